@@ -25,6 +25,7 @@ from hms_gateway.composition.main import build, build_metastore
 from hms_gateway.gateway import ensure_first_user, run
 from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.runtime.settings import Settings, load_settings
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"
@@ -141,7 +142,8 @@ def serve_gateway(settings: Settings, _answer: bytes, started: Connection) -> No
     metastore = build_metastore(settings)
     load_demo(metastore.store, metastore.events)
     metastore.store.close()
-    run(settings, build, on_listening=lambda addresses: started.send(addresses[0][1]))
+    listeners = listening_sockets(settings.host, settings.port)
+    run(settings, build, listeners, on_listening=lambda addresses: started.send(addresses[0][1]))
 
 
 def serve_bare(settings: Settings, answer: bytes, started: Connection) -> None:

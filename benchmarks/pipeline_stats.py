@@ -145,7 +145,7 @@ def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float
         options = {"url": server.url, "user": server.user, "password": server.password, "verify": "false"}
         with sessions.session("benchmark", "", {}, None, is_light=True) as spark:
             spark.range(10).count()
-            job = JobOptions(connection=Connection.of(options), state=str(folder / "state"))
+            job = JobOptions(connection=Connection.of(options), state=str(folder / "state"), roots=(str(tree),))
             jvm = spark.sparkContext._gateway.proc.pid
             stages = Stages(server.pid, jvm)
             begin = perf_counter()

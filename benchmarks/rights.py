@@ -131,7 +131,14 @@ async def _compare_logins(folder: Path, runs: int, calls: int) -> None:
     keys.write_bytes(msgspec.json.encode(KeySet([key]).as_dict(private=False)))
     authority.write_bytes(ClientAuthority(folder).pem)
     issuer = {"issuer": ISSUER, "audience": ["hms"], "keys_file": str(keys), "groups_claim": "groups"}
-    settings = _settings(folder / "data", "off", tls=True, token_issuers={"a": issuer}, client_authority=str(authority))
+    settings = _settings(
+        folder / "data",
+        "off",
+        tls=True,
+        token_issuers={"a": issuer},
+        client_authority=str(authority),
+        users_by_other_logins=[USER],
+    )
     _fill(settings, 0)
     claims = {"iss": ISSUER, "aud": "hms", "sub": USER, "exp": int(time.time()) + 3600, "groups": ["etl", "sales"]}
     token = jwt.encode({"alg": "RS256", "kid": "a"}, claims, key)

@@ -2142,6 +2142,7 @@ struct NotificationEventsCountResponse {
   1: required i64 eventsCount,
 }
 
+// Hive has field 1 as required. Here it is not, since the newer shape, read as this one, comes without it.
 struct InsertEventRequestData {
   1: optional list<string> filesAdded,
   2: optional list<string> filesAddedChecksum,
@@ -3317,13 +3318,15 @@ service ThriftHiveMetastore extends fb303.FacebookService {
 // epoch by the clock of the database.
 
 // last_heartbeat is that of the lock's transaction when it has one. Without another heartbeat it is lost at lost_at.
-// blocked are the ids of requests that wait for it, the oldest first and not more than 100; blocked_count counts all.
+// blocked are the ids of requests that wait for it, the oldest first and not more than 100; blocked_count counts all,
+// and blocked_since says since when each of them waits, in milliseconds, 0 where that is not known.
 struct BlockingLock {
   1: required ShowLocksResponseElement lock,
   2: required i64 last_heartbeat,
   3: required i64 lost_at,
   4: required list<i64> blocked,
   5: required i32 blocked_count,
+  6: optional list<i64> blocked_since,
 }
 
 service HiveLock {
@@ -3342,10 +3345,26 @@ service HiveLock {
 // ------------------------------------------------------------
 
 // kind is DATABASE, FUNCTION, or the type of a table (MANAGED_TABLE, VIRTUAL_VIEW …). name is unset for a database.
+// The others are set where details are asked for, of a table or view: rows and bytes are its parameters numRows and totalSize.
 struct FoundName {
   1: required string db_name,
   2: optional string name,
   3: required string kind,
+  4: optional string owner,
+  5: optional string comment,
+  6: optional i64 rows,
+  7: optional i64 bytes,
+  8: optional i64 partitions,
+}
+
+// How much is in a database. tables counts views as well. The others are set where details are asked for, which takes
+// longer: how many of the tables are views, and the partitions of all of them.
+struct DatabaseCounts {
+  1: required string db_name,
+  2: required i64 tables,
+  3: required i64 functions,
+  4: optional i64 views,
+  5: optional i64 partitions,
 }
 
 // Partitions that have the same values of the first keys. example is the name of a partition with these values.
@@ -3357,7 +3376,11 @@ struct PartitionGroup {
 service HivePeople {
   // Databases, tables, views and functions with `text` in their names, the best first: equal, beginning with it, short.
   // `a.b` is b in the database a, or else in those with a in their names; `*` is any run of characters. At most max_names, and never over 1000.
-  list<FoundName> search_names(1: string text, 2: i32 max_names) throws (1: MetaException o1),
+  list<FoundName> search_names(1: string text, 2: i32 max_names, 3: bool details) throws (1: MetaException o1),
+
+  // How much is in each database, or in one, ordered by name. Databases in which the caller does not see everything are
+  // left out.
+  list<DatabaseCounts> count_objects(1: string db_name, 2: bool details) throws (1: MetaException o1),
 
   // The statement that makes the table or view as it is.
   string get_create_text(1: string db_name, 2: string tbl_name)
@@ -3373,6 +3396,11 @@ service HivePeople {
   // the order of these values. At most max_groups.
   list<PartitionGroup> count_partition_groups(1: string db_name, 2: string tbl_name, 3: string filter, 4: i32 keys,
                                               5: i32 max_groups)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+
+  // A condition on partition keys, as WHERE of HiveQL has it, as a filter of get_partitions_by_filter and list_partition_names.
+  // o2 where it is wrong: its text ends with "at character N", from 0.
+  string translate_condition(1: string db_name, 2: string tbl_name, 3: string condition)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
 }
 
@@ -3408,9 +3436,22 @@ struct ChangesRequest {
   7: optional i32 limit,
 }
 
+// why is the grant, role, rule or ownership that gives the right, or that there is none; notes say what else matters.
+struct RightAnswer {
+  1: required bool is_allowed,
+  2: required string why,
+  3: required list<string> notes,
+}
+
 service HiveAudit {
   // For administrators, o1 for others. The newest first. Changes without an event, such as grants, are in the audit log.
   list<Change> list_changes(1: ChangesRequest rqst) throws (1: MetaException o1),
+
+  // Whether the gateway's rights let a user do `action` with a table, with a database (no tbl_name) or with everything (no
+  // db_name), whether they are enforced or not. groups are those that the login would prove, beside those of groups_file.
+  // For administrators, o1 for others, and for an action that is not known.
+  RightAnswer explain_right(1: string user, 2: list<string> groups, 3: string action, 4: string db_name, 5: string tbl_name)
+      throws (1: MetaException o1),
 }
 
 // ------------------------------------------------------------
@@ -3431,25 +3472,19 @@ exception ExceedsMaxLeaseTimeException {
   1: string message,
 }
 
-// Without table_name the whole database, without (or with an empty) partition_name the whole table. lease_type is "s"
-// for shared (the default) or "x" for exclusive; listing, extending and dropping ignore it.
+// One object of a lease. Without table_name it is the whole database, without (or with an empty) partition_name the
+// whole table. lease_type is "s" for shared (the default) or "x" for exclusive; listing, extending and dropping ignore
+// it. Requests may leave out the rest, and it is ignored there, so a lease that was listed can be an argument. In answers
+// partition_name is empty where the object is no partition, and start_utc stays when the lease is extended.
 struct LeaseObject {
   1: required string db_name,
   2: optional string table_name,
   3: optional string partition_name,
   4: optional string lease_type,
-}
-
-// One object of a lease. start_utc stays when the lease is extended.
-struct Lease {
-  1: required string user,
-  2: required i64 lease_id,
-  3: required string db_name,
-  4: optional string table_name,
-  5: optional string partition_name,
-  6: required i64 start_utc,
-  7: required i64 end_utc,
-  8: required string lease_type,
+  5: optional string user,
+  6: optional i64 lease_id,
+  7: optional i64 start_utc,
+  8: optional i64 end_utc,
 }
 
 // Leases on databases, tables and partitions, which need not exist.
@@ -3460,7 +3495,7 @@ service HiveLease {
       throws (1: LeaseAlreadyExistsException o1, 2: InvalidArgumentsException o2, 3: ExceedsMaxLeaseTimeException o3),
 
   // Live leases on the objects and below them; no objects means all.
-  list<Lease> list_lease(1: list<LeaseObject> objs) throws (1: InvalidArgumentsException o1),
+  list<LeaseObject> list_lease(1: list<LeaseObject> objs) throws (1: InvalidArgumentsException o1),
 
   // Answers the new end_utc. No objects means the whole lease; lease_duration_sec left out or 0 means the duration it
   // was granted for. A lease that has expired is lost: o1.

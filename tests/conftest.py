@@ -4,19 +4,25 @@ import gc
 import itertools
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import hypothesis
 import psycopg
 import pytest
 
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.support.sample import WHOLE
 from tests.support.shared_statements import share_statements
+from tests.support.turns import Scheduling, place
 
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
@@ -39,6 +45,9 @@ def pytest_configure() -> None:
     # A busy machine is no bug.
     hypothesis.settings.register_profile("project", deadline=None)
     hypothesis.settings.load_profile("project")
+    # Nor are five seconds, after which httpx gives up by itself.
+    for step in ("connect", "read", "write", "pool"):
+        setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, step, PATIENCE_SECONDS)
     os.environ.update(spark_variables.VARIABLES)
     share_statements()
 
@@ -50,13 +59,30 @@ def logging_as_before() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: place(item.nodeid))
     for item in items:
-        # A module that is not read yet may be among them.
-        module = item.getparent(pytest.Module) if isinstance(item, pytest.Item) else None
+        module = item.getparent(pytest.Module)
         if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
+    if not WHOLE and (left := [item for item in items if item.get_closest_marker("whole")]):
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("whole")]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say of each room how many tests of the whole have run."""
+    if WHOLE:
+        terminalreporter.section("passed, by room")
+        rooms = Counter(report.nodeid.split("/")[1] for report in terminalreporter.getreports("passed"))
+        terminalreporter.write_line(", ".join(f"{room} {count}" for room, count in sorted(rooms.items())))
 
 
 def pytest_collection_finish() -> None:

@@ -8,7 +8,7 @@ from tools.console_files import bundle_path, bundle_text, copied, shapes_path, s
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from tools.rooms import map_path, with_picture
-from tools.settings_doc import operations_path, with_tables
+from tools.settings_doc import settings_path, settings_text
 from tools.stubs import stub_path, stub_text
 
 
@@ -38,9 +38,8 @@ def write_rooms() -> None:
 
 
 def write_settings() -> None:
-    """The tables of settings and limits in docs/operations.md."""
-    path = operations_path()
-    _write(path, with_tables(path.read_text(encoding="utf-8")))
+    """docs/settings.md."""
+    _write(settings_path(), settings_text())
 
 
 def write_stubs() -> None:

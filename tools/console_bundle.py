@@ -26,7 +26,8 @@ def bundled(folder: Path) -> str:
         if name not in texts:
             texts[name] = (folder / name).read_text(encoding="utf-8")
             wanted += _imported(texts[name])
-    order = TopologicalSorter({name: set(_imported(text)) for name, text in texts.items()}).static_order()
+    # Lists, since the order of a set differs from run to run.
+    order = TopologicalSorter({name: _imported(text) for name, text in texts.items()}).static_order()
     parts = [_scope(name, texts[name]) for name in order]
     exported = ", ".join(outer for _, outer in _exports(texts[MAIN]))
     head = "// Written by `python -m tools console` from tools/console/pages.\n"

@@ -21,6 +21,7 @@ _PLACES: Final = (
     "tests/bridge",
     "tests/gateway",
     "tests/cli",
+    "tests/handlers/rights",
 )
 # Whoever only tries everything proves nothing about one method.
 _INDISCRIMINATE: Final = frozenset({"test_bad_input.py"})

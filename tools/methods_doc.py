@@ -78,10 +78,9 @@ def named_proofs(text: str) -> dict[str, str]:
 
 def answering_classes() -> dict[str, type]:
     """The handler class that answers each method, by method name: the classes of `handlers`, as they stand."""
-    modules = (
-        importlib.import_module(f"{hms_gateway.handlers.__name__}.{module.name}")
-        for module in pkgutil.iter_modules(hms_gateway.handlers.__path__)
-    )
+    package = hms_gateway.handlers
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    modules = (importlib.import_module(module.name) for module in found)
     return {
         name: handler
         for module in modules

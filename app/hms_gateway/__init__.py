@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         TicketAuth,
     )
     from hms_gateway.client.transaction import MetastoreTransaction
+    from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
     from hms_gateway.metastore.vocabulary.partition_names import make_name
     from hms_gateway.sql.lock_commands import parse_command, parse_partition
-    from hms_gateway.sql.tokens import CommandError
     from hms_gateway.structs import *  # noqa: F403
     from hms_gateway.txn.rules.write_ids import (
         InvalidList,
@@ -99,7 +99,7 @@ _PUBLIC = {
     "client.concurrency": "Command NeededLock in_key_order lock_components needed_locks",
     "metastore.vocabulary.partition_names": "make_name",
     "sql.lock_commands": "parse_command parse_partition",
-    "sql.tokens": "CommandError",
+    "metastore.vocabulary.hiveql_tokens": "CommandError",
     "txn.rules.write_ids": """
         InvalidList ValidIds ValidWriteIds are_equivalent compare covers ids_with_bits
         parse_valid_txn_write_ids parse_valid_txns parse_valid_write_ids valid_txn_write_ids_text

@@ -27,11 +27,12 @@ from benchmarks.peer.tables import markdown, writing_table
 from benchmarks.peer.txns import many_held, pairs
 from benchmarks.peer.writers import writers
 from tests.oracle.peer import PeerUnavailable
+from tools.marked import with_lines
 
 DOCS = Path(__file__).parents[2] / "docs"
-BEGIN, END = "<!-- what make bench-peer wrote -->", "<!-- end of it -->"
-WRITES_BEGIN = "<!-- what make bench-peer wrote about writes -->"
-CHART = "![how many times as fast as the real metastore](peer.svg)"
+TABLES = DOCS / "reference" / "measurements.md"
+BEGIN, WRITES_BEGIN = "<!-- peer: make bench-peer -->", "<!-- writes: make bench-peer -->"
+CHART = "![how many times as fast as the real metastore](../peer.svg)"
 QUICK_PACE = Pace(rounds=3, seconds=0.5, single_seconds=0.1, side_seconds_max=10.0)
 
 
@@ -134,7 +135,7 @@ def _save_writers(options: argparse.Namespace, rows: list[Row]) -> None:
     kept = [known[key] for key in order if key in known]
     path.write_text(json.dumps(kept, indent=1) + "\n")
     without_day = [row_from({name: value for name, value in each.items() if name != "day"}) for each in kept]
-    _write_between_marks(DOCS / "performance.md", f"\n{writing_table(without_day)}\n", WRITES_BEGIN)
+    _write(WRITES_BEGIN, writing_table(without_day))
 
 
 def _save(options: argparse.Namespace, rows: list[Row], memory: dict[str, dict[str, float]], text: str) -> None:
@@ -153,14 +154,11 @@ def _save(options: argparse.Namespace, rows: list[Row], memory: dict[str, dict[s
     (folder / "peer.json").write_text(json.dumps(as_json(machine, rows, memory), indent=1) + "\n")
     (folder / "peer.svg").write_text(svg(rows))
     if folder == DOCS:
-        _write_between_marks(DOCS / "performance.md", f"\n{CHART}\n\n{text}\n", BEGIN)
+        _write(BEGIN, f"{CHART}\n\n{text}")
 
 
-def _write_between_marks(path: Path, text: str, begin: str) -> None:
-    before, mark, rest = path.read_text().partition(begin)
-    _, other_mark, after = rest.partition(END)
-    if mark and other_mark:
-        path.write_text(f"{before}{begin}\n{text}{END}{after}")
+def _write(marker: str, text: str) -> None:
+    TABLES.write_text(with_lines(TABLES.read_text(), marker, [text.strip()]))
 
 
 def _say(text: str) -> None:

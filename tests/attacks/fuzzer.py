@@ -27,9 +27,9 @@ from hms_gateway.composition.demo import DATABASE
 from hms_gateway.gateway.auth.users import add_user
 from tests.attacks.messages import AttackMessage, messages
 from tests.bridge.bridge_process import BridgeProcess
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, METASTORE_PATH, PASSWORD, USER, GatewayServer, basic, free_port
 
-ANSWER_SECONDS_MAX = 20.0
 PROBE_SECONDS = 0.02
 CLIENTS = 8
 RULES = f'[[rule]]\nusers = ["ann"]\nactions = ["select", "insert", "alter"]\nobjects = ["{DATABASE}", "default"]\n'
@@ -130,7 +130,7 @@ class Fuzzer:
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\n"
         writer.write(f"{head}Content-Length: {len(message.body)}\r\n\r\n".encode() + message.body)
         try:
-            status, is_open = await asyncio.wait_for(_http_answer(reader), ANSWER_SECONDS_MAX)
+            status, is_open = await asyncio.wait_for(_http_answer(reader), PATIENCE_SECONDS)
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
             self.seen.silent.append(message)
             return False
@@ -147,11 +147,11 @@ class Fuzzer:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             if self._bridge is not None:
-                await asyncio.wait_for(_log_in(reader, writer, next(self._users)), ANSWER_SECONDS_MAX)
+                await asyncio.wait_for(_log_in(reader, writer, next(self._users)), PATIENCE_SECONDS)
                 writer.write(len(message.body).to_bytes(4, "big"))
             writer.write(message.body)
             writer.write_eof()
-            answer = await asyncio.wait_for(reader.read(), ANSWER_SECONDS_MAX)
+            answer = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
             return "answered" if answer else "closed"
         except TimeoutError:
             self.seen.silent.append(message)
@@ -178,7 +178,7 @@ class Fuzzer:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._server.port)
         try:
             writer.write(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            text = (await asyncio.wait_for(reader.read(), ANSWER_SECONDS_MAX)).decode()
+            text = (await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)).decode()
         finally:
             writer.close()
         return {method: int(float(count)) for method, count in _INTERNAL.findall(text)}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.serving import CALL
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
@@ -17,7 +18,7 @@ COMMAND = Path(sys.executable).with_name("hms-gateway")
 def backup(folder: Path, file: Path, *words: str, umask: int = 0o022) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(COMMAND), "backup", "--data-dir", str(folder), *words, str(file)],
-        capture_output=True, text=True, timeout=60, umask=umask, env={},
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, umask=umask, env={},
     )  # fmt: skip
 
 
@@ -102,8 +103,12 @@ def test_a_damaged_database_gives_no_copy(folder, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("--database", "postgresql://u:hidden@h/cat"), "pg_dump --format=custom --file=/tmp/none/copy.db cat"),
-        (("--database", "mariadb://u:hidden@h/cat"), "mariadb-dump --single-transaction --result-file=/tmp"),
+        (
+            ("--database", "postgresql://u:hidden@h:7/cat"),
+            "; pg_dump --host=h --port=7 --username=u --format=custom --file=/tmp/none/copy.db cat",
+        ),
+        (("--database", "postgresql:///cat"), "; pg_dump --format=custom"),
+        (("--database", "mariadb://u:hidden@h/cat"), "; mariadb-dump --host=h --user=u --single-transaction --result-"),
         (("--database", "sqlite:////tmp/none/none.db"), "/tmp/none/none.db not found"),
         ((), "/tmp/none/copy.db cannot be written: No such file or directory"),
     ],

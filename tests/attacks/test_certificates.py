@@ -8,8 +8,10 @@ import time
 
 import pytest
 
-from tests.gateway.serving import CALL, until
-from tests.support.certificates import days_from, der_of, expires_of, shown_by, write_certificate
+from hms_gateway.gateway.certificates.self_signed import make_certificate
+from tests.gateway.serving import CALL
+from tests.support.certificates import der_of, expires_of, shown_by, write_certificate
+from tests.support.patience import until
 from tests.support.server import API_PATH, GatewayServer, basic
 
 pytestmark = pytest.mark.slow
@@ -66,7 +68,7 @@ def test_a_broken_certificate_is_said_and_the_one_before_is_shown(tmp_path, file
     with gateway(tmp_path, files) as server:
         first = der_of(files[0])
         write_certificate(tmp_path / "other.pem", files[1])
-        until(lambda: "the new certificate cannot be used, the one before stays" in server.log_text())
+        until(lambda: "the new certificate cannot be used; the previous one stays in use" in server.log_text())
         assert str(files[1]) in server.log_text()
         assert shown_by(server.port) == first
         assert server.is_ready()
@@ -76,9 +78,9 @@ def test_a_certificate_of_our_own_is_renewed_while_the_gateway_runs(tmp_path):
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     with GatewayServer(tmp_path) as server:
         # One that is about to end takes the place of ours, as after two years.
-        about_to_end = days_from(int(time.time()), 5)
-        write_certificate(certificate, key, expires=about_to_end)
-        until(lambda: expires_of(certificate) > about_to_end.timestamp())
+        begin = int(time.time()) - 815 * 86_400
+        make_certificate(certificate, key, begin)
+        until(lambda: expires_of(certificate) > time.time() + 800 * 86_400)
         until(lambda: shown_by(server.port) == der_of(certificate))
         context = ssl.create_default_context(cafile=str(certificate))
         assert shown_by(server.port, "localhost", context) == der_of(certificate)

@@ -16,6 +16,7 @@ from hms_gateway.runtime.settings import SettingsError, load_settings
 from tests.gateway.serving import CALL, PATH, CannedProcessor, running
 from tests.support.certificates import write_certificate
 from tests.support.client_authority import ClientAuthority
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import basic, trusting
 
 BOB = basic("bob", "bob's password")
@@ -31,7 +32,9 @@ class Door:
     @contextlib.contextmanager
     def client(self, context):
         """Gives a function that calls: the user as whom the call ran, or the status."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, timeout=30, context=context)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.server.port, timeout=PATIENCE_SECONDS, context=context
+        )
 
         def call(headers: dict[str, str] | None = None, query: str = "") -> Any:
             connection.request("POST", PATH + query, CALL, headers or {})

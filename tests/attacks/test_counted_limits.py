@@ -10,13 +10,13 @@ import pytest
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire import Codec, MessageType, make_codecs
 from tests.attacks.test_decoded_messages import added
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
 
 CODECS = make_codecs(Limits())
 PARTITIONS = 80_000
 DEPTH = 100
 LIMITS = {"decoded_bytes_per_message_max": 1_000_000, "nesting_depth_max": 64}
-PATIENCE_SECONDS = 20
 
 
 def nested(codec: Codec) -> bytes:

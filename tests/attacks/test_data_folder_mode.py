@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.files.local import LocalDirectories
 from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
@@ -34,9 +36,24 @@ def test_no_umask_opens_the_folder_or_those_above_it(tmp_path, without_umask):
         make_data_folder(tmp_path / "file")
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0, "drwxrwxr-x"), (0o002, "drwxrwxr-x"), (0o027, "drwxr-x---")])
+def test_no_umask_opens_the_warehouse_or_what_is_made_in_it(tmp_path, without_umask, umask, mode):
+    os.umask(umask)
+    root = tmp_path / "srv" / "warehouse"
+    tables = LocalDirectories(str(root))
+    assert tables.make("")
+    assert tables.make("sales.db/orders")
+    assert tables.maker()("sales.db/people/ds=1")
+    made = [root, *(folder for folder in root.rglob("*"))]
+    assert (len(made), set(modes(*made))) == (5, {mode})
+    assert modes(root.parent)[0][8] == "-"
+
+
 def test_the_first_user_makes_a_closed_folder(tmp_path):
     words = [str(COMMAND), "user", "add", "ann", "--password-stdin", "--data-dir", str(tmp_path / "srv" / "hms")]
-    subprocess.run(words, input=b"a password", check=True, timeout=60, umask=0, env={}, capture_output=True)
+    subprocess.run(
+        words, input=b"a password", check=True, timeout=PATIENCE_SECONDS, umask=0, env={}, capture_output=True
+    )
     assert modes(tmp_path / "srv", tmp_path / "srv" / "hms") == ["drwxr-xr-x"] * 2
 
 

@@ -82,3 +82,28 @@ def test_a_request_behind_a_good_one_is_refused_too(server):
     good, bad = post(CALL, basic("bob")), post(CALL, basic("admin"), basic("bob"))
     answers = server.exchange(good + bad)
     assert answers.index(b"HTTP/1.1 200 ") < answers.index(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("path", [PATH, "/metastore", "/metrics", "/nowhere"])
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (["Transfer-Encoding: identity, chunked"], 501),
+        (["Transfer-Encoding: gzip, chunked"], 501),
+        (["Transfer-Encoding: identity", "Transfer-Encoding: chunked"], 501),
+        (["Transfer-Encoding: chunked", "Expect: x"], 417),
+        (["Transfer-Encoding: chunked", "Expect: 100-continue, x"], 417),
+    ],
+)
+def test_another_transfer_coding_or_expectation_is_refused(server, path, lines, status):
+    head = post(b"", *lines, basic("bob"), CLOSE, path=path).replace(b"Content-Length: 0\r\n", b"")
+    answer = server.exchange(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(CALL), CALL))
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert b"connection: close" in answer
+
+
+def test_what_clients_expect_and_the_one_coding_are_taken(server):
+    head = post(b"", "Transfer-Encoding: Chunked", "Expect: 100-Continue", basic("bob"), CLOSE)
+    head = head.replace(b"Content-Length: 0\r\n", b"")
+    answer = server.exchange(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(CALL), CALL))
+    assert b"HTTP/1.1 200 " in answer

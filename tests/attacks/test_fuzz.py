@@ -11,12 +11,15 @@ import pytest
 
 from hms_gateway.composition.main import FREE_MEMORY_SECONDS
 from tests.attacks.fuzzer import Fuzzer, attacked, resident_bytes
-from tests.support.scale import SCALE
+from tests.support.sample import sample
 
-MESSAGES = 3_000 * SCALE
-# The reply cache, compiled statements, pages of the program; 3,000 messages had left 30 MiB more each time.
-GROWTH_BYTES_MAX = 48 << 20
-# Free memory between blocks is given back so often; of a run it is up to 43 MiB, more when calls overlap more.
+MESSAGES = sample(3_000, of=30_000)
+# The reply cache, compiled statements, pages of the program; free memory between blocks, more where calls overlap more.
+FIRST_GROWTH_BYTES_MAX = 48 << 20
+# Where that was not enough, another run leaves less. A leak of 30 MiB, as there was, stays one.
+GROWTH_BYTES_MAX = 16 << 20
+RUNS_MAX = 4
+# Free memory between blocks is given back so often.
 GIVEN_BACK_SECONDS_MAX = 2 * FREE_MEMORY_SECONDS
 
 
@@ -27,16 +30,21 @@ def test_broken_messages_do_no_harm(seed: int, grants: bool, tmp_path: Path) -> 
         server = gateway.server
         fuzzer = Fuzzer(gateway, seed)
         asyncio.run(fuzzer.run(MESSAGES // 10))
-        asyncio.run(fuzzer.run(MESSAGES))
         seen = fuzzer.seen
+        kept, allowed = seen.resident_bytes[0], FIRST_GROWTH_BYTES_MAX
+        for _ in range(RUNS_MAX):
+            before = kept
+            asyncio.run(fuzzer.run(MESSAGES))
+            kept = kept_bytes(server.pid, before + allowed)
+            if kept < before + allowed:
+                break
+            allowed = GROWTH_BYTES_MAX
         assert server.is_ready()
-        before = seen.resident_bytes[0]
-        grown = kept_bytes(server.pid, before + GROWTH_BYTES_MAX) - before
         assert not gateway.has_traceback()
     assert seen.internal_errors == {}
     assert seen.failed == []
     assert seen.silent == []
-    assert grown < GROWTH_BYTES_MAX
+    assert kept < before + allowed
 
 
 def kept_bytes(pid: int, enough: int) -> int:

@@ -3,7 +3,8 @@
 import contextlib
 
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import ANSWER, CALL, Anybody, post, read_response, running, until
+from tests.gateway.serving import ANSWER, CALL, Anybody, post, read_response, running
+from tests.support.patience import until
 
 MIB = 1024 * 1024
 
@@ -19,7 +20,6 @@ def test_half_uploads_of_one_user_leave_room_for_others():
     with running(authenticator=user, limits=limits) as server, contextlib.ExitStack() as stack:
         for _ in range(40):
             upload = stack.enter_context(server.connect())
-            upload.settimeout(0.2)
             with contextlib.suppress(OSError):
                 upload.sendall(post(b"[" + b" " * MIB, length=32 * MIB))
         until(lambda: server.metrics.limited["body_memory_bytes_per_user_max"] >= 30)

@@ -99,7 +99,7 @@ def test_what_the_database_does_is_an_internal_error_and_logged(
     monkeypatch.setattr(metastore.store, "write", fail)
     outcome, text = answered(metastore, "open_txns", OpenTxnRequest(1, "ann", "host"))
     assert (outcome, text) == ("INTERNAL_ERROR", f"Internal error processing open_txns: {failure}")
-    assert answered(metastore, "drop_table", "default", "t", True) == ("MetaException", str(failure))
+    assert answered(metastore, "drop_table", "default", "t", True) == ("INTERNAL_ERROR", str(failure))
     assert [record.levelname for record in caplog.records if str(failure) in record.getMessage()] == ["ERROR", "ERROR"]
 
 

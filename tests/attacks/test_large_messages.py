@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hms_gateway.rpc.processor import DECODED_ALONE_BYTES
 from hms_gateway.wire.binary import ApacheCodec
 from tests.attacks.processor_calls import answered, open_metastore
+from tests.support.patience import PATIENCE_SECONDS
 
 LARGE = "x" * DECODED_ALONE_BYTES
 SMALL = "x"
@@ -27,7 +28,7 @@ def test_large_messages_are_decoded_one_after_the_other_and_small_ones_meanwhile
         decoding.append(payload)
         together.append(len(decoding))
         is_large_inside.set()
-        small_is_done.wait(20)  # ends by itself where small ones have to wait
+        small_is_done.wait(PATIENCE_SECONDS)  # ends by itself where small ones have to wait
         try:
             return decode(self, struct_class, payload)
         finally:
@@ -36,7 +37,7 @@ def test_large_messages_are_decoded_one_after_the_other_and_small_ones_meanwhile
     with open_metastore(tmp_path) as metastore, ThreadPoolExecutor(3) as threads:
         monkeypatch.setattr(ApacheCodec, "decode", noting)
         large = [threads.submit(answered, metastore, "get_database", LARGE) for _ in range(3)]
-        assert is_large_inside.wait(20)
+        assert is_large_inside.wait(PATIENCE_SECONDS)
         assert answered(metastore, "get_database", SMALL)[0] == "NoSuchObjectException"
         assert not any(one.done() for one in large)
         small_is_done.set()

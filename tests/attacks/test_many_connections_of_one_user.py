@@ -17,8 +17,8 @@ from tests.gateway.serving import (
     post,
     read_response,
     running,
-    until,
 )
+from tests.support.patience import until
 
 LIMITS = Limits(connections_max=40, connections_per_user_max=20)
 
@@ -56,7 +56,7 @@ def test_the_idle_connections_of_a_user_make_room_for_its_next_and_others_keep_t
         user.user = "mallory"
         idle = [called(stack, server, address(number)) for number in range(60)]
         assert server.metrics.limited == {"connections_per_user_max": 40}
-        assert len(server.server._gateway.connections) == 21
+        until(lambda: len(server.server._gateway.connections) == 21)
         # The oldest went.
         until(lambda: [is_open(one) for one in idle] == [False] * 40 + [True] * 20)
         user.user = "ann"

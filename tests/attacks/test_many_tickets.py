@@ -12,6 +12,7 @@ from hms_gateway.runtime.kerberos import Accepted
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.login_checks import LoginChecks
 from tests.gateway.serving import Anybody
+from tests.support.patience import PATIENCE_SECONDS
 
 FLOODER, ELSEWHERE, PROXY = "192.0.2.1", "198.51.100.7", "192.0.2.9"
 TICKET = (b"authorization", b"Negotiate dGlja2V0")
@@ -31,7 +32,7 @@ class Tickets:
         )
 
     def accept(self, token: bytes) -> Accepted:
-        assert self.all_have_come.wait(30)
+        assert self.all_have_come.wait(PATIENCE_SECONDS)
         return Accepted("ann@EXAMPLE.TEST", "HTTP/gateway@EXAMPLE.TEST", b"")
 
     async def ask(self, address: str) -> str:

@@ -12,7 +12,8 @@ from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.rpc.call import Waiting
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import CALL, DATABASES, CannedProcessor, Running, post, read_response, running, until
+from tests.gateway.serving import CALL, DATABASES, CannedProcessor, Running, post, read_response, running
+from tests.support.patience import until
 
 ELSEWHERE = "127.0.0.2"
 QUIET_CALL = b'[1,"get_table",1,1,{}]'

@@ -12,6 +12,7 @@ import pytest
 from hms_gateway.structs import Database
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.bridge.thrift_bytes import call
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
 
 # Becomes another account, which may not even be able to read Python, then sends and receives.
@@ -27,7 +28,6 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30) as se
     except ConnectionError:
         print("")
 """
-SECONDS_MAX = 60
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another account")
 
@@ -61,7 +61,7 @@ def answer_to_another_account(port: int, message: bytes) -> bytes:
         [sys.executable, "-c", CLIENT, str(port), message.hex(), str(account.pw_uid), str(account.pw_gid)],
         capture_output=True,
         text=True,
-        timeout=SECONDS_MAX,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     return bytes.fromhex(done.stdout.strip())

@@ -9,6 +9,7 @@ import pytest
 import trustme
 
 from tests.gateway.serving import CALL
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 NAMED = {"SM_USER": "ann"}
@@ -42,7 +43,7 @@ def showing(certificate: trustme.LeafCert, folder: Path) -> ssl.SSLContext:
 
 def status(server: GatewayServer, context: ssl.SSLContext, headers: dict[str, str]) -> int:
     """Of the second of two calls on one connection."""
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS, context=context)
     try:
         for _ in range(2):
             connection.request("POST", API_PATH, CALL, headers)

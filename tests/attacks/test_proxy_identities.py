@@ -5,7 +5,8 @@ import pytest
 from tests.attacks.edge import basic, edge
 from tests.gateway.serving import CALL, post
 
-TRUSTED = {"trusted_proxies": ["127.0.0.1"]}
+# Who is named has a password here as well.
+TRUSTED = {"trusted_proxies": ["127.0.0.1"], "users_by_other_logins": ["*"]}
 SECRET = "a-secret-of-the-proxy"
 
 

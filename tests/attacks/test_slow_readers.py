@@ -4,7 +4,8 @@ import contextlib
 
 from hms_gateway.gateway.calls import thread_runner
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import CALL, Anybody, CannedProcessor, post, read_response, running, until
+from tests.gateway.serving import CALL, Anybody, CannedProcessor, post, read_response, running
+from tests.support.patience import until
 
 
 def endless(message, call):

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.files.remote import missing_extra
 from hms_gateway.storage import migrate
 from hms_gateway.storage.dialects.integrity import CHECKED_AT_START_BYTES
-from tests.gateway.serving import until
+from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
@@ -25,7 +26,7 @@ def ended(*words: str, files: int | None = None, **variables: str) -> list[str]:
 
     process = subprocess.run(
         [str(COMMAND), "serve", "--port", "0", *words],
-        capture_output=True, text=True, timeout=60, preexec_fn=limit, env=variables,
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, preexec_fn=limit, env=variables,
     )  # fmt: skip
     assert process.returncode == 2, process.stdout + process.stderr
     assert "Traceback" not in process.stderr
@@ -122,3 +123,10 @@ def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_data
     from hms_gateway.runtime.settings import load_settings
 
     assert start_problems(load_settings(data_dir=Path("/proc"), database_url=server_database, **settings)) == []
+
+
+@pytest.mark.skipif(missing_extra("gs") is None, reason="gcsfs is installed")
+def test_a_file_system_without_its_library_is_named_also_where_no_root_lies_in_it(tmp_path):
+    (said,) = ended("--data-dir", str(tmp_path / "var"), HMS_GATEWAY_FILE_SYSTEMS='{"gs": "manage", "s3a": "ignore"}')
+    assert said == "error: directories of gs: (file_systems) need a library: pip install 'hms-gateway[gs]'"
+    assert not (tmp_path / "var").exists()

@@ -4,7 +4,8 @@ import contextlib
 import threading
 
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import CALL, DATABASES, Anybody, CannedProcessor, post, read_response, running, until
+from tests.gateway.serving import CALL, DATABASES, Anybody, CannedProcessor, post, read_response, running
+from tests.support.patience import until
 
 QUIET_CALL = b'[1,"get_table",1,1,{}]'
 

@@ -8,17 +8,8 @@ import pytest
 
 from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import (
-    CALL,
-    Anybody,
-    CannedProcessor,
-    FakeCache,
-    Running,
-    post,
-    read_response,
-    running,
-    until,
-)
+from tests.gateway.serving import CALL, Anybody, CannedProcessor, FakeCache, Running, post, read_response, running
+from tests.support.patience import until
 
 pytestmark = pytest.mark.slow
 

@@ -2,10 +2,9 @@
 
 The work is what Python executes, in lines, so it is the same on every machine. What single calls into C cost is not
 seen here: `test_long_patterns.py` and its like look at those. By default every method is tried with a few of its texts
-and lists, other ones for each method; WORK_STRIDE=1 tries all of them (330,000: an hour of one processor).
+and lists, other ones for each method; `make test-all` tries all of them (330,000: an hour of one processor).
 """
 
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -20,21 +19,18 @@ from hms_gateway.structs import Method
 from hms_gateway.wire import MessageType
 from hms_gateway.wire.errors import ApplicationError
 from tests.attacks.argument_texts import PREFIXES, SHAPES, list_places, long_text, places
-from tests.attacks.work import Watched, Work, open_watched_metastore
+from tests.attacks.work import SLACK_STEPS, Watched, Work, count, is_linear, open_watched_metastore
 from tests.handlers.test_bad_input import forgetful, meant
+from tests.support.sample import WHOLE
 
 pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
 
-STRIDE = int(os.environ.get("WORK_STRIDE", "0"))
 _TEXTS_PER_METHOD = 2
 _LISTS_PER_METHOD = 1
 CHARACTERS = (1_000, 2_000, 4_000)
 ELEMENTS = (50, 100, 200)
-# A doubling may cost a little more than the one before: buffers grow, numbers get another digit.
-GROWTH_MAX = 2.3
-SLACK_STEPS = 1_000
 METHODS = methods_of(Dialect.HIVE_4)
 
 
@@ -95,7 +91,7 @@ def list_cases(method: Method) -> Iterator[Case]:
 
 
 def chosen(name: str, every: Sequence[T], wanted: int) -> Sequence[T]:
-    stride = STRIDE or max(1, len(every) // wanted)
+    stride = 1 if WHOLE else max(1, len(every) // wanted)
     return every[zlib.crc32(name.encode()) % stride :: stride]
 
 
@@ -115,17 +111,6 @@ def assert_linear(watched: Watched, method: Method, cases: Sequence[Case], sizes
 
 def count_answer(watched: Watched, method: Method, case: Case, size: int) -> int:
     return count(watched.work, lambda: answer(watched.metastore, method, case.filled(size)))
-
-
-def is_linear(counted: Sequence[int]) -> bool:
-    first, second, third = counted
-    return third - second <= GROWTH_MAX * max(0, second - first) + SLACK_STEPS
-
-
-def count(work: Work, answer: Callable[[], object]) -> int:
-    with work:
-        answer()
-    return work.steps
 
 
 def answer(metastore: Metastore, method: Method, values: list[Any]) -> None:

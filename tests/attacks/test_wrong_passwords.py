@@ -14,6 +14,7 @@ from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from tests.gateway.auth.test_authentication import Bench, basic
+from tests.support.patience import PATIENCE_SECONDS
 
 NAT, ELSEWHERE = "192.0.2.1", "198.51.100.7"
 
@@ -48,7 +49,7 @@ class Guesses(Bench):
         return check
 
     def check(self, stored_hash: str, password: str) -> bool:
-        assert self.all_have_come.wait(30)
+        assert self.all_have_come.wait(PATIENCE_SECONDS)
         return stored_hash == f"$2b${password}"
 
     async def attempt(self, user: str, password: str, peer: str) -> bool:

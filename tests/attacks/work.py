@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -48,6 +48,23 @@ class Work:
         if self._is_counting and event == "line":
             self.steps += 1
         return self._on_line
+
+
+# A doubling may cost a little more than the one before: buffers grow, numbers get another digit.
+GROWTH_MAX = 2.3
+SLACK_STEPS = 1_000
+
+
+def is_linear(counted: Sequence[int]) -> bool:
+    """Judge the work for three sizes, each twice the one before."""
+    first, second, third = counted
+    return third - second <= GROWTH_MAX * max(0, second - first) + SLACK_STEPS
+
+
+def count(work: Work, answer: Callable[[], object]) -> int:
+    with work:
+        answer()
+    return work.steps
 
 
 class Watched(NamedTuple):

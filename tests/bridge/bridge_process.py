@@ -17,10 +17,9 @@ from thrift.transport.TTransport import TBufferedTransport
 from hms_gateway.structs import METHODS, Method
 from tests.support.apache import ApacheBinary
 from tests.support.ending import end
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
 
-STOP_SECONDS_MAX = 20
-START_ATTEMPTS_MAX = 1500
 POLL_SECONDS = 0.02
 
 
@@ -64,7 +63,7 @@ class BridgeProcess:
                 stderr=output,
                 env=self._environment,
             )
-        for _ in range(START_ATTEMPTS_MAX):
+        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
                 return self
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -78,7 +77,7 @@ class BridgeProcess:
         process, self._process = self._process, None
         if process is None:
             return None
-        return end(process, STOP_SECONDS_MAX)
+        return end(process, PATIENCE_SECONDS)
 
     @property
     def pid(self) -> int:

@@ -89,7 +89,7 @@ def test_a_bridge_proves_by_its_certificate_that_it_is_the_trusted_proxy(gateway
             client.get_all_databases()
         client.set_ugi("bob", [])
         answers = (client.get_all_databases() for _ in range(ATTEMPTS_MAX))
-        assert any("the gateway answers, for users that clients name only" in running.log_text() for _ in answers)
+        assert any("the gateway answers, but only for users named by clients" in running.log_text() for _ in answers)
 
 
 def cli(gateway: GatewayServer, *words: str, **variables: str) -> Result:

@@ -15,6 +15,7 @@ from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS
 from hms_gateway.wire import Codec, MessageType, TApplicationException, make_codecs
+from tests.support.patience import PATIENCE_SECONDS
 
 CODECS = make_codecs(Limits())
 BINARY, COMPACT = CODECS.binary, CODECS.compact
@@ -69,7 +70,7 @@ class Client:
         """One reply. Its end is where the bytes make a result."""
         received = b""
         while True:
-            data = await asyncio.wait_for(self.reader.read(1 << 16), 10)
+            data = await asyncio.wait_for(self.reader.read(1 << 16), PATIENCE_SECONDS)
             if not data:
                 raise ConnectionResetError(f"closed after {received!r}")
             received += data
@@ -82,7 +83,7 @@ class Client:
     async def rest(self) -> bytes:
         """Everything until the bridge closes."""
         with contextlib.suppress(ConnectionResetError):
-            return await asyncio.wait_for(self.reader.read(), 10)
+            return await asyncio.wait_for(self.reader.read(), PATIENCE_SECONDS)
         return b""
 
 

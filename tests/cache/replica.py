@@ -84,6 +84,7 @@ class Replica:
         ticket = self.cache.ticket()
         self._ask()
         reply = self.metastore.processor.process(codec, asked, Call("alice", dialect=dialect, first=tagged, last=last))
+        self.cache.note_answered(method)
         self.cache.remember(key if reading is None else reading.key, reply.arguments, reply.payload, ticket, tagged)
         return reply.payload, False
 

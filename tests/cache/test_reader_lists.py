@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from hms_gateway.cache import InvalidList, ReplyCache
+from hms_gateway.cache import InvalidList, ReplyCache, replies
 from hms_gateway.cache.reader_lists import Tag
 from hms_gateway.composition.main import build_metastore
 from hms_gateway.metastore.ports.store import StoreUnavailable
@@ -16,6 +16,7 @@ from hms_gateway.structs import (
     GetPartitionRequest,
     GetPartitionsByNamesRequest,
     GetTableRequest,
+    GetValidWriteIdsRequest,
     OpenTxnRequest,
     PrimaryKeysRequest,
     TableStatsRequest,
@@ -226,10 +227,91 @@ async def test_the_list_may_be_in_the_request(metastore, writer, codec, dialect)
     assert (await get())[1]
     writer.commit(txn_id)
     assert [(await get())[1] for _ in range(2)] == [False, True]
-    # Without the table's id it is a call as any other.
+    # Without the table's id the first look-up asks whether anything has changed, and no further one does.
     questions = replica.questions
-    await get(-1)
+    assert (await get(-1))[1]
     assert replica.questions > questions
+    replica.is_away = True
+    assert (await get(-1))[1]
+
+
+@in_loop
+async def test_a_list_without_an_id_that_is_new_gets_nothing_of_an_earlier_table(metastore, writer):
+    replica = Replica(metastore)
+    for value in ("old", "new"):
+        writer.add(value)
+        writer.commit(writer.begin()[0])
+        text, _ = writer.seen()
+        # Both begin with the same ids; the second is told by its blanks.
+        sent = text if value == "old" else f"{text} "
+        assert f"ds={value}".encode() in (await replica.get("get_partition_names", *ON, -1, sent=sent))[0]
+        if value == "old":
+            writer.call("drop_table", *ON, False)
+            writer.create()
+
+
+@pytest.mark.parametrize("by", ["a change here", "lists given here", "the log"])
+@in_loop
+async def test_a_list_without_an_id_that_is_known_follows_the_name(metastore, writer, by):
+    """A change elsewhere is learned when the log is followed, as by a reader that sends the id."""
+    replica = Replica(metastore)
+    writer.add("old")
+    text, _ = writer.seen()
+    for _ in range(2):
+        await replica.get("get_partition_names", *ON, -1, sent=text)
+        await asyncio.sleep(0)  # what follows the log
+    if by == "a change here":
+        await replica.get("drop_table", *ON, False)
+        writer.create()
+    else:
+        writer.call("drop_table", *ON, False)
+        writer.create()
+        assert writer.seen()[0] == text
+        assert b"old" in (await replica.get("get_partition_names", *ON, -1, sent=text))[0]
+    if by == "lists given here":
+        await replica.get("get_valid_write_ids", GetValidWriteIdsRequest(["default.t"]))
+    if by == "the log":
+        replica.clock.advance(1)
+        await replica.get("get_partition_names", *ON, -1, sent=text)
+        await asyncio.sleep(0)  # what follows the log
+    assert b"old" not in (await replica.get("get_partition_names", *ON, -1, sent=text))[0]
+
+
+@in_loop
+async def test_calls_that_keep_locks_alive_change_no_table(metastore, writer):
+    replica = Replica(metastore)
+    text, _ = writer.seen()
+    for _ in range(2):
+        await replica.get("get_partition_names", *ON, -1, sent=text)
+    await replica.get("open_txns", OpenTxnRequest(1, "alice", "here"))
+    replica.is_away = True
+    assert (await replica.get("get_partition_names", *ON, -1, sent=text))[1]
+
+
+@in_loop
+async def test_the_log_is_followed_while_answers_are_kept_though_nobody_asks(metastore, writer, monkeypatch):
+    monkeypatch.setattr(replies, "FOLLOW_SECONDS", 0.001)
+    replica = Replica(metastore)
+    replica.cache = ReplyCache(replica, Limits(), replica.read)
+    await replica.get("get_partition_names", *ON, -1, sent=writer.header())
+    writer.commit(writer.begin()[0])
+    await until_at(replica, replica.version())
+    header = writer.header()
+    replica.is_away = True
+    assert (await replica.get("get_partition_names", *ON, -1, sent=header))[1]
+    replica.is_away = False
+    writer.call("drop_table", *ON, False)
+    await until_at(replica, replica.version())
+    assert len(replica.cache) == 0
+    replica.cache.close()
+
+
+async def until_at(replica, version):
+    for _ in range(ROUNDS_MAX):
+        if replica.cache.version == version:
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("the log is not followed")
 
 
 @in_loop
@@ -244,6 +326,13 @@ async def test_whether_statistics_hold_is_an_answer_to_one_list(metastore, write
         writer.commit(writer.begin()[0])
     answers = [await get(text) for text in ("default.t:1:9::", "default.t:2:9::", None, "default.t:1:9::")]
     assert [was_known for _, was_known in answers] == [False, False, False, True]
+    replica.is_away = True
+    assert (await get("default.t:1:9::"))[1]
+    # By the arguments as they came, which is where every call is looked for first, it is not found.
+    codec = metastore.codecs.tjson
+    arguments = METHODS["get_table_statistics_req"].arguments(TableStatsRequest(*ON, ["a"], None, "default.t:1:9::"))
+    asked = ("tjson", "2.3", "get_table_statistics_req", codec.encode(arguments))
+    assert replica.cache.reading(asked, codec, None).key != asked
 
 
 @in_loop
@@ -389,6 +478,16 @@ async def test_kept_apart_a_reader_without_a_list_does_not_get_what_one_with_a_l
     header = writer.header()
     assert [(await replica.get("get_table", *ON, sent=header))[1] for _ in range(2)] == [False, True]
     assert not (await replica.get("get_table", *ON))[1]
+
+
+@in_loop
+async def test_kept_apart_a_list_of_another_table_gets_nothing_that_is_kept(metastore, writer):
+    """The call itself refuses it."""
+    replica = Replica(metastore)
+    replica.cache = ReplyCache(replica, Limits(), replica.read, keeps_apart=True)
+    header = writer.header()
+    assert [(await replica.get("get_table", *ON, sent=header))[1] for _ in range(2)] == [False, True]
+    assert not (await replica.get("get_table", *ON, sent=header.replace("default.t", "default.u")))[1]
 
 
 @in_loop

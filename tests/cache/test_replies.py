@@ -10,6 +10,7 @@ from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, GetTableRequest
 from hms_gateway.wire import make_codecs
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class Log:
@@ -43,7 +44,7 @@ class Log:
     def changes_since(self, event_id: int) -> list[StoredEvent]:
         self.reads += 1
         found = self.events[max(event_id, self._forgotten) :]
-        self.may_answer.wait(10)
+        self.may_answer.wait(PATIENCE_SECONDS)
         return found
 
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
 from hms_gateway.structs import METHODS
+from tests.support.patience import PATIENCE_SECONDS
 
 runner = CliRunner()
 
@@ -87,5 +88,7 @@ def test_help_imports_nothing_heavy():
         "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'alembic', 'hms_gateway.structs', 'pydantic_settings'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
+    )
     assert said.stdout == "[]\n"

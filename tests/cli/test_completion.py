@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "shell.md"
-COMMAND_SECONDS_MAX = 60
 # What is typed up to the cursor; what is offered among others, and what is not.
 WORDS = [
     ("loc", {"locks"}, {"leases", "serve"}),
@@ -32,7 +33,7 @@ def run(command: list[str], **variables: str) -> str:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
     environment = {**inherited, "PATH": f"{folder}:{os.environ['PATH']}", **variables}
     ran = subprocess.run(
-        command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, env=environment, stdin=subprocess.DEVNULL
+        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment, stdin=subprocess.DEVNULL
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout

@@ -1,6 +1,5 @@
 """An installation whose tables lie outside today's roots: its start says so, and nothing of it is lost."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import pytest
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.structs import Database, Partition
 from tests.support.catalog import columns, new_table
+from tests.support.patience import until
 from tests.support.server import GatewayServer, trusting
 
-WAIT_SECONDS_MAX = 20
 EXTERNAL = {"EXTERNAL": "TRUE"}
 
 
@@ -54,13 +53,13 @@ def fill(client: MetastoreClient, lake: str) -> None:
 
 def warning(gateway: GatewayServer) -> str:
     """The line of the log about what lies outside."""
-    limit = time.monotonic() + WAIT_SECONDS_MAX
-    while time.monotonic() < limit:
-        lines = [line for line in gateway.log_text().splitlines() if "outside the directories" in line]
-        if lines:
-            [line] = lines
-            return line
-    raise AssertionError(gateway.log_text())
+
+    def lines() -> list[str]:
+        return [line for line in gateway.log_text().splitlines() if "outside the directories" in line]
+
+    until(lines, "nothing is said")
+    [line] = lines()
+    return line
 
 
 def test_the_start_names_what_lies_outside_and_what_to_set(upgraded: GatewayServer, lake: Path) -> None:

@@ -29,12 +29,10 @@ NOT_TEXT = b"\xff\xfe\n"
         (["ls", "-k", "-H", "a: b\nc: d"], "is not NAME: VALUE"),
         (["ls", "-k", "-H", "a b: c"], "is not NAME: VALUE"),
         (["locks", "explain", "--operation", "insert"], "--operation needs --on or --reads"),
-        (["may", "", "select", "shop"], "the user is empty"),
-        (["may", "zoe", "select", "a.b.c"], "'a.b.c' is not an object"),
     ],
 )
 def test_what_cannot_be_used_is_named(words: list[str], expected: str, tmp_path: Path) -> None:
-    more = ["--data-dir", str(tmp_path)] if words[0] in ("user", "may") else []
+    more = ["--data-dir", str(tmp_path)] if words[0] == "user" else []
     env = {} if "--password-stdin" in words else {"HMS_GATEWAY_PASSWORD": "secret"}
     result = CliRunner().invoke(application, [*words, *more], input=NOT_TEXT, env=env)
     assert result.exit_code == 2

@@ -6,6 +6,7 @@ import pytest
 
 from hms_gateway.client.acquiring import ConcurrencySettings, LockAcquirer, LockHolder, LocksDenied, SettingError
 from hms_gateway.client.concurrency import needed_locks
+from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.locks import Locks
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.call import Call
@@ -42,7 +43,7 @@ class Server:
     def __init__(self, store):
         locks = LockService(store, TxnSettings())
         self.transactions = TransactionService(store, locks, TxnSettings())
-        self._locks = Locks(locks)
+        self._locks = Locks(locks, KeyOrder(store, TxnSettings().components_max))
         self.called = []
         self.failures = 0
         self.loses_reply_to = None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hms_gateway
+from tests.support.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 FACE = Path(hms_gateway.__file__)
@@ -53,7 +54,9 @@ def test_other_names_are_missing(name):
 
 def test_importing_the_package_loads_nothing_else():
     program = "import sys, hms_gateway; print(sorted(m for m in sys.modules if m.startswith('hms_gateway.')))"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert ran.stdout.strip() == "[]"
 
 

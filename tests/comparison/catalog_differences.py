@@ -35,7 +35,7 @@ def _only_untyped_more(answers: Answers) -> bool:
     theirs, ours = (reply.get("success") for reply in (answers.theirs, answers.ours))
     if not isinstance(theirs, list) or not isinstance(ours, list):
         return False
-    wanted = answers.arguments.get("tableType") or answers.arguments.get("tbl_types")
+    wanted = answers.arguments.get("tableType") or answers.arguments.get("tbl_types") or ()
     names = [entry["tableName"] if isinstance(entry, dict) else entry for entry in ours]
     hives = {entry["tableName"] if isinstance(entry, dict) else entry for entry in theirs}
     return "MANAGED_TABLE" in wanted and all("no_type" in name for name in {*names} - hives)
@@ -165,6 +165,17 @@ def _owner_type_beside(place: str, theirs: Any, ours: Any) -> bool:
 
 def _leftover_counted(place: str, theirs: Any, ours: Any) -> bool:
     return place.endswith((".parameters.numFiles", ".parameters.totalSize")) and theirs is None and ours is not None
+
+
+def _legacy(answers: Answers) -> bool:
+    """Made there, so that there is nothing to drop here."""
+    if answers.method == "drop_table":
+        return answers.exceptions == (None, "NoSuchObjectException") and answers.arguments["name"] == "legacy"
+    return answers.exceptions[0] is None and "unknown value legacy for transactional_properties" in answers.texts[1]
+
+
+def _default_properties(place: str, theirs: Any, ours: Any) -> bool:
+    return place.endswith(".parameters.transactional_properties") and (theirs, ours) == (None, "default")
 
 
 CATALOG: tuple[Difference, ...] = (
@@ -487,6 +498,51 @@ CATALOG: tuple[Difference, ...] = (
         "MetaException 'Partition already exists:…'.",
         "The statement is that of another schema.",
         other_text("Insert of object"),
+    ),
+    Difference(
+        "texts about transactional tables",
+        "create_table alter_table",
+        "The table must have buckets, and texts name no table.",
+        "No buckets are needed, and texts end with the table's name, as in Hive 3 and later.",
+        "Tables of Hive 3 and 4 have no buckets.",
+        other_text(
+            "The table must be bucketed and stored using an ACID compliant format (such as ORC)",
+            "'transactional' property of TBLPROPERTIES may only have value 'true'",
+            "TBLPROPERTIES with 'transactional'='true' cannot be unset",
+            "Invalid transactional properties specified for the table",
+        ),
+    ),
+    Difference(
+        "kind of a transactional table",
+        "get_table",
+        "Without transactional_properties in create_table there are none.",
+        "The parameter is stored as 'default', as in Hive 3 and later.",
+        "Hive 3 and 4 read from it which kind of table it is.",
+        only_at(_default_properties),
+    ),
+    Difference(
+        "kind that is said again",
+        "alter_table",
+        "MetaException where an alter sets transactional_properties that the table was made without.",
+        "Nothing changes where they are 'default': the table was made with them.",
+        "They are stored from the beginning.",
+        succeeds_here("TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created"),
+    ),
+    Difference(
+        "transactional=false for tables that are not transactional",
+        "alter_table",
+        "MetaException that it cannot be unset.",
+        "The parameter is left out, as in create_table and in Hive 3 and later.",
+        "There is nothing to unset.",
+        succeeds_here("TBLPROPERTIES with 'transactional'='true' cannot be unset"),
+    ),
+    Difference(
+        "transactional_properties of Hive 2",
+        "create_table drop_table",
+        "'legacy' is a kind of transactional table.",
+        "MetaException, as in Hive 3 and later, whose kinds are 'default' and 'insert_only'.",
+        "Hive 3 and 4 cannot read such a table.",
+        _legacy,
     ),
     Difference(
         "filters on keys of every type",

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tests.comparison.answers import Answers, Difference
@@ -35,7 +35,13 @@ class Finding:
 class Comparison:
     """Runs calls on both sides and counts which declared differences were seen."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        differences: Iterable[Difference] = DIFFERENCES,
+        as_both_know: Callable[[Reply, Reply], tuple[Reply, Reply]] = lambda theirs, ours: (theirs, ours),
+    ) -> None:
+        """A comparison by a table of differences, whose rules see the two replies `as_both_know`."""
+        self._differences, self._as_both_know = tuple(differences), as_both_know
         self.seen: Counter[str] = Counter()
         self.calls = 0
         self._earlier: list[Answers] = []
@@ -43,11 +49,13 @@ class Comparison:
     def judge(self, position: int, step: Step, theirs: Reply, ours: Reply) -> Difference | Finding | None:
         """None when equal, the entry of the table that explains the difference, or the finding."""
         self.calls += 1
+        is_equal = theirs == ours
+        theirs, ours = self._as_both_know(theirs, ours)
         answers = Answers(step.method, step.arguments, theirs, ours, self._earlier)
         self._earlier = [*self._earlier, answers] if step.method in REMEMBERED else self._earlier
-        if theirs == ours:
+        if is_equal:
             return None
-        for difference in DIFFERENCES:
+        for difference in self._differences:
             if difference.explains(answers):
                 self.seen[difference.name] += 1
                 return difference

@@ -71,7 +71,7 @@ def named_in_request(number: object) -> object:
 
 def kind_of(struct: str, field: str) -> str | None:
     """Of which kind the numbers in a field are, None for numbers that are no ids."""
-    return _FIELDS.get(f"{struct}.{field}")
+    return _FIELDS.get(f"{struct.removesuffix('_v4')}.{field}")
 
 
 class Ids:

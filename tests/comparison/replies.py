@@ -3,6 +3,7 @@
 This reader knows nothing of the gateway's own codecs, and is strict: a type tag that is not the IDL's is an error.
 """
 
+import base64
 import json
 import re
 import time
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructDef, StructType, Type
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import IDL, METHODS
 from tests.comparison.ids import Ids, kind_of, named_in_request
 
@@ -77,7 +80,7 @@ class Surroundings:
         return number
 
 
-def read_reply(body: bytes, method: str, around: Surroundings) -> Reply:
+def read_reply(body: bytes, method: str, around: Surroundings, dialect: Dialect = Dialect.HIVE_2_3) -> Reply:
     """The normalised reply: `{"success": value}`, `{}` of a void method, or `{exception: fields}`."""
     message = json.loads(body.decode(), strict=False)
     if message[0] != 1 or message[1] != method:
@@ -88,10 +91,11 @@ def read_reply(body: bytes, method: str, around: Surroundings) -> Reply:
         return {"TApplicationException": {"type": fields["2"]["i32"], "message": text}}
     if message[2] != REPLY:
         raise NotAsDeclared(f"message type {message[2]} in answer to {method}")
-    result = _Reader(around).struct(METHODS[method].result.definition, message[4])
+    declared = methods_of(dialect)[method]
+    result = _Reader(around).struct(declared.result.definition, message[4])
     if len(result) > 1:
         raise NotAsDeclared(f"{method} answers with {', '.join(result)} at once")
-    exceptions = {field.name: field.type for field in METHODS[method].definition.throws}
+    exceptions = {field.name: field.type for field in declared.definition.throws}
     return {_exception_name(exceptions[name]) if name in exceptions else name: value for name, value in result.items()}
 
 
@@ -148,7 +152,18 @@ class _Reader:
                 found[field.name] = self.value(field.type, tagged[tag])
             else:
                 found[field.name] = self.ids(kind, field.type, tagged[tag])
+        if "abortedBits" in found and "open_txns" in found:
+            found["abortedBits"] = self._aborted(definition, value)
         return found
+
+    def _aborted(self, definition: StructDef, value: Mapping[str, Any]) -> Any:
+        """The transactions of the script that the bits mean: which place is whose depends on earlier ones."""
+        tagged = {field.name: value[str(field.id)] for field in definition.fields if str(field.id) in value}
+        _, _, *numbers = tagged["open_txns"]["lst"]
+        text = tagged["abortedBits"]["str"]
+        bits = int.from_bytes(base64.b64decode(text + "=" * (-len(text) % 4)), "little")
+        aborted = [number for place, number in enumerate(numbers) if bits >> place & 1]
+        return self.ids("txn", ListType(BaseType.I64), ["i64", len(aborted), *aborted])
 
     def ids(self, kind: str, type: Type, value: Any) -> Any:
         """An id, or those of a list that are not from before the script."""

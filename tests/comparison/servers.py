@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import (
     METHODS,
@@ -22,7 +23,8 @@ from hms_gateway.wire import make_codecs
 from tests.comparison.ids import Ids, lock
 from tests.comparison.replies import NotAsDeclared, Reply, Surroundings, read_arguments, read_reply
 from tests.oracle.peer import RealMetastore
-from tests.support.server import API_PATH, GatewayServer, basic, trusting
+from tests.oracle.third_peer import ThirdMetastore
+from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
 
 TJSON = make_codecs(Limits()).tjson
 CALL = 1
@@ -63,7 +65,10 @@ class Metastore:
         headers: Mapping[str, str],
         warehouse: Path,
         elsewhere: Path,
+        dialect: Dialect = Dialect.HIVE_2_3,
     ) -> None:
+        """A server of `dialect`, which names the shapes of its answers."""
+        self._dialect = dialect
         self._connection, self._path = connection, path
         self._headers = {"Content-Type": "application/x-thrift", **headers}
         self._folders = (warehouse, elsewhere)
@@ -71,17 +76,19 @@ class Metastore:
         self._waiting = ""
 
     @classmethod
-    def real(cls, peer: RealMetastore) -> Self:
+    def real(cls, peer: RealMetastore | ThirdMetastore) -> Self:
         connection = http.client.HTTPConnection("127.0.0.1", peer.http_port, timeout=ANSWER_SECONDS_MAX)
-        return cls(connection, "/", {}, peer.warehouse, peer.folder / "elsewhere")
+        dialect = Dialect.HIVE_4 if isinstance(peer, ThirdMetastore) else Dialect.HIVE_2_3
+        return cls(connection, "/", {}, peer.warehouse, peer.folder / "elsewhere", dialect)
 
     @classmethod
-    def ours(cls, server: GatewayServer) -> Self:
+    def ours(cls, server: GatewayServer, dialect: Dialect = Dialect.HIVE_2_3) -> Self:
         connection = http.client.HTTPSConnection(
             "127.0.0.1", server.port, timeout=ANSWER_SECONDS_MAX, context=trusting()
         )
         headers = basic(server.user, server.password)
-        return cls(connection, API_PATH, headers, server.data_dir / "warehouse", server.data_dir / "elsewhere")
+        path = METASTORE_PATH if dialect is Dialect.HIVE_4 else API_PATH
+        return cls(connection, path, headers, server.data_dir / "warehouse", server.data_dir / "elsewhere", dialect)
 
     @staticmethod
     def gateway(folder: Path, database: str | None = None) -> GatewayServer:
@@ -110,7 +117,7 @@ class Metastore:
         if not body and METHODS[method].oneway:
             return {}
         try:
-            return read_reply(body, method, self._around)
+            return read_reply(body, method, self._around, self._dialect)
         except (NotAsDeclared, ValueError) as problem:
             return {"unreadable": f"{type(problem).__name__}: {problem}", "body": body.decode(errors="replace")}
 

@@ -4,7 +4,6 @@ import importlib
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +15,11 @@ import pytest
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.THttpClient import THttpClient
 
+from tests.support.patience import until
 from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
 
 IDLS = Path(__file__).parent / "idl"
 DB = "default"
-SECONDS_MAX = 60
 
 
 class Client:
@@ -206,14 +205,14 @@ def test_two_transactions_of_a_client_of_hive_4(bindings: Path, gateway: Gateway
         changing.commit()
         late = Reader(other, table_id)
         assert late.list != early.list
-        end = time.monotonic() + SECONDS_MAX
-        hits = 0.0
-        # A reply is kept once the gateway has seen the commit in the log, which is soon.
-        while hits < 2 and time.monotonic() < end:
+
+        def is_kept() -> bool:
             before = _hits(gateway)
             assert late.names() == ["ds=1"]
-            hits = _hits(gateway) - before
-        assert hits == 2
+            return _hits(gateway) - before == 2
+
+        # A reply is kept once the gateway has seen the commit in the log, which is soon.
+        until(is_kept)
         early.commit()
         late.commit()
         other.service.drop_table(DB, "t", True)

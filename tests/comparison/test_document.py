@@ -3,9 +3,13 @@
 from pathlib import Path
 
 from hms_gateway.structs import METHODS
+from tests.comparison.answers import Difference
 from tests.comparison.differences import DIFFERENCES
 from tests.comparison.document import FILE, text
-from tests.comparison.uncompared_differences import UNCOMPARED
+from tests.comparison.third_differences import THIRD, UNASKED
+from tests.comparison.uncompared_differences import UNCOMPARED, Uncompared
+
+ENTRIES: tuple[Difference | Uncompared, ...] = (*DIFFERENCES, *THIRD, *UNASKED, *UNCOMPARED)
 
 
 def test_the_document_is_current() -> None:
@@ -13,13 +17,12 @@ def test_the_document_is_current() -> None:
 
 
 def test_entries_have_names_of_their_own() -> None:
-    names = [entry.name for entry in (*DIFFERENCES, *UNCOMPARED)]
+    names = [entry.name for entry in ENTRIES]
     assert len(names) == len(set(names))
 
 
 def test_entries_are_about_methods_that_exist() -> None:
-    entries = (*DIFFERENCES, *UNCOMPARED)
-    unknown = {name for entry in entries for name in entry.methods.split() if name not in METHODS}
+    unknown = {name for entry in ENTRIES for name in entry.methods.split() if name not in METHODS}
     assert unknown == {"*"}
 
 

@@ -1,10 +1,9 @@
-"""Random programs on both metastores, a sample: HMS_COMPARED_CALLS=20000 asks for more, from seed HMS_COMPARED_SEED on.
+"""Random programs on both metastores, a sample of them.
 
 The real metastore cannot tell apart catalogs that have gone different ways, so a program ends at a declared difference
 that parts them.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
@@ -15,9 +14,9 @@ from tests.comparison.comparing import Comparison, Finding
 from tests.comparison.random_calls import program
 from tests.comparison.servers import Metastore, Step
 from tests.comparison.shrinking import shrunk
+from tests.support.sample import FIRST_SEED, sample
 
-CALLS = int(os.environ.get("HMS_COMPARED_CALLS", "1500"))
-FIRST_SEED = int(os.environ.get("HMS_COMPARED_SEED", "0"))
+CALLS = sample(600, of=100_000)
 # The real metastore keeps what it was told about names, grants for instance, so no two programs share any.
 NUMBERS = count(1)
 

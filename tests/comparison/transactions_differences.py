@@ -117,7 +117,7 @@ def _lost_its_lock(answers: Answers) -> bool:
     return answers.exceptions[0] == "NoSuchLockException" and "success" in answers.ours and asked_for_none
 
 
-NEWER_EVENT_KEYS = ("tableType", "isTruncateOp", "replace", "ptnObjJson", "subDirectoryList")
+NEWER_EVENT_KEYS = ("tableType", "dbJson", "isTruncateOp", "replace", "ptnObjJson", "subDirectoryList")
 HIVE_EVENTS = [
     "CREATE_DATABASE",
     "DROP_DATABASE",
@@ -136,16 +136,23 @@ HIVE_EVENTS = [
 ]
 
 
-def _events_say_more(answers: Answers) -> bool:
-    """Our events of the kinds that Hive has, in its order, say all that its events say."""
-    if "success" not in answers.theirs or "success" not in answers.ours:
-        return False
-    theirs = answers.theirs["success"]["events"]
-    ours = [event for event in answers.ours["success"]["events"] if _is_of_hive(event)]
-    limit = request(answers).get("maxEvents") or 0
-    if limit > 0:
-        theirs, ours = theirs[: len(ours)], ours[: len(theirs)]
-    return len(theirs) == len(ours) and all(map(_says_more, _in_one_order(theirs), _in_one_order(ours)))
+def events_say_more(accounts_for: Callable[[str, Any, Any], bool]) -> Callable[[Answers], bool]:
+    """Our events of Hive's kinds, in its order, say all that its events say but for what is accounted for."""
+
+    def says_more(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+        return all(accounts_for(*place) for place in different_places(theirs, ours))
+
+    def applies(answers: Answers) -> bool:
+        if "success" not in answers.theirs or "success" not in answers.ours:
+            return False
+        theirs = answers.theirs["success"]["events"]
+        ours = [event for event in answers.ours["success"]["events"] if _is_of_hive(event)]
+        limit = request(answers).get("maxEvents") or 0
+        if limit > 0:
+            theirs, ours = theirs[: len(ours)], ours[: len(theirs)]
+        return len(theirs) == len(ours) and all(map(says_more, _in_one_order(theirs), _in_one_order(ours)))
+
+    return applies
 
 
 def _is_of_hive(event: Mapping[str, Any]) -> bool:
@@ -166,11 +173,7 @@ def _in_one_order(events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
     return ordered
 
 
-def _says_more(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    return all(_accounted_in_event(*place) for place in different_places(theirs, ours))
-
-
-def _accounted_in_event(place: str, theirs: Any, ours: Any) -> bool:
+def accounted_in_event(place: str, theirs: Any, ours: Any) -> bool:
     key = place.rpartition(".")[2]
     if theirs is None:
         # Completed objects, the keys of later versions.
@@ -357,9 +360,10 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "Some changes write no event (tables of indexes, altered functions, statistics, grants). Messages have objects "
         "as they were sent, and names as they were spelled.",
         "Every change of the catalog writes one, so ids are further apart. Messages have the objects as they are "
-        "stored, and the keys that Hive 3 added (tableType, isTruncateOp, replace, the table of an insertion).",
+        "stored, and the keys that Hive 3 added (tableType, isTruncateOp, replace, the database made, "
+        "the table dropped or inserted into).",
         "What is written to the log is what a cache and a replica go by.",
-        _events_say_more,
+        events_say_more(accounted_in_event),
     ),
     Difference(
         "how many events there are",

@@ -12,6 +12,7 @@ from hms_gateway.runtime.settings import ProxyUser, Settings
 from hms_gateway.structs import GetTableRequest, MetaException
 from tests.handlers.peers import Peer
 from tests.support.catalog import columns, new_table, transactional_table
+from tests.support.patience import PATIENCE_SECONDS
 
 
 @pytest.mark.slow
@@ -32,7 +33,7 @@ def test_a_server_loads_nothing_it_may_never_need(tmp_path):
     )
     for words in ([], ["is a later start"]):
         command = [sys.executable, "-c", code, str(tmp_path), *words]
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS)
         assert said.stdout == "[]\n"
 
 

@@ -1,14 +1,15 @@
 """Gateways of one database know each other, and how far each has followed the log of events."""
 
 import contextlib
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from sqlalchemy import Update, create_engine, select, update
+from structlog.testing import capture_logs
 
 from hms_gateway.cli.operations.doctor import findings
 from hms_gateway.client.metastore_client import MetastoreClient
@@ -25,10 +26,11 @@ from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.registry.gateways import KEPT_MS, SHOWN_MS, GatewayRow
 from hms_gateway.storage.schema.catalog import GATEWAYS, NOTIFICATIONS
 from hms_gateway.structs import Database
+from tests.support.patience import until
 from tests.support.server import GatewayServer, trusting
 
-WAITED_SECONDS_MAX = 60
 HOUR_SECONDS = 3_600
+NOW = 1_700_000_000.0
 EVENT = Event("X", "d", None, "{}")
 
 
@@ -126,6 +128,29 @@ def test_the_doctor_names_them_and_warns_of_versions_that_differ(
     assert "one:1 (process 11, version 1.0), two:1 (process 12, version 1.1)" in text
 
 
+class OtherClock:
+    """Rows in a database whose clock is ahead."""
+
+    ahead_seconds = 0.0
+
+    def note_gateway(self, row: GatewayRow) -> list[GatewayRow]:
+        return [msgspec.structs.replace(row, now_ms=round((NOW + self.ahead_seconds) * 1_000))]
+
+    def forget_gateway(self, gateway_id: str) -> None: ...
+
+
+def test_a_clock_that_is_minutes_off_is_a_metric_and_one_line() -> None:
+    rows = OtherClock()
+    presence = Presence(rows, lambda: 0, 1, lambda: NOW)
+    metrics = Metrics(())
+    metrics.watch(presence.watched)
+    with capture_logs() as lines:
+        for rows.ahead_seconds in (0.0, -600.0, -601.0):
+            presence.note()
+    assert [(line["log_level"], line["database_ahead_seconds"]) for line in lines] == [("error", -600.0)]
+    assert "hms_gateway_clock_difference_seconds -601.0" in metrics_text(metrics).decode()
+
+
 class Away:
     """Rows in a database that does not answer, or fails."""
 
@@ -217,11 +242,7 @@ def test_two_gateways_show_each_other(fresh_postgres_database: str, tmp_path: Pa
         with MetastoreClient(one.url, (one.user, one.password), trusting()) as client:
             client.call("create_database", Database("d"))
         # The one that started first may look for the other only ten seconds later: one of them sees both.
-        until = time.monotonic() + WAITED_SECONDS_MAX
-        pause = threading.Event()
-        while not any(ports(each) == {one.port, two.port} for each in (two, one)):
-            assert time.monotonic() < until
-            pause.wait(0.2)
+        until(lambda: any(ports(each) == {one.port, two.port} for each in (two, one)), pause_seconds=0.2)
         assert one.stop() == 0
         with engine.connect() as connection:
             left = connection.execute(select(GATEWAYS.c.name)).scalars().all()
@@ -229,7 +250,29 @@ def test_two_gateways_show_each_other(fresh_postgres_database: str, tmp_path: Pa
     engine.dispose()
 
 
+@pytest.mark.postgres
+def test_a_gateway_that_nobody_asks_does_not_lag(fresh_postgres_database: str, tmp_path: Path) -> None:
+    migrate(fresh_postgres_database)
+    with (
+        GatewayServer(tmp_path, database=fresh_postgres_database) as idle,
+        contextlib.closing(open_store(fresh_postgres_database, SystemClock(), Limits())) as store,
+    ):
+        newest = store.write(lambda transaction: transaction.append_event(EVENT))
+        until(lambda: own_row(idle)["event_id"] >= newest, pause_seconds=0.2)
+
+
+def own_row(server: GatewayServer) -> dict[str, Any]:
+    (row,) = (row for row in replicas(server) if row["is_own"])
+    return row
+
+
 def ports(server: GatewayServer) -> set[int]:
+    return {int(row["name"].rpartition(":")[2]) for row in replicas(server) if row["seen"] is not None}
+
+
+def replicas(server: GatewayServer) -> list[dict[str, Any]]:
     page = f"https://127.0.0.1:{server.port}/status/costs"
-    found = httpx.get(page, verify=trusting(), auth=(server.user, server.password)).json()["replicas"]
-    return {int(row["name"].rpartition(":")[2]) for row in found if row["seen"] is not None}
+    found: list[dict[str, Any]] = httpx.get(page, verify=trusting(), auth=(server.user, server.password)).json()[
+        "replicas"
+    ]
+    return found

@@ -1,7 +1,6 @@
 """Users with passwords at each door: who is removed is gone in every worker; groups owe at the Thrift port."""
 
 import contextlib
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -13,6 +12,7 @@ from hms_gateway.gateway.auth.users import add_user, remove_user
 from hms_gateway.structs import MetaException, UnlockRequest
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.composition.test_thrift_port import CALL, served
+from tests.support.patience import until
 from tests.support.server import API_PATH, basic
 
 PASSWORD = "a password of each"
@@ -21,9 +21,7 @@ DOORS_OF_WORKERS = 3
 
 def until_refused(call: Callable[[], bool]) -> None:
     """A file that changed is seen within a second; how long a busy machine takes is not the question."""
-    end = time.monotonic() + 60
-    while call():
-        assert time.monotonic() < end, "still let in"
+    until(lambda: not call(), "still let in")
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,12 @@
 import asyncio
 import base64
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from types import SimpleNamespace
 
 import pytest
 
-from hms_gateway.bridge.thrift.errors import NotTried
+from hms_gateway.bridge.thrift.errors import CallFailed, NotTried
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.composition.thrift_port import _Identification
@@ -35,11 +35,14 @@ def checks() -> Iterator[LoginChecks]:
         yield it
 
 
-def identification(checks: LoginChecks, error: Exception | None = None) -> _Identification:
+def identification(
+    checks: LoginChecks, error: Exception | None = None, reserved: Collection[str] = ()
+) -> _Identification:
     def password_of(name: bytes) -> bytes:
         raise error or AssertionError
 
-    logins = LoginParts(checks, DelegationLogins(password_of, checks))
+    users = SimpleNamespace(is_reserved=reserved.__contains__)
+    logins = LoginParts(checks, users, DelegationLogins(password_of, checks))  # type: ignore[arg-type]
     edge = SimpleNamespace(authenticator=Directory(), logins=logins, groups_of=lambda user: frozenset())
     return _Identification(edge, Refusals(Metrics(frozenset())))  # type: ignore[arg-type]
 
@@ -48,6 +51,15 @@ def test_calls_are_paid_for_and_logged_under_the_name_that_the_directory_has(che
     session = Session(credentials=Credentials("ANN", "her password"))
     caller = asyncio.run(identification(checks)(session))
     assert (caller.user, session.shown_user) == ("ann", "ann")
+
+
+def test_a_ticket_does_not_name_a_user_of_the_password_file(checks):
+    def ask(*reserved: str) -> str:
+        return asyncio.run(identification(checks, reserved=reserved)(Session(proven_user="ann"))).user
+
+    assert ask("bo") == "ann"
+    with pytest.raises(CallFailed, match="users_by_other_logins"):
+        ask("ann")
 
 
 def test_a_token_that_cannot_be_looked_up_now_ends_no_job(checks):

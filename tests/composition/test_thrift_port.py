@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from hms_gateway.structs import Database, LeaseObject, MetaException, NoSuchObje
 from tests.bridge.bridge_process import ApacheClient, OldBinary, connected
 from tests.bridge.thrift_bytes import call
 from tests.support.apache import ApacheBinary, ApacheCompact
+from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer, ServerDidNotStart, free_port
 
 DEMO = "hmshttptestdatabase"
-CLIENT_SECONDS_MAX = 30
 CALL = b'[1,"get_all_databases",1,1,{}]'
 
 
@@ -188,7 +187,7 @@ def test_a_waiting_lease_is_granted_when_it_is_free_and_forgotten_when_its_clien
             granted = others.submit(grabbed, waiter, wanted)
             wait_until_waiting(here, 1)
             holder.drop_lease(held, [])
-            lease_id = granted.result(CLIENT_SECONDS_MAX)
+            lease_id = granted.result(PATIENCE_SECONDS)
             assert isinstance(lease_id, int)
             assert [lease.lease_id for lease in holder.list_lease([])] == [lease_id]
             waiter.drop_lease(lease_id, [])
@@ -202,13 +201,13 @@ def grabbed(client: ApacheClient, wanted: tuple[Any, ...]) -> int | Exception:
 
 
 def wait_until_waiting(place: Served, count: int) -> None:
-    end = time.monotonic() + CLIENT_SECONDS_MAX
     with place.gateway.connection() as connection:
-        while time.monotonic() < end:
+
+        def is_so() -> bool:
             connection.request("GET", "/metrics")
-            if f"hms_gateway_calls_waiting {count}.0" in connection.getresponse().read().decode():
-                return
-    raise AssertionError(f"never {count} calls waiting")
+            return f"hms_gateway_calls_waiting {count}.0" in connection.getresponse().read().decode()
+
+        until(is_so, f"never {count} calls waiting")
 
 
 def test_a_port_in_use_is_said_in_one_line(tmp_path):

@@ -57,8 +57,9 @@ UNTYPED = {"field.delim": "\t", " spaced ": "1", "ends": "line\r", "of = it": "2
 
 def plant(client: MetastoreClient) -> None:
     """A catalog of a shop, with a lake beside it."""
-    client.call("create_database", Database("shop", "What customers ordered", parameters={"team": "orders"}))
-    client.call("create_database", Database("lake"))
+    shop, lake = (f"hdfs://warehouse.example:8020/hive/{name}.db" for name in ("shop", "lake"))
+    client.call("create_database", Database("shop", "What customers ordered", shop, parameters={"team": "orders"}))
+    client.call("create_database", Database("lake", "Events, as they come in", lake))
     columns = [
         ("order_id", "bigint", "Counts up"),
         ("customer", "string", None),
@@ -66,7 +67,9 @@ def plant(client: MetastoreClient) -> None:
     ]
     parameters = {"numRows": "48213377", "totalSize": "91827364551", "numFiles": "1500", "comment": "One row per order"}
     create_table(client, "shop", "orders", columns, keys=("ds", "region"), parameters=parameters)
-    create_table(client, "shop", "customers", [("customer", "string", None)], parameters={"numRows": "1000"})
+    create_table(
+        client, "shop", "customers", [("customer", "string", None)], parameters={"spark.sql.statistics.numRows": "1000"}
+    )
     create_table(client, "shop", "big_orders", columns)
     _partitions(client)
     _statistics(client)
@@ -74,6 +77,23 @@ def plant(client: MetastoreClient) -> None:
     client.call("create_function", Function("euro", "shop", "org.example.Euro"))
     client.call("grant_privileges", customers_for_dana())
     _iceberg(client)
+    _mixed(client)
+
+
+def _mixed(client: MetastoreClient) -> None:
+    """A table of Parquet with a partition of ORC, which has a column less and one of another type."""
+    create_table(client, "lake", "mixed", [("id", "bigint", None), ("name", "string", None)], keys=("day",))
+    orc = StorageDescriptor(
+        cols=[FieldSchema("id", "int")],
+        inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+        serdeInfo=SerDeInfo(None, "org.apache.hadoop.hive.ql.io.orc.OrcSerde", {"orc.compress": "ZLIB"}),
+    )
+    parts = [("1", _descriptor([("id", "bigint", None), ("name", "string", None)])), ("2", orc)]
+    client.call(
+        "add_partitions",
+        [Partition([day], "lake", "mixed", sd=sd, parameters={"of": f"day {day}"}) for day, sd in parts],
+    )
 
 
 def new_view(db_name: str, name: str) -> Table:
@@ -96,6 +116,11 @@ def wait_for_each_other(client: MetastoreClient) -> list[int]:
         _lock(client, "ben", LockType.SHARED_READ, f"select count(*) from shop.orders {SCRIPT}"),
         _lock(client, "cleo", LockType.SHARED_READ, "analyze table shop.orders"),
     ]
+
+
+def wait_behind(client: MetastoreClient) -> int:
+    """A request that has to wait for all others on shop.orders."""
+    return _lock(client, "dora", LockType.EXCLUSIVE, "drop table shop.orders")
 
 
 def _lock(client: MetastoreClient, user: str, kind: LockType, statement: str) -> int:

@@ -1,6 +1,7 @@
 """What the console is sent as: its files, their sizes, what goes with them, and what they are copies of."""
 
 import gzip
+import os
 import re
 import subprocess
 import sys
@@ -87,6 +88,20 @@ def test_a_bundle_has_each_module_once_after_those_that_it_imports(tmp_path):
     assert "const { one: uno } = _a;" in text
     assert "return { one: inner };" in text
     assert text.endswith("export const { sum, total } = _main;\n")
+
+
+def test_a_bundle_is_the_same_from_run_to_run(tmp_path):
+    names = [f"m{number}" for number in range(6)]
+    (tmp_path / "main.js").write_text("".join(f'import {{ {name} }} from "./{name}.js";\n' for name in names))
+    for name in names:
+        (tmp_path / f"{name}.js").write_text(f"export const {name} = 1;\n")
+    program = "import pathlib, sys; from tools.console_bundle import bundled; print(bundled(pathlib.Path(sys.argv[1])))"
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    bundles = {
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(bundles) == 1
 
 
 def test_every_method_that_is_called_has_a_shape_and_every_shape_is_used():

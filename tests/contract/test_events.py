@@ -84,8 +84,13 @@ def append(store: SqlStore, *events: Event) -> None:
 
 
 def ids(store: SqlStore, selection: EventSelection) -> list[int]:
-    found = [one.event_id for one in store.read(lambda snapshot: snapshot.events(selection))]
+    stored = store.read(lambda snapshot: snapshot.events(selection))
+    found = [one.event_id for one in stored]
     assert store.read(lambda snapshot: snapshot.count_events(selection)) == len(found)
+    if selection.limit is None:
+        firsts = {(one.event.db_name, one.event.table_name): one.event_id for one in reversed(stored)}
+        of_each = store.read(lambda snapshot: snapshot.first_events(selection))
+        assert {(db_name, tbl_name): first for db_name, tbl_name, first in of_each} == firsts
     return [int(one) for one in found]
 
 

@@ -60,3 +60,16 @@ def test_drops_take_what_hive_finds_or_nothing(service: PartitionService) -> Non
             break
     assert service.reads.names(ORDERS, -1) == left
     assert len(left) < 40
+
+
+@pytest.mark.parametrize("text", ["(ds <> 'ab')", "(ds < 'é')", "(ds >= 'ab')", "(ds) IN ('ab', 'b')", "(ds > '😀')"])
+def test_an_expression_that_is_a_filter_selects_what_the_filter_selects(service: PartitionService, text: str) -> None:
+    (data, *_) = (one.data for one in recorded() if one.sql == text)
+    found = service.reads.list_by_filter(ORDERS, text, -1)
+    names = names_in(found if isinstance(found, list) else read_structs(found))
+    assert service.reads.names_by_expression(ORDERS, data, -1) == names
+    dropped = service.drops.drop_all(
+        ORDERS, RequestPartsSpec(exprs=[DropPartitionsExpr(expr=data)]), ignores_missing=True, deletes_data=False
+    )
+    assert sorted(names_in(dropped)) == sorted(names)
+    assert any("ds=__HIVE_DEFAULT_PARTITION__" in name for name in names) is (text in ("(ds <> 'ab')", "(ds < 'é')"))

@@ -45,8 +45,9 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from hms_gateway.wire import MessageType
-from tests.gateway.serving import post, read_response, running, until
+from tests.gateway.serving import post, read_response, running
 from tests.support.catalog import columns, new_table
+from tests.support.patience import until
 
 # A change by row, what another user holds by column: whether the change is made.
 CELLS = """

@@ -10,10 +10,10 @@ from hms_gateway.structs import LeaseObject
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService, MustWait
+from tests.support.patience import PATIENCE_SECONDS
 
 THREADS = 16
 GRANTS_EACH = 12
-PATIENCE_SECONDS = 60
 
 # What there is, as the smallest things that can be leased; an object is the set of those it contains.
 LEAVES = frozenset({"t/ds=1/hr=1", "t/ds=1/hr=2", "t/ds=2/hr=1", "u/ds=1/hr=1", "u/ds=2/hr=1"})

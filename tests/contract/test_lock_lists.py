@@ -50,7 +50,7 @@ def store_with_locks(store: SqlStore) -> SqlStore:
         places = choices.sample(TARGETS, choices.choice([1, 1, 2, 3, 5]))
         wanted = [ComponentSpec(place, choices.choice(list(LockType))) for place in places]
         txn_id = TxnId(0) if number % 3 else txn_ids[number // 3]  # of one request each: no deadlocks
-        locks.lock(LockSpec(wanted, choices.choice(CLIENTS), txn_id, is_hive4=choices.random() < 0.5))
+        locks.lock(LockSpec(wanted, choices.choice(CLIENTS), txn_id, shares_writes=choices.random() < 0.5))
     return store
 
 

@@ -10,6 +10,11 @@ from hms_gateway.storage import SqlStore
 from hms_gateway.structs import Database, Function
 from tests.contract.objects import bound, create, get, partition, table
 
+# What Hive does not know (-1) Spark may.
+COUNTED = {
+    "orders_old": {"numRows": "-1", "spark.sql.statistics.numRows": "7", "spark.sql.statistics.totalSize": "70"},
+    "big_orders": {"numRows": "8", "totalSize": "80", "spark.sql.statistics.numRows": "9"},
+}
 VALUES = [("a", "1"), ("a", "2"), ("a", "10"), ("b", "1"), ("Z", "7"), ("é", "1"), ("%", "1")]
 
 
@@ -19,7 +24,7 @@ def filled(store: SqlStore) -> StoredTable:
     def work(transaction):
         database_id = transaction.database("sales").database_id
         for name in ("big_orders", "orders_old", "ordérs", "o%rders"):
-            transaction.insert_table(database_id, table(name))
+            transaction.insert_table(database_id, table(name, parameters=COUNTED.get(name, {})))
         transaction.functions.insert(database_id, Function("order_value", "sales", "org.example.F"))
         transaction.insert_partitions(of, [partition(of.table, list(values)) for values in VALUES])
 
@@ -47,6 +52,15 @@ def test_names_for_people(store: SqlStore) -> None:
     assert found(None, "o%r") == ["o%rders"]
     assert found(None, "SAL".lower()) == ["sales"]
     assert found(None, "dér") == ["ordérs"]
+    detailed = store.read(lambda snapshot: snapshot.search_names("sales", "orders", 1, True))
+    assert [(each.name, each.partitions) for each in detailed] == [("orders", 7)]
+    detailed = store.read(lambda snapshot: snapshot.search_names("sales", "orders", 3, True))
+    assert [(each.rows, each.bytes) for each in detailed] == [(None, None), (7, 70), (8, 80)]
+    (counts,) = store.read(lambda snapshot: snapshot.count_objects("sales", True))
+    assert (counts.tables, counts.views, counts.functions, counts.partitions) == (5, 0, 1, 7)
+    assert [
+        each.tables for each in store.read(lambda snapshot: snapshot.count_objects(None)) if each.db_name == "sales"
+    ] == [5]
 
     everything = [
         f"k0={first}/k1={second}" for first, second in sorted((("%25" if k == "%" else k), v) for k, v in VALUES)

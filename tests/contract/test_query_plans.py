@@ -15,7 +15,7 @@ from hms_gateway.metastore.selection.partitions import matching_filter, matching
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
 from hms_gateway.storage import SqlStore, migrate
 from hms_gateway.structs import FieldSchema
-from tests.contract.objects import create, names, table
+from tests.contract.objects import create, database, descriptor, names, table
 
 KEYS = [FieldSchema("ds", "string"), FieldSchema("hr", "int"), FieldSchema("number", "int"), FieldSchema("day", "date")]
 COUNT = 5_000
@@ -162,3 +162,19 @@ def test_of_two_keys_the_one_with_fewer_partitions_is_looked_up(
         assert f"partitions_key_{[key.name for key in keys].index('day')}" in steps
     assert "SCAN partitions" not in steps
     assert "Seq Scan" not in steps
+
+
+def test_tables_are_found_by_where_they_lie(store: SqlStore, database_url: str) -> None:
+    places = {f"t{number}": f"file:/w/sales.db/t{number}" for number in range(300)}
+    places |= {"below": "file:/w/sales.db/t77/ds=1", "beside": "file:/w/sales.db/t77-1", "case": "file:/w/sales.db/T77"}
+    places |= {"any": "file:/w/sales.db/t%", "long": f"file:/w/{'x' * 5_000}"}
+    made = [(name, descriptor(location)) for name, location in places.items()]
+    store.write(lambda tx: tx.insert_database(database()))
+    of = store.read(lambda snapshot: snapshot.database("sales"))
+    assert of is not None
+    store.write(lambda tx: [tx.insert_table(of.database_id, table(name, sd=sd)) for name, sd in made])
+    with statements() as sent:
+        found = store.read(lambda snapshot: snapshot.rights.tables_placed("file:/w/sales.db/t77"))
+    assert {(owner.table, location) for owner, location in found} == {(name, places[name]) for name in ("t77", "below")}
+    steps = plan(database_url, *sent[-1])
+    assert "tables_location" in steps, steps

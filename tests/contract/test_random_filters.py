@@ -4,7 +4,6 @@
 table. A failure names the seed and the smallest part of the filter that is wrong.
 """
 
-import os
 import random
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -36,9 +35,9 @@ from tests.contract.filter_reference import DEFAULT_PARTITION, Key, Node, Refuse
 from tests.contract.objects import create, read_structs, table
 from tests.contract.random_filters import TYPES, FilterMaker, RandomTable, parts, random_table
 from tests.support.catalog import to_tjson
+from tests.support.sample import FIRST_SEED, sample
 
-FILTERS = int(os.environ.get("HMS_RANDOM_FILTERS", "600"))
-FIRST_SEED = int(os.environ.get("HMS_RANDOM_FILTERS_SEED", "0"))
+FILTERS = sample(600, of=50_000)
 FILTERS_PER_TABLE = 100
 
 # Names in order, or the text of the MetaException.

@@ -3,7 +3,6 @@
 `HMS_RANDOM_FILTERS_SEED` is the seed of the first database.
 """
 
-import os
 import random
 from dataclasses import dataclass
 from typing import Final
@@ -28,8 +27,8 @@ from tests.contract.filter_reference import (
 )
 from tests.contract.objects import database, table
 from tests.contract.random_filters import ODD_TEXTS, FilterMaker, RandomTable, parts
+from tests.support.sample import FIRST_SEED
 
-FIRST_SEED = int(os.environ.get("HMS_RANDOM_FILTERS_SEED", "0"))
 OWNER: Final = "hive_filter_field_owner__"
 LAST_ACCESS: Final = "hive_filter_field_last_access__"
 PARAMETER: Final = "hive_filter_field_params__"

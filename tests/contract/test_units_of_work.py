@@ -12,6 +12,7 @@ from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
 from tests.contract.objects import create, database, get, names, partition, table
+from tests.support.patience import PATIENCE_SECONDS
 
 EVENT = Event("X", "sales", None, "{}")
 
@@ -70,7 +71,7 @@ def test_waiting_units_are_committed_together_and_fail_alone(store: SqlStore) ->
 
     def blocking(transaction: Transaction) -> None:
         started.set()
-        assert may_end.wait(10)
+        assert may_end.wait(PATIENCE_SECONDS)
 
     def add(number: int) -> Callable[[Transaction], int]:
         def work(transaction: Transaction) -> int:
@@ -86,7 +87,7 @@ def test_waiting_units_are_committed_together_and_fail_alone(store: SqlStore) ->
 
     with ThreadPoolExecutor(20) as pool:
         first = pool.submit(store.write, blocking)
-        assert started.wait(10)
+        assert started.wait(PATIENCE_SECONDS)
         others = [pool.submit(store.write, add(number)) for number in range(3, 18)]
         while store._writer._jobs.qsize() < len(others):
             threading.Event().wait(0.001)
@@ -171,14 +172,14 @@ def test_a_full_queue_names_its_limit(database_url: str) -> None:
 
     def blocking(transaction: Transaction) -> None:
         started.set()
-        assert may_end.wait(10)
+        assert may_end.wait(PATIENCE_SECONDS)
 
     def nothing(transaction: Transaction) -> None:
         pass
 
     with ThreadPoolExecutor(4) as pool:
         calls: list[Any] = [pool.submit(store.write, blocking)]
-        assert started.wait(10)
+        assert started.wait(PATIENCE_SECONDS)
         calls += [pool.submit(store.write, nothing) for _ in range(2)]
         while store._writer._jobs.qsize() < 2:
             threading.Event().wait(0.001)

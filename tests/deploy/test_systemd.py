@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
+
 UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "hms-gateway.service"
 # systemd rates from 0 (nothing is exposed) to 100.
 EXPOSURE_MAX = 20
@@ -17,7 +19,7 @@ def test_systemd_knows_every_line_of_the_unit(tmp_path) -> None:
         pytest.skip("no systemd-analyze (package systemd)")
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace("/opt/hms-gateway/bin/hms-gateway", "/bin/true"))
-    verified = subprocess.run([program, "verify", str(unit)], capture_output=True, text=True, timeout=60)
+    verified = subprocess.run([program, "verify", str(unit)], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert UNIT.name not in verified.stderr, verified.stderr
 
 
@@ -26,7 +28,7 @@ def test_the_unit_is_rated_below_two() -> None:
     if program is None:
         pytest.skip("no systemd-analyze (package systemd)")
     command = [program, "security", "--offline=yes", "--no-pager", f"--threshold={EXPOSURE_MAX}", str(UNIT)]
-    rated = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    rated = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     if "unrecognized option" in rated.stderr:
         pytest.skip("systemd-analyze older than 250")
     assert rated.returncode == 0, rated.stdout[-500:] + rated.stderr

@@ -102,6 +102,21 @@ def test_one_user_has_one_name_however_it_is_written(slapd, searches, rules):
     assert {asked.check(name, PASSWORD).name for name in ("bea", "Bea")} == {"Bea"}
 
 
+@pytest.mark.parametrize("rules", ["bind", "search"])
+@pytest.mark.parametrize("sent", ["\uff41nn", "\u24d0nn", "\U0001d482nn", "\uff21NN", "a\u00adnn"])
+def test_letters_that_the_directory_takes_for_others_make_no_other_user(slapd, searches, rules, sent):
+    found = directory(slapd, **(BINDS if rules == "bind" else searches)).check(sent, PASSWORD)
+    assert found is None or (found.name == "ann" and found.groups <= {"engineers", "auditors"})
+
+
+@pytest.mark.parametrize("rules", ["bind", "search"])
+def test_an_entry_that_does_not_show_the_name_lets_nobody_in_and_is_logged(slapd, searches, rules):
+    asked = directory(slapd, **(BINDS if rules == "bind" else searches), user_attribute="displayName")
+    with capture_logs() as lines:
+        assert asked.check("ann", PASSWORD) is None
+    assert [(line["log_level"], line["user_attribute"]) for line in lines] == [("error", "displayName")]
+
+
 def test_a_search_that_finds_two_lets_in_neither(slapd, searches):
     asked = directory(slapd, **searches, search_filter="(mail={user})", user_attribute="mail")
     assert asked.check("ann@corp.test", PASSWORD).name == "ann@corp.test"
@@ -224,7 +239,7 @@ def test_passwords_are_not_logged(bench):
         ask(authenticator, basic("ann", "a wrong password"))
         counted.is_away = True
         ask(authenticator, basic("Bea", PASSWORD))
-    assert [line["event"] for line in lines] == ["login refused by the directory", "the directory cannot be asked"]
+    assert [line["event"] for line in lines] == ["login refused by the directory", "the directory is unreachable"]
     assert PASSWORD not in repr(lines)
     assert "a wrong password" not in repr(lines)
 

@@ -3,8 +3,8 @@
 scripts/wheel runs it on an environment that has the built wheel, what the runtime lock pins, and nothing else.
 """
 
+import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,8 +15,9 @@ from pathlib import Path
 from threading import Timer
 from typing import Final
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.readme import PORT, commands
-from tests.support.server import STOP_SECONDS_MAX, free_port
+from tests.support.server import free_port
 
 SECONDS_MAX: Final = 120
 _SERVE: Final = "make serve ARGS="
@@ -64,18 +65,25 @@ def _serving(command: str, shown: str, port: str, environment: Path, folder: Pat
     finally:
         bound.cancel()
         process.terminate()
-        process.communicate(timeout=STOP_SECONDS_MAX)
+        process.communicate(timeout=PATIENCE_SECONDS)
 
 
 def _lines_until(process: subprocess.Popen[str], start: str) -> str:
-    """What it prints up to the line that starts so, without log lines; or all of it when it ends before."""
+    """The lines that a terminal shows up to the one that starts so, without the log; or all of it when it ends before.
+
+    Without a terminal these lines are events of the log.
+    """
     assert process.stdout is not None
     lines = []
     for line in process.stdout:
-        lines.append(line)
-        if line.startswith(start):
+        record = json.loads(line) if line.startswith("{") else {}
+        if record.get("logger") == "hms_gateway.cli" and record["level"] == "info":
+            lines.append(f"{record['event']}\n")
+        elif not record:
+            lines.append(line)
+        if lines and lines[-1].startswith(start):
             break
-    return "".join(line for line in lines if not re.match(r"\{|\d{4}-", line))
+    return "".join(lines)
 
 
 def _call(script: list[str], port: str) -> str:

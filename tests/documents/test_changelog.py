@@ -21,3 +21,17 @@ def test_the_newest_version_is_that_of_the_package() -> None:
     assert all(newer > older for newer, older in pairwise(released))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["version"] == ".".join(map(str, released[0][0]))
+
+
+def test_the_newest_version_is_short_and_sorted() -> None:
+    """From 0.2.0 on: four lists, one line for each change, at most 60 lines."""
+    _, _, newest, *_ = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)
+    lines = newest.rstrip().splitlines()
+    assert len(lines) <= 60
+    assert {line for line in lines if line.startswith("### ")} <= {
+        "### Added",
+        "### Changed",
+        "### Fixed",
+        "### Security",
+    }
+    assert not [line for line in lines if line.startswith(" ")]

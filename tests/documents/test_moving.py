@@ -28,8 +28,8 @@ def test_a_catalog_is_planned_copied_and_brought_up_to_date(tmp_path):
     pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
     port = free_port()
     servers = [
-        GatewayServer(tmp_path / "old", settings={"thrift_port": port}),
-        GatewayServer(tmp_path / "new", settings={"warehouse_dir": f"file:{tmp_path}/other"}),
+        GatewayServer(tmp_path / "old", settings={"thrift_port": port, "authorization": None}),
+        GatewayServer(tmp_path / "new", settings={"authorization": None, "warehouse_dir": f"file:{tmp_path}/other"}),
     ]
     with servers[0], servers[1], asking(servers[0]) as old, asking(servers[1]) as new:
         fill(old)

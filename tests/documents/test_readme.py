@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.readme import BLOCKS, README, blocks, commands
 from tests.support.server import GatewayServer
 
@@ -31,7 +32,7 @@ def sessions() -> list[tuple[str, str]]:
 def server(tmp_path_factory):
     if shutil.which("curl") is None:
         pytest.skip("no curl")
-    server = GatewayServer(tmp_path_factory.mktemp("readme"), demo=True)
+    server = GatewayServer(tmp_path_factory.mktemp("readme"), demo=True, settings={"authorization": None})
     server.password = "secret"
     with server:
         yield server
@@ -47,7 +48,7 @@ def test_every_answer_that_is_shown_is_what_the_server_says(server):
         ["sh", "-c", f"exec 2>&1\nalias curl='curl -s'\n{script}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         env=environment | {"HMS_GATEWAY_URL": f"{address}/gateway/default/hmshttpthrift/api/hms"},
     )
     answers = ran.stdout.split(marker + "\n")[:-1]

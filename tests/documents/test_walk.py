@@ -19,6 +19,7 @@ from hms_gateway.gateway.auth.users import hash_password
 from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.settings import load_settings
 from tests.gateway.serving import post, read_response
+from tests.support.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "app" / "hms_gateway"
@@ -27,7 +28,6 @@ NEW_TABLE = (
     '"7":{"rec":{"1":{"lst":["rec",1,{"1":{"str":"a"},"2":{"str":"int"}}]},"7":{"rec":{}}}}}}}]'
 )
 GET_TABLE = '[1,"get_table",1,1,{"1":{"str":"default"},"2":{"str":"t"}}]'
-SECONDS_MAX = 30.0
 
 
 def walk() -> list[tuple[str, str]]:
@@ -77,11 +77,13 @@ def serving(folder: Path) -> Iterator[socket.socket]:
     thread = threading.Thread(target=server.run, name="server", daemon=True)
     thread.start()
     try:
-        with socket.create_connection(("127.0.0.1", listening.get(timeout=SECONDS_MAX)), SECONDS_MAX) as connection:
+        with socket.create_connection(
+            ("127.0.0.1", listening.get(timeout=PATIENCE_SECONDS)), PATIENCE_SECONDS
+        ) as connection:
             yield connection
     finally:
         server.stop()
-        thread.join(SECONDS_MAX)
+        thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
 
 

@@ -1,4 +1,4 @@
-"""A gateway whose clock is ten seconds behind that of another one on the same database: nothing ends too early, nothing
+"""A gateway whose clock is ten minutes behind that of another one on the same database: nothing ends too early, nothing
 is lost, and what they change is in one order.
 """
 
@@ -23,7 +23,7 @@ from tests.faults.catalog_works import alters, creates, makes_database, together
 
 pytestmark = pytest.mark.slow
 
-BEHIND_SECONDS = 10
+BEHIND_SECONDS = 600
 # Shorter than the clocks are apart, far longer than the test takes.
 SETTINGS = TxnSettings(timeout_ms=BEHIND_SECONDS * 500)
 WHO = Client("who", "host", "agent")

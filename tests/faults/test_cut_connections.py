@@ -22,14 +22,14 @@ from tests.faults.catalog_works import adds, alters, creates, drops, makes_datab
 from tests.faults.message_proxy import MessageProxy, Way
 from tests.support.private_mariadb import PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
-from tests.support.scale import SCALE
+from tests.support.sample import sample
 
 pytestmark = pytest.mark.slow
 
 # Far above what a batch has.
 MESSAGES_MAX = 2_000
-# Before the commit is sent one message is like the other: with HMS_TESTS_SCALE each of them, without it every third.
-STRIDE = 3 if SCALE == 1 else 1
+# Before the commit is sent one message is like the other: a sample has every third.
+STRIDE = sample(3, of=1)
 LAST_MESSAGES = 9
 
 

@@ -20,9 +20,9 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import Database, Partition
 from tests.support.catalog import columns, new_table
+from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer, trusting
 
-SECONDS_MAX = 60
 CREATORS = 2
 ROUNDS = 40
 HOUR = 3_600
@@ -102,10 +102,10 @@ def test_what_a_killed_gateway_left_is_found_and_removed_and_nothing_else(
         threads = [threading.Thread(target=quietly, args=(gateway, call)) for call in calls]
         for thread in threads:
             thread.start()
-        assert reached(lambda: directories(warehouse) == before | left), left - directories(warehouse)
+        until(lambda: directories(warehouse) == before | left, f"left: {left}")
         gateway.kill()
         for thread in threads:
-            thread.join(SECONDS_MAX)
+            thread.join(PATIENCE_SECONDS)
         holder.execute("ROLLBACK")
     gateway.start()
     checker = Checker(store, warehouse, 0)
@@ -132,7 +132,7 @@ def test_no_directory_of_a_table_is_removed_while_tables_are_made(
     while any(creator.is_alive() for creator in creators):
         removed += checker.found(removes=True)
     for creator in creators:
-        creator.join(SECONDS_MAX)
+        creator.join(PATIENCE_SECONDS)
     assert failures == []
     assert checker.problems == []
     with client_of(gateway) as client:
@@ -188,13 +188,3 @@ def quietly(gateway: GatewayServer, call: Callable[[MetastoreClient], object]) -
 
 def directories(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir()}
-
-
-def reached(condition: Callable[[], bool]) -> bool:
-    limit = time.monotonic() + SECONDS_MAX
-    pause = threading.Event()
-    while time.monotonic() < limit:
-        if condition():
-            return True
-        pause.wait(0.01)
-    return False

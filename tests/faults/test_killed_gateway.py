@@ -24,12 +24,12 @@ from hms_gateway.structs import (
     Table,
 )
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
-from tests.support.scale import SCALE
+from tests.support.sample import sample
 from tests.support.server import GatewayServer
 
 CLIENTS = 4
-KILLS = 2 * SCALE
-ROUNDS = 12 * SCALE
+KILLS = sample(2, of=20)
+ROUNDS = sample(12, of=120)
 # Far above a start of the gateway.
 PATIENCE_SECONDS = "60"
 
@@ -40,9 +40,7 @@ PATIENCE_SECONDS = "60"
         "sqlite",
         pytest.param("postgres", marks=pytest.mark.postgres),
         # How it commits what a killed gateway has sent, test_cut_connections.py shows message by message.
-        pytest.param(
-            "mariadb", marks=[pytest.mark.mariadb, pytest.mark.skipif(SCALE == 1, reason="HMS_TESTS_SCALE is 1")]
-        ),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.whole]),
     ],
 )
 def test_every_change_is_made_once_and_answered(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -57,7 +55,7 @@ def test_every_change_is_made_once_and_answered(database: str, tmp_path: Path, r
             gateway.kill()
             gateway.start()
         for client in clients:
-            client.join(120 * SCALE)
+            client.join(10 * ROUNDS)
         assert progress.failures == []
         assert "call tried again" in bridge.log_text()
         with connected(bridge) as client:

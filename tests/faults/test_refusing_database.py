@@ -16,13 +16,13 @@ from hms_gateway.storage.schema.catalog import NOTIFICATIONS, TABLES
 from hms_gateway.storage.writing import thread_writer
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from tests.faults.catalog_works import alters, creates, makes_database, together
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_postgres import PrivatePostgres
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 OTHERS = 15
 ALL = {f"table {number}": creates(f"t{number}") for number in range(OTHERS)}
-SECONDS_MAX = 30
 
 # Counts by a sequence, which no rollback takes back. `times` is how often it refuses.
 REFUSING = """
@@ -150,7 +150,7 @@ def test_a_deadlock_with_another_program_is_lost_and_the_batch_run_again(
         waits_for_a_lock(database)
         rival.execute("UPDATE catalog SET last_event_id = last_event_id")
         rival.commit()
-    changing.join(SECONDS_MAX)
+    changing.join(PATIENCE_SECONDS)
     assert outcomes == {"alter": None, "create": None}
     # Whether the other program gets the catalog's row first is PostgreSQL's choice.
     assert 1 < len(sizes) <= thread_writer.ATTEMPTS_MAX

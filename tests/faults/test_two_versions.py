@@ -42,7 +42,9 @@ class Ported(GatewayServer):
         self._code = code
         warehouse = f"file:{folder.parent / 'warehouse'}"
         environment = {} if code is None else {"PYTHONPATH": str(code)}
-        settings = {"thrift_port": self.thrift_port, "warehouse_dir": warehouse}
+        # The earlier version does not know the setting.
+        authorization = "off" if code is None else None
+        settings = {"thrift_port": self.thrift_port, "warehouse_dir": warehouse, "authorization": authorization}
         super().__init__(folder, database=database, settings=settings, environment=environment)
 
     def _command(self) -> list[str]:
@@ -69,7 +71,10 @@ def earlier_code(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(
-    params=[pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("mariadb", marks=pytest.mark.mariadb)]
+    params=[
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.whole]),
+    ]
 )
 def ports(request: pytest.FixtureRequest, tmp_path: Path, earlier_code: Path) -> Iterator[list[Port]]:
     """That of the earlier version, and that of the present one."""

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from hms_gateway.gateway.application import NotReady
 from tests.gateway.serving import running
 
 
@@ -28,6 +29,15 @@ def test_not_ready_while_the_database_cannot_be_used_and_ready_again_afterwards(
         assert "secret" not in first.text
         assert httpx.get(f"{server.root}/healthz").status_code == 200
         assert httpx.get(f"{server.root}/readyz").status_code == 200
+
+
+def test_the_reason_for_which_it_is_not_ready_is_one_line():
+    def ready():
+        raise NotReady("the disk of the database is full")
+
+    with running(ready=ready) as server:
+        answer = httpx.get(f"{server.root}/readyz")
+        assert (answer.status_code, answer.text) == (503, "the disk of the database is full\n")
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/metastore/other", "/metrics/x", "/%2e%2e/etc/passwd"])

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from hms_gateway.gateway.server import Server
-from tests.gateway.serving import ANSWER, CALL, post, read_all, read_response, running, until
+from tests.gateway.serving import ANSWER, CALL, post, read_all, read_response, running
+from tests.support.patience import until
 
 
 def test_a_connection_that_is_cut_while_its_protocol_is_connected_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

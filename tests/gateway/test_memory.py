@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
+
 pytestmark = pytest.mark.skipif(
     not (Path("/proc/self/statm").exists() and platform.libc_ver()[0] == "glibc"), reason="needs Linux and glibc"
 )
@@ -19,7 +21,7 @@ def resident_mib(): return int(Path('/proc/self/statm').read_text().split()[1]) 
 def said_by(code: str) -> list[float]:
     """The numbers it prints."""
     command = [sys.executable, "-c", RESIDENT + code]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS)
     return [float(number) for number in ended.stdout.split()]
 
 

@@ -1,23 +1,26 @@
-"""Which processors threads may run on, and how soon: as the kernel says, of this process and of a busy gateway."""
+"""Which processors threads may run on, and how soon: as the kernel says, of this process and of a server in it."""
 
+import contextlib
 import os
 import queue
 import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hms_gateway.gateway import one_processor
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
-from hms_gateway.gateway.one_processor import BUSY_SECONDS, NICENESS, NICENESS_MAX, OF_CALLS, OneProcessor
-from tests.support.server import GatewayServer
+from hms_gateway.gateway.one_processor import BUSY_SECONDS, NICENESS, NICENESS_MAX, OF_CALLS, TOGETHER, OneProcessor
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
+from tests.gateway.serving import CALL, post, read_response, running
+from tests.support.patience import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two processors of Linux"
 )
-SECONDS_MAX = 30.0
 
 
 class Cpu:
@@ -122,32 +125,26 @@ def test_a_choice_of_the_administrator_stays(everywhere: set[int]) -> None:
         assert os.sched_getaffinity(0) == {other}
 
 
-def test_threads_of_calls_have_the_name_that_is_looked_for() -> None:
+def test_threads_have_the_names_that_are_looked_for(tmp_path: Path) -> None:
     names: queue.SimpleQueue[str] = queue.SimpleQueue()
     workers = WorkerThreads(1)
     workers.submit(lambda: names.put(threading.current_thread().name))
-    assert names.get(timeout=10) == OF_CALLS
+    with contextlib.closing(open_store(f"sqlite:///{tmp_path}/catalog.db", SystemClock(), Limits())) as store:
+        store.write(lambda _: names.put(threading.current_thread().name))
+    assert {names.get(timeout=PATIENCE_SECONDS) for _ in TOGETHER} == set(TOGETHER)
     workers.close()
 
 
-def test_a_gateway_that_many_write_to(tmp_path: Path) -> None:
-    with GatewayServer(tmp_path / "server") as server, ThreadPoolExecutor(8) as clients:
-        together: set[str] = set()
-        begin = time.monotonic()
-        while len(together) < 3:
-            assert time.monotonic() < begin + SECONDS_MAX, "its threads run anywhere"
-            list(clients.map(lambda n: create_database(server, n), range(8)))
-            together = {task for task in tasks(server.pid) if len(os.sched_getaffinity(int(task))) == 1}
-        processors = [frozenset(os.sched_getaffinity(int(task))) for task in together if task in tasks(server.pid)]
-    assert len(set(processors)) == 1, "the event loop, the writer and the threads of calls"
+def test_a_server_has_its_threads_on_one(everywhere: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_processor, "BUSY_SECONDS", 0)
+    monkeypatch.setattr(one_processor, "LOOK_SECONDS", 0.01)
+    with running(one_processor=True) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
 
+        def are_together() -> bool:
+            threads = [thread for thread in threading.enumerate() if thread is server.thread or thread.name == OF_CALLS]
+            placed = {frozenset(os.sched_getaffinity(thread.native_id or 0)) for thread in threads}
+            return len(threads) > 1 and len(placed) == 1 and len(placed.pop()) == 1
 
-def create_database(server: GatewayServer, number: int) -> None:
-    for _ in range(10):
-        name = f"db_{number}_{time.perf_counter_ns()}"
-        status, reply = server.post(b'[1,"create_database",1,1,{"1":{"rec":{"1":{"str":"%s"}}}}]' % name.encode())
-        assert status == 200, reply
-
-
-def tasks(pid: int) -> set[str]:
-    return set(os.listdir(f"/proc/{pid}/task"))
+        until(are_together, "its threads run anywhere")

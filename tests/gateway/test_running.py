@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.serving import CALL, PATH, PATIENCE_SECONDS, until
+from tests.gateway.serving import CALL, PATH
+from tests.support.patience import PATIENCE_SECONDS, until
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
@@ -87,6 +88,7 @@ def test_workers_share_the_port_are_replaced_and_all_stop(tmp_path):
             return len(survivors - {victim}) == 2
 
         until(is_replaced)
+        assert "hms_gateway_worker_deaths_total 1.0" in httpx.get(f"{url.partition('/gateway')[0]}/metrics").text
         process.terminate()
         output, errors = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0, errors

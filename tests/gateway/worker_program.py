@@ -8,6 +8,7 @@ from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import build_gateway
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.running import run
+from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logging import configure_logging
 from hms_gateway.runtime.settings import Settings, load_settings
@@ -42,7 +43,8 @@ def main() -> None:
     folder, workers, realm = sys.argv[1:]
     configure_logging()
     settings = load_settings(data_dir=Path(folder), port=0, workers=int(workers), tls=False, realm=realm)
-    run(settings, build, on_listening=lambda addresses: print(addresses[0][1], flush=True))
+    listeners = listening_sockets(settings.host, settings.port)
+    run(settings, build, listeners, on_listening=lambda addresses: print(addresses[0][1], flush=True))
 
 
 if __name__ == "__main__":

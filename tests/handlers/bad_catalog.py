@@ -153,6 +153,8 @@ MEANT: dict[str, Mapping[str, Any]] = {
     **_each(("getMetaConf", "setMetaConf"), {"key": "hive.metastore.try.direct.sql"}),
     "get_config_value": {"name": "hive.stats.autogather"},
     "get_properties": {"mapPredicate": None},
+    "get_partitions_with_specs": {"fieldList": ["values"], "filters": ["1"]},
+    "translate_condition": {"condition": "ds = '1'"},
     "create_type": {"name": "new"},
     "create_function": {"functionName": "new"},
     "create_role": {"roleName": "new"},
@@ -195,6 +197,7 @@ MEANT: dict[str, Mapping[str, Any]] = {
     "alter_resource_plan": {"status": 2, "queryParallelism": 9},
     "drop_wm_mapping": {"entityName": "ann"},
     "scheduled_query_maintenance": {"scheduleName": "new"},
+    "explain_right": {"action": "see"},
     "extend_lease": {"objs": []},
     "create_catalog": {"name": "hive"},
 }

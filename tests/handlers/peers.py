@@ -52,5 +52,5 @@ class Peer:
 
 
 def metastore_in(folder: Path) -> Metastore:
-    """A metastore that makes no directories."""
-    return build_metastore(Settings(data_dir=folder, file_systems={"file": "ignore"}))
+    """A metastore that makes no directories, and whose clients may grant."""
+    return build_metastore(Settings(data_dir=folder, file_systems={"file": "ignore"}, administrators=["admin", "ann"]))

@@ -4,7 +4,6 @@ The arguments come from the IDL (`bad_values`). Nothing lasts: each unit of work
 catalog.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,14 +21,14 @@ from hms_gateway.structs import METHODS, Method
 from hms_gateway.wire import MessageType
 from tests.handlers.bad_catalog import MEANT, REFUSED, fill
 from tests.handlers.bad_values import HALF_PAIR, template, variants
+from tests.support.sample import WHOLE
 
 pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
 
-# Big structs have thousands of variants. By default every so many of them are tried, from another one each time.
-STRIDE = int(os.environ.get("BAD_INPUT_STRIDE", "0"))
-_CALLS_MAX = 40
+# Big structs have thousands of variants. A sample has every so many of them, from another one each time.
+_CALLS_MAX = 10
 
 _NEWER = [name for name, method in methods_of(Dialect.HIVE_4).items() if method is not METHODS[name]]
 METHOD_AND_DIALECT = [
@@ -78,7 +77,7 @@ def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         Settings(data_dir=folder, file_systems={"file": "ignore"}, database_url=url, administrators=["ann"])
     )
     fill(metastore)
-    metastore.store.write = forgetful(metastore.store.write)  # type: ignore[method-assign]
+    metastore.store.write = forgetful(metastore.store.write)  # type: ignore[method-assign, assignment]
     yield metastore
     metastore.store.close()
 
@@ -109,7 +108,7 @@ def chosen(method: Method) -> Iterator[list[Any]]:
     """The calls with one thing made bad; of very many a part that differs from method to method."""
     values, fields = meant(method), method.definition.arguments
     every = list(_calls(values, fields))
-    stride = STRIDE or max(1, len(every) // _CALLS_MAX)
+    stride = 1 if WHOLE else max(1, len(every) // _CALLS_MAX)
     return iter(every[sum(map(ord, method.name)) % stride :: stride])
 
 

@@ -182,6 +182,22 @@ def test_another_catalog_has_no_tables(methods: ColumnStatisticsMethods) -> None
     assert refusal(lambda: methods.get_table_statistics_req(CALL, request)) == error
 
 
+@pytest.mark.parametrize(
+    ("call", "db_name", "shown"),
+    [(CALL, "default", None), (CALL, "@hive#default", "hive"), (NEWER, "default", "hive")],
+)
+def test_newer_callers_see_the_catalog(
+    methods: ColumnStatisticsMethods, call: Call, db_name: str, shown: str | None
+) -> None:
+    methods.update_table_column_statistics(CALL, old())
+    methods.update_partition_column_statistics(CALL, old("ds=a/hr=1", "p"))
+    found = [
+        methods.get_table_column_statistics(call, db_name, "t", "a"),
+        methods.get_partition_column_statistics(call, db_name, "p", "ds=a/hr=1", "a"),
+    ]
+    assert [one.statsDesc.catName for one in found] == [shown, shown]
+
+
 def test_sketches_are_text_or_bytes_by_dialect(methods: ColumnStatisticsMethods) -> None:
     methods.update_table_column_statistics(CALL, old(bitVectors="{1, ü}"))
     request = TableStatsRequest("default", "t", ["a"])

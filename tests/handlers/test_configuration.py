@@ -24,9 +24,16 @@ def configuration() -> Configuration:
         ("hive.metastore.client.socket.timeout", "600s"),
         ("hive.metastore.partition.name.whitelist.pattern", ""),
         ("hive.metastore.client.capability.check", "true"),
+        ("hive.metastore.disallow.incompatible.col.type.changes", "true"),
+        ("metastore.try.direct.sql", "true"),
+        ("metastore.try.direct.sql.ddl", "true"),
+        ("metastore.client.socket.timeout", "600s"),
+        ("metastore.partition.name.whitelist.pattern", ""),
+        ("metastore.client.capability.check", "true"),
+        ("metastore.disallow.incompatible.col.type.changes", "true"),
     ],
 )
-def test_the_five_keys(configuration: Configuration, key: str, value: str) -> None:
+def test_keys_in_both_spellings(configuration: Configuration, key: str, value: str) -> None:
     assert configuration.getMetaConf(CALL, key) == value
     configuration.setMetaConf(CALL, key, "5")
     assert configuration.getMetaConf(CALL, key) == value
@@ -46,6 +53,8 @@ def test_other_keys_are_invalid(configuration: Configuration, key: str | None, s
         ("hive.metastore.client.socket.timeout", "soon"),
         ("hive.metastore.client.socket.timeout", None),
         ("hive.metastore.partition.name.whitelist.pattern", "["),
+        ("metastore.partition.name.whitelist.pattern", "["),
+        ("metastore.client.socket.timeout", "soon"),
     ],
 )
 def test_values_are_checked(configuration: Configuration, key: str, value: str | None) -> None:

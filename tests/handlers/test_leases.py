@@ -1,7 +1,10 @@
 """The lease service over a whole metastore; its rules are tested with `txn.rules.leases`."""
 
+import msgspec
 import pytest
 
+from hms_gateway.composition.main import Metastore
+from hms_gateway.rpc.call import Dialect
 from hms_gateway.structs import InvalidArgumentsException, LeaseAlreadyExistsException, LeaseObject, MetaException
 from tests.handlers.peers import Peer
 
@@ -21,8 +24,18 @@ def test_a_lease_is_granted_listed_extended_and_dropped(older: Peer, newer: Peer
         older.ask("extend_lease", lease_id, [], 60)
 
 
-def test_a_lease_is_taken_away_by_administrators_only(older: Peer) -> None:
+def test_a_lease_that_was_listed_is_an_argument(older: Peer) -> None:
+    lease_id = older.ask("grab_lease", [TABLE, LeaseObject("sales", "items", "ds=1", "x")], 60, 0)
+    partition, table = older.ask("list_lease", [])
+    assert [(one.table_name, one.partition_name) for one in (partition, table)] == [("items", "ds=1"), ("orders", "")]
+    assert older.ask("extend_lease", lease_id, [table], 3_600) > table.end_utc
+    older.ask("drop_lease", lease_id, [partition])
+    [left] = older.ask("list_lease", [table])
+    assert left == msgspec.structs.replace(table, end_utc=left.end_utc)
+
+
+def test_a_lease_is_taken_away_by_administrators_only(older: Peer, metastore: Metastore) -> None:
     older.ask("grab_lease", [TABLE], 60, 0)
     with pytest.raises(MetaException):
-        older.ask("force_drop_lease", [TABLE])
+        Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, "bob").ask("force_drop_lease", [TABLE])
     assert len(older.ask("list_lease", [])) == 1

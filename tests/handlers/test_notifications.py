@@ -163,6 +163,15 @@ def test_an_insert_of_4(notifications: Notifications) -> None:
     assert (message["files"], message["replace"]) == (["file:/a"], "true")
 
 
+@pytest.mark.parametrize(("replace", "told"), [(None, "true"), (False, "false")])
+def test_an_insert_of_4_replaces_unless_it_says_no(
+    notifications: Notifications, replace: bool | None, told: str
+) -> None:
+    data = FireEventRequestData_v4(InsertEventRequestData_v4(replace, ["file:/a"]))
+    notifications.fire_listener_event(NEWER, FireEventRequest_v4(True, data, "sales", "t"))
+    assert newest(notifications)[1]["replace"] == told
+
+
 def test_inserts_and_reloads_of_several_partitions(notifications: Notifications) -> None:
     parts = [InsertEventRequestData_v4(False, [f"file:/{value}"], partitionVal=[value]) for value in ("1", "2")]
     request: Any = FireEventRequest_v4(True, FireEventRequestData_v4(insertDatas=parts), "sales", "t")

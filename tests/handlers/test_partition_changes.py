@@ -1,13 +1,13 @@
 """The IDL's methods that change partitions: each reaches the service with what it was given."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hms_gateway.handlers.partition_changes import PartitionChanges
-from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.call_keys import CallKey, answering
 from hms_gateway.structs import (
     AddPartitionsRequest,
@@ -20,6 +20,7 @@ from hms_gateway.structs import (
     DropPartitionsResult,
     EnvironmentContext,
     FieldSchema,
+    InvalidObjectException,
     NoSuchObjectException,
     Partition,
     PartitionListComposingSpec,
@@ -97,6 +98,47 @@ def test_what_a_call_with_a_key_does_not_answer_is_not_kept(
     assert recalled is not None
     assert isinstance(recalled.value, list)
     assert [one.values for one in recalled.value] == kept
+
+
+NEWER = Call("nobody", dialect=Dialect.HIVE_4)
+
+
+@pytest.mark.parametrize(("call", "catalog"), [(CALL, None), (NEWER, "hive")])
+def test_newer_callers_see_the_catalog(
+    world: World, handlers: PartitionChanges, call: Call, catalog: str | None
+) -> None:
+    added = [
+        handlers.add_partition(call, world.partition("a", "1")),
+        handlers.add_partition_with_environment_context(call, world.partition("b", "1"), None),
+        handlers.append_partition(call, "shop", "sales", ["c", "1"]),
+        handlers.append_partition_with_environment_context(call, "shop", "sales", ["d", "1"], None),
+        handlers.append_partition_by_name(call, "shop", "sales", "ds=e/hr=1"),
+        handlers.append_partition_by_name_with_environment_context(call, "shop", "sales", "ds=f/hr=1", None),
+    ]
+    request = AddPartitionsRequest(dbName="shop", tblName="sales", parts=[world.partition("g", "1")], ifNotExists=False)
+    added += handlers.add_partitions_req(call, request).partitions or []
+    parts = RequestPartsSpec(names=["ds=g/hr=1"])
+    drop = DropPartitionsRequest(dbName="shop", tblName="sales", parts=parts)
+    added += handlers.drop_partitions_req(call, drop).partitions or []
+    assert [one.catName for one in added] == [catalog] * 8
+
+
+def test_a_request_that_names_the_catalog_is_answered_with_it(world: World, handlers: PartitionChanges) -> None:
+    assert handlers.add_partition(CALL, world.partition("a", "1", catName="hive")).catName == "hive"
+    assert handlers.append_partition(CALL, "@hive#shop", "sales", ["b", "1"]).catName == "hive"
+
+
+def test_there_is_no_other_catalog(world: World, handlers: PartitionChanges) -> None:
+    elsewhere = world.partition("a", "1", catName="other")
+    calls: list[Callable[[], Any]] = [
+        lambda: handlers.add_partition(CALL, elsewhere),
+        lambda: handlers.add_partition_with_environment_context(CALL, elsewhere, None),
+        lambda: handlers.add_partitions(CALL, [elsewhere]),
+    ]
+    for add in calls:
+        with pytest.raises(InvalidObjectException, match="because "):
+            add()
+    assert world.names() == []
 
 
 def test_columns_sent_once_for_all_partitions(world: World, handlers: PartitionChanges) -> None:

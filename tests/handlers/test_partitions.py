@@ -238,6 +238,30 @@ def test_projected_specs(handlers: Partitions) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "unknown"),
+    [
+        (["nothing"], "nothing"),
+        ([""], ""),
+        (["values", "bad", "worse"], "bad, worse"),
+        (["sd.nothing"], "sd.nothing"),
+        (["values.of"], "values.of"),
+        (["sd."], "sd."),
+        (["parameters.a"], "parameters.a"),
+    ],
+)
+def test_unknown_fields_are_refused(handlers: Partitions, fields: list[str], unknown: str) -> None:
+    request = GetPartitionsRequest(dbName="shop", tblName="sales", projectionSpec=GetProjectionsSpec(fields))
+    error = refusal(lambda: handlers.get_partitions_with_specs(NEW, request))
+    assert error == MetaException(f"Invalid partition fields in the projection spec[{unknown}]")
+
+
+def test_fields_of_every_depth_are_known(handlers: Partitions) -> None:
+    fields = ["dbName", "sd", "sd.serdeInfo.parameters", "sd.cols.name", "sd.sortCols.col", "privileges.userPrivileges"]
+    request = GetPartitionsRequest(dbName="shop", tblName="sales", projectionSpec=GetProjectionsSpec(fields))
+    assert handlers.get_partitions_with_specs(NEW, request).partitionSpec
+
+
+@pytest.mark.parametrize(
     ("name", "values", "spec"),
     [
         ("ds=a%2Fb/hr=1", ["a/b", "1"], {"ds": "a/b", "hr": "1"}),

@@ -2,8 +2,10 @@
 
 import pytest
 
+from hms_gateway.handlers.arguments import with_fields
 from hms_gateway.structs import (
     Database,
+    DatabaseCounts,
     FieldSchema,
     FoundName,
     Function,
@@ -73,6 +75,43 @@ def test_names_are_found_by_a_part_the_best_first(catalog: Peer) -> None:
         assert names(catalog.ask("search_names", text, 100)) == found, text
 
 
+def test_details_say_how_much_is_in_a_table(catalog: Peer) -> None:
+    described = with_fields(
+        table("described"),
+        owner="ann",
+        parameters={"comment": "Of ann", "numRows": "12", "totalSize": "3400", "DO_NOT_UPDATE_STATS": "true"},
+    )
+    catalog.ask("create_table", described)
+    catalog.ask(
+        "create_table", with_fields(described, tableName="odd", parameters={"numRows": "-1", "totalSize": "9" * 30})
+    )
+    (found,) = catalog.ask("search_names", "sales.described", 10, True)
+    assert found == FoundName("sales", "described", "MANAGED_TABLE", "ann", "Of ann", 12, 3400, 0)
+    assert catalog.ask("search_names", "sales.odd", 10, True) == [
+        FoundName("sales", "odd", "MANAGED_TABLE", "ann", partitions=0)
+    ]
+    assert catalog.ask("search_names", "sales.parts", 10, True)[0].partitions == 5
+    assert catalog.ask("search_names", "sales.ordered", 10, True) == [FoundName("sales", "ordered", "FUNCTION")]
+
+
+def test_what_is_in_each_database_is_counted(catalog: Peer) -> None:
+    catalog.ask(
+        "create_table",
+        with_fields(table("seen"), tableType="VIRTUAL_VIEW", sd=StorageDescriptor(cols=[], serdeInfo=SerDeInfo())),
+    )
+    assert catalog.ask("count_objects", "", False) == [
+        DatabaseCounts("default", 0, 0),
+        DatabaseCounts("sales", 6, 1),
+        DatabaseCounts("wholesales", 1, 0),
+    ]
+    sales = DatabaseCounts("sales", tables=6, functions=1, views=1, partitions=5)
+    assert catalog.ask("count_objects", "SALES", True) == [sales]
+    assert catalog.ask("count_objects", "", True)[::2] == [
+        DatabaseCounts(name, number, 0, 0, 0) for name, number in (("default", 0), ("wholesales", 1))
+    ]
+    assert catalog.ask("count_objects", "nothing", True) == []
+
+
 def test_what_is_found_says_its_kind_and_is_bounded(catalog: Peer) -> None:
     assert catalog.ask("search_names", "sales", 1) == [FoundName("sales", kind="DATABASE")]
     kinds = {each.name: each.kind for each in catalog.ask("search_names", "order", 100)}
@@ -125,3 +164,21 @@ def test_partitions_are_counted_by_their_first_keys(catalog: Peer) -> None:
         catalog.ask("count_partition_groups", "sales", "parts", "", 3, 10)
     with pytest.raises(MetaException, match="max_groups is 0; ask for 1 to 20000"):
         catalog.ask("count_partition_groups", "sales", "parts", "", 1, 0)
+
+
+def test_a_condition_of_hiveql_becomes_a_filter(catalog: Peer):
+    def ask(condition: str) -> str:
+        return catalog.ask("translate_condition", "sales", "Parts", condition)
+
+    found = ask("ds in ('1') and hr not like '1%'")
+    assert found == "(ds) in ('1') and (hr < '1' or hr >= '2')"
+    assert catalog.ask("list_partition_names", "sales", "parts", found, "", False, 9) == ["ds=1/hr=0"]
+    assert ask("") == ""
+    with pytest.raises(
+        MetaException, match="day is not a partition key; the table is partitioned by ds, hr at character 11"
+    ):
+        ask("ds = 1 and day = 2")
+    with pytest.raises(MetaException, match="the string that begins here and does not end at character 5"):
+        ask("ds = '1")
+    with pytest.raises(NoSuchObjectException):
+        catalog.ask("translate_condition", "sales", "nothing", "")

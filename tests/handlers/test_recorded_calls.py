@@ -143,8 +143,8 @@ def test_places_outside_the_roots_are_recorded(metastore: Metastore, recorder: P
 
 
 def test_transactional_tables_are_taken_as_they_are(recorder: Peer) -> None:
-    """Hive 3 has some that 2.3 refuses: without buckets, and for inserts only."""
-    parameters = {"transactional": "true", "transactional_properties": "insert_only", "transient_lastDdlTime": "7"}
+    """Hive 2.3 has some whose kind is not stored, or one that Hive 3 refuses."""
+    parameters = {"transactional": "true", "transactional_properties": "legacy", "transient_lastDdlTime": "7"}
     recorder.ask("create_table", table(parameters=parameters))
     assert recorder.ask("get_table", "default", "t").parameters == parameters
     recorder.ask("alter_table", "default", "t", table(parameters={"transient_lastDdlTime": "8"}, createTime=THEN))

@@ -85,7 +85,7 @@ def test_versions_are_found_by_number_and_the_highest_is_the_latest(registry: Pe
     registry.ask("add_schema_version", version(2, FieldSchema("id", "int")))
     assert registry.ask("get_schema_version", FIRST) == version(1, FieldSchema("Id", "int", "com.shop"))
     assert registry.ask("get_schema_latest_version", NAME).version == 12
-    assert [one.version for one in registry.ask("get_schema_all_versions", NAME)] == [1, 2, 12]
+    assert [one.version for one in registry.ask("get_schema_all_versions", NAME)] == [12, 2, 1]
     with pytest.raises(AlreadyExistsException):
         registry.ask("add_schema_version", version(2, FieldSchema("id", "int")))
     with pytest.raises(NoSuchObjectException):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.handlers.compactions import Compactions
+from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.metastore.selection.table_name import TableName
@@ -92,7 +93,7 @@ def processor(catalog: Catalog) -> Processor:
     settings = TxnSettings(txns_per_call_max=1000)
     locks = LockService(catalog.store, settings)
     handlers = [
-        Locks(locks),
+        Locks(locks, KeyOrder(catalog.store, settings.components_max)),
         Transactions(
             TransactionService(catalog.store, locks, settings),
             WriteIdService(catalog.store, settings),
@@ -215,6 +216,9 @@ def test_who_holds_what_up_and_how_it_is_freed(processor: Processor, old: Peer) 
     first, *others = old.call("list_blocking_locks", ShowLocksRequest())
     assert (first.lock.lockid, first.lock.tablename, first.lock.txnid) == (held.lockid, "t", txn_id)
     assert (first.blocked, first.blocked_count) == (waiting[:100], 102)
+    assert len(first.blocked_since) == 100
+    assert first.blocked_since[0] >= first.lock.acquiredat
+    assert others[0].lock.acquiredat is None
     assert first.lost_at == first.last_heartbeat + 300_000
     assert first.last_heartbeat == first.lock.acquiredat > 0
     assert [each.lock.lockid for each in others] == waiting[:-1]
@@ -325,9 +329,35 @@ def test_a_commit_that_collides_sets_no_parameter(catalog: Catalog, old: Peer) -
     assert "_meta" not in catalog.tables.get(TableName("default", "t")).parameters
 
 
-@pytest.mark.parametrize("first_excludes", [None, False])
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_two_updates_of_hive_3_1_clients_do_not_both_commit(processor: Processor, dialect: Dialect) -> None:
+    """They know neither `zeroWaitReadEnabled` nor `exclWriteEnabled`, through whichever door they come."""
+    peer = Peer(processor, dialect, make_codecs(Limits()).binary)
+    first, second = opened(peer, 2)
+    update = component(LockType.SHARED_WRITE, operationType=DataOperationType.UPDATE, isAcid=True)
+    assert peer.call("lock", lock(update, txnid=first)).state == LockState.ACQUIRED
+    waiting = peer.call("lock", lock(update, txnid=second))
+    assert waiting.state == LockState.WAITING
+    peer.call("commit_txn", CommitTxnRequest(first))
+    assert peer.call("check_lock", CheckLockRequest(waiting.lockid)).state == LockState.ACQUIRED
+    with pytest.raises(TxnAbortedException, match=r"write conflict on d/t committed by \[txnid:1,2\] u/u"):
+        peer.call("commit_txn", CommitTxnRequest(second))
+
+
+def test_two_updates_of_hive_4_clients_that_check_at_commit_are_made_beside_each_other(new: Peer) -> None:
+    first, second = opened(new, 2)
+    update = component(LockType.SHARED_WRITE, operationType=DataOperationType.UPDATE, isAcid=True)
+    for txn_id in (first, second):
+        taken = new.call("lock", lock(update, txnid=txn_id, zeroWaitReadEnabled=True, exclusiveCTAS=False))
+        assert taken.state == LockState.ACQUIRED
+    new.call("commit_txn", CommitTxnRequest(first, exclWriteEnabled=False))
+    with pytest.raises(TxnAbortedException, match="u/u"):
+        new.call("commit_txn", CommitTxnRequest(second, exclWriteEnabled=False))
+
+
+@pytest.mark.parametrize("first_excludes", [True, False])
 def test_who_checks_for_lost_updates(old: Peer, new: Peer, first_excludes: bool | None) -> None:
-    """Old clients always do, those of Hive 4 only when they say that their locks do not (semantics §5.6)."""
+    """Old clients always do, those of Hive 4 unless they say that their locks do (semantics §5.6)."""
     ids = opened(old, 4)
     for number, txn_id in enumerate(ids):
         request = AddDynamicPartitions(txn_id, "d", "t", ["p=1"], DataOperationType.UPDATE)
@@ -367,6 +397,13 @@ def test_write_ids(new: Peer) -> None:
     new.call("add_write_ids_to_min_history", 1, {"d.t": 1})
     with pytest.raises(Exception, match="as not all input txns"):
         new.call("allocate_table_write_ids", AllocateTableWriteIdsRequest("d", "t", [2]))
+
+
+def test_transactions_with_and_without_a_write_id_may_ask_together(new: Peer) -> None:
+    ids = opened(new, 2)
+    new.call("allocate_table_write_ids", AllocateTableWriteIdsRequest("d", "t", ids[:1]))
+    given = new.call("allocate_table_write_ids", AllocateTableWriteIdsRequest("d", "t", ids)).txnToWriteIds
+    assert [(one.txnId, one.writeId) for one in given] == [(1, 1), (2, 2)]
 
 
 def test_ids_can_be_made_to_begin_later(new: Peer) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
+
 PACKAGE = Path(__file__).parents[2] / "app" / "hms_gateway"
 # Migrations stay as they were written when the schema was at their revision.
 EXCEPTED = (PACKAGE / "storage" / "dialects", PACKAGE / "storage" / "migrations" / "versions")
@@ -82,5 +84,7 @@ others = ("postgres", "mysql", "mysql_engines", "paged_rows", "postgres_version_
 print([name for name in others if f"hms_gateway.storage.dialects.{{name}}" in sys.modules])
 print([name for name in ("psycopg", "pymysql") if name in sys.modules])
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert run.stdout.splitlines() == ["[]", "[]"]

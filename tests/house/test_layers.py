@@ -1,8 +1,9 @@
-"""The rooms of the package: the import table of docs/architecture.md, and their sizes."""
+"""The rooms of the package: what they import (imports.toml), and their sizes."""
 
 import ast
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -26,15 +27,11 @@ class Row(NamedTuple):
 
 @cache
 def table() -> dict[str, Row]:
-    """The rooms in the order of the document, each with what it may import."""
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    section = text.partition("## What may import what\n")[2].partition("\n## ")[0]
-    rows = (line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `"))
-    return {room.strip(" `"): Row(_names(imported), _names(libraries)) for room, imported, libraries in rows}
-
-
-def _names(cell: str) -> frozenset[str]:
-    return frozenset(re.findall("`(.+?)`", cell))
+    """The rooms in the order of the file, each with what it may import."""
+    rows = tomllib.loads((Path(__file__).parent / "imports.toml").read_text("utf-8"))
+    return {
+        room: Row(frozenset(row.get("imports", ())), frozenset(row.get("libraries", ()))) for room, row in rows.items()
+    }
 
 
 def room_of(path: Path) -> str:
@@ -141,7 +138,7 @@ def test_the_list_of_rooms_has_every_room_below_what_it_imports():
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     section = text.partition("## The rooms\n")[2].partition("\n## ")[0]
     listed = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    places = {room.rstrip("/"): number for number, cell in enumerate(listed) for room in _names(cell)}
+    places = {room.rstrip("/"): number for number, cell in enumerate(listed) for room in re.findall("`(.+?)`", cell)}
 
     def place(room: str) -> int | None:
         return places.get(room, places.get(room.rpartition("/")[0]))

@@ -17,7 +17,8 @@ from hms_gateway.gateway.observability.access_log import AccessLog
 from hms_gateway.runtime.settings import load_settings
 from hms_gateway.wire.tjson_codec import TJsonCodec
 from tests.gateway.http.test_http_protocol import MemoryTransport, Uncounted
-from tests.gateway.serving import PATIENCE_SECONDS, post
+from tests.gateway.serving import post
+from tests.support.patience import PATIENCE_SECONDS
 
 PACKAGE = "/app/hms_gateway/"
 # From the bytes of the request to its SQL and back to the bytes of the response. Lower them when the walk gets shorter.

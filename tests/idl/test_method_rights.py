@@ -7,14 +7,14 @@ from hms_gateway.idl.method_rights import Need, _rows, method_rights
 from hms_gateway.structs import IDL, METHODS
 
 # Paths behind these verbs may lead to a list; `named` may lead to the keys of a map.
-ACTIONS = {"see", "select", "insert", "delete", "create", "alter", "drop"}
-VERBS = {*ACTIONS, "admin", "lock", "move", "give", "grant", "write", "own", "self", "principal"} | {
+ACTIONS = {"see", "select", "insert", "delete", "create", "register", "alter", "drop"}
+VERBS = {*ACTIONS, "admin", "lock", "move", "give", "grant", "revoke", "write", "own", "self", "principal"} | {
     *("owned", "acted", "shown", "replication", "about"),
 }
 ANSWERS = {
     *("databases", "database_objects", "table_names", "table_objects", "table_metas", "table_infos", "functions"),
     *("events", "locks", "blocking_locks", "leases", "compactions", "txn_infos", "roles", "role_members"),
-    *("privileges", "foreign_keys", "constraints", "found_names", "table"),
+    *("privileges", "foreign_keys", "constraints", "found_names", "table", "database_counts"),
 }
 
 

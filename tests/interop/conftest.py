@@ -21,7 +21,7 @@ LOG_CHARACTERS_SHOWN = 3_000
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """The gateway over TLS with the document's sample objects. Tests that write use databases of their own."""
-    with GatewayServer(tmp_path_factory.mktemp("gateway"), demo=True) as running:
+    with GatewayServer(tmp_path_factory.mktemp("gateway"), demo=True, settings={"authorization": None}) as running:
         yield running
 
 

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.patience import PATIENCE_SECONDS
+
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_OPTIONS = (
     "--headless",
@@ -113,7 +115,7 @@ def _running(command: list[str], folder: Path, environment: Mapping[str, str] | 
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

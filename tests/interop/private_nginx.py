@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import free_port, trusting
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "nginx"
-STOP_SECONDS_MAX = 20
-START_ATTEMPTS_MAX = 500
 POLL_SECONDS = 0.02
 FRAME = """worker_processes 1;
 daemon off;
@@ -45,7 +44,7 @@ def nginx(name: str, gateways: Sequence[int], certificate_folder: Path, folder: 
     make = _proxying if name == "proxy.conf" else _passing_through
     (folder / "nginx.conf").write_text(make(text, gateways, port, certificate_folder, folder))
     command = [program, "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
-    tried = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=STOP_SECONDS_MAX)
+    tried = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     if 'unknown directive "stream"' in tried.stderr:
         pytest.skip("no stream module of nginx (package libnginx-mod-stream)")
     assert tried.returncode == 0, tried.stderr
@@ -55,7 +54,7 @@ def nginx(name: str, gateways: Sequence[int], certificate_folder: Path, folder: 
         yield port
     finally:
         process.terminate()
-        process.wait(STOP_SECONDS_MAX)
+        process.wait(PATIENCE_SECONDS)
 
 
 def _proxying(text: str, gateways: Sequence[int], port: int, certificate_folder: Path, folder: Path) -> str:
@@ -88,10 +87,10 @@ def _frame(folder: Path) -> str:
 
 
 def _wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(START_ATTEMPTS_MAX):
+    for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
         with (
             contextlib.suppress(OSError, ssl.SSLError),
-            socket.create_connection(("127.0.0.1", port), timeout=STOP_SECONDS_MAX) as plain,
+            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as plain,
             trusting().wrap_socket(plain),
         ):
             return

@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
-
-# Far above what any answer takes, far below what anybody would wait for.
-ANSWER_SECONDS_MAX = 20.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Answer:
 
 
 @contextmanager
-def connected(server: GatewayServer, seconds_max: float = ANSWER_SECONDS_MAX) -> Iterator[ssl.SSLSocket]:
+def connected(server: GatewayServer, seconds_max: float = PATIENCE_SECONDS) -> Iterator[ssl.SSLSocket]:
     """A TLS connection whose every read and write takes no longer than `seconds_max`."""
     plain = socket.create_connection(("127.0.0.1", server.port), timeout=seconds_max)
     # Head and body go out in two writes; the second must not wait for the first one's acknowledgement.
@@ -50,7 +48,7 @@ def request_head(server: GatewayServer, *headers: str, path: str = API_PATH) -> 
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def answer_to(server: GatewayServer, parts: Iterable[bytes], seconds_max: float = ANSWER_SECONDS_MAX) -> Answer:
+def answer_to(server: GatewayServer, parts: Iterable[bytes], seconds_max: float = PATIENCE_SECONDS) -> Answer:
     """Send the parts one by one and read the answer, also when it comes before everything was sent.
 
     Raises TimeoutError when the server neither answers nor hangs up, ConnectionError when it hangs up without a word.

@@ -10,6 +10,7 @@ from itertools import chain, repeat
 import pytest
 
 from tests.interop.raw import answer_to, assert_readable, connected, post, request_head
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer
 
 GOOD_CALL = b'[1,"get_databases",1,1,{"1":{"str":"default"}}]'
@@ -138,7 +139,7 @@ def test_two_requests_in_one_packet(strict: GatewayServer) -> None:
     "first", [GOOD_CALL, b"GET / HTTP/1.1\r\n\r\n", b"\x80\x01\x00\x01", bytes(1000), b"\x16\x03\x01\xff\xff"]
 )
 def test_bytes_that_are_no_tls(strict: GatewayServer, first: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", strict.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", strict.port), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(first)
         try:
             while connection.recv(65536):
@@ -153,7 +154,7 @@ def test_connections_that_say_nothing(strict: GatewayServer) -> None:
     silent: list[socket.socket] = []
     try:
         for _ in range(number):
-            silent.append(socket.create_connection(("127.0.0.1", strict.port), timeout=20))
+            silent.append(socket.create_connection(("127.0.0.1", strict.port), timeout=PATIENCE_SECONDS))
             if len(silent) % 1_000 == 0:
                 assert post(strict, GOOD_CALL).body == GOOD_ANSWER
         assert post(strict, GOOD_CALL).body == GOOD_ANSWER

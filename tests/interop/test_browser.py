@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium, opened_in_jsdom
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer
 
 BROWSER_FOLDER = Path(__file__).parent / "browser"
@@ -84,7 +85,12 @@ def _bundled_npm_thrift(generated: Path, node_modules: Path, folder: Path) -> by
         f"--outfile={bundle}",
     ]
     finished = subprocess.run(
-        command, env=_with_node_path(node_modules), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        command,
+        env=_with_node_path(node_modules),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
     )
     assert finished.returncode == 0, finished.stderr
     return bundle.read_bytes()

@@ -5,6 +5,7 @@ import json
 import threading
 from pathlib import Path
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer, basic
 
 WRITERS = 4
@@ -32,7 +33,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
     threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
     for thread in threads:
         thread.start()
-    assert enough.wait(30)
+    assert enough.wait(PATIENCE_SECONDS)
     server.kill()
     for thread in threads:
         thread.join()

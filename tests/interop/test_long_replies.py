@@ -14,6 +14,7 @@ from hms_gateway.structs import METHODS
 from tests.interop.long_table import COLUMNS, LongTable
 from tests.interop.raw import connected, read_answer, request_head
 from tests.support.apache import ApacheBinary, ApacheCompact, ApacheTJson
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 PIECE_BYTES = 16 * 1024
@@ -40,7 +41,7 @@ def test_curl_reads_a_long_answer(server: GatewayServer, long_table: LongTable, 
         *options,
         server.url,
     ]
-    finished = subprocess.run(command, input=long_table.request.encode(), capture_output=True, timeout=60)
+    finished = subprocess.run(command, input=long_table.request.encode(), capture_output=True, timeout=PATIENCE_SECONDS)
     assert finished.returncode == 0, finished.stderr
     assert values_in(json.loads(finished.stdout)) == long_table.values
 

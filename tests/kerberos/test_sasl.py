@@ -12,6 +12,7 @@ from tests.kerberos.conftest import LogIn
 from tests.kerberos.sasl_doors import HIVE_SERVICE, Doors, GssTransport, client
 from tests.kerberos.test_tickets import run
 from tests.oracle.peer import PeerUnavailable, prepared_folder
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_kdc import PrivateKdc
 from tests.support.sasl_client import Refused, whose
 
@@ -53,14 +54,14 @@ def test_users_of_another_realm_and_those_who_ask_to_be_others_are_refused(
 @pytest.mark.parametrize("door", ["port", "bridge"])
 @pytest.mark.parametrize("token", [b"no ticket", b"\x60" * 70_000, b"\x60\x82\xff\xff"])
 def test_what_is_not_a_ticket_ends_the_negotiation(doors: Doors, door: str, token: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", doors.ports[door]), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", doors.ports[door]), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(negotiation_message(Status.START, b"GSSAPI") + negotiation_message(Status.OK, token))
         answer = connection.recv(5)
         assert answer[0] in (Status.BAD, Status.ERROR)
 
 
 def test_a_negotiation_does_not_go_on_for_ever(doors: Doors) -> None:
-    with socket.create_connection(("127.0.0.1", doors.ports["port"]), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", doors.ports["port"]), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(negotiation_message(Status.START, b"GSSAPI"))
         with connection.makefile("rb") as answers:
             for _ in range(20):

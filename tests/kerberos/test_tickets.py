@@ -16,6 +16,7 @@ from hms_gateway.runtime.kerberos import ServiceTickets
 from hms_gateway.structs import LeaseObject
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.kerberos.conftest import SERVICE, LogIn
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_kdc import PrivateKdc
 from tests.support.server import API_PATH, GatewayServer, ServerDidNotStart, basic, trusting
 
@@ -39,7 +40,7 @@ def url(gateway: GatewayServer) -> str:
 def post(
     gateway: GatewayServer, authorization: str | None, query: str = ""
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
-    connection = http.client.HTTPSConnection("localhost", gateway.port, timeout=30, context=trusting())
+    connection = http.client.HTTPSConnection("localhost", gateway.port, timeout=PATIENCE_SECONDS, context=trusting())
     try:
         headers = {} if authorization is None else {"Authorization": authorization}
         connection.request("POST", API_PATH + query, ASK, headers)

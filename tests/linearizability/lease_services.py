@@ -78,7 +78,9 @@ class StoreLeases:
 
     def listed(self, db_name: str) -> list[Any]:
         found = self._service.listed([LeaseObject(db_name)])
-        return [(one.lease_id, (one.db_name, one.table_name, one.partition_name), one.lease_type) for one in found]
+        return [
+            (one.lease_id, (one.db_name, one.table_name, one.partition_name or None), one.lease_type) for one in found
+        ]
 
     def write(self, lease_id: int, place: Sequence[str | None]) -> Any:
         """The number of the change, which is that of the catalog's version after it."""

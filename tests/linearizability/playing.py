@@ -1,6 +1,5 @@
 """Lets client processes play worlds, and reads what they wrote down."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,15 +9,29 @@ from typing import Final
 import pytest
 
 from tests.linearizability.history import Call, read_journals
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.sample import sample
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROCESSES: Final = 16
 # So many times as many worlds as the suite takes.
-SCALE: Final = int(os.environ.get("LINEARIZABILITY_SCALE", "1"))
-# What would hardly find on MariaDB what the same test on PostgreSQL and others on MariaDB do not.
-MARIADB_WHEN_MORE_IS_ASKED: Final = pytest.param(
-    "mariadb", marks=[pytest.mark.mariadb, pytest.mark.skipif(SCALE == 1, reason="LINEARIZABILITY_SCALE is 1")]
+SCALE: Final = sample(1, of=40)
+on_each_database = pytest.mark.parametrize(
+    "database_url",
+    [
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ],
+    indirect=True,
 )
+# What would hardly find on another database what the same test on PostgreSQL and others on this one do not.
+MARIADB_OF_THE_WHOLE: Final = pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.whole])
+OTHERS_OF_THE_WHOLE: Final = [
+    pytest.param("sqlite", marks=pytest.mark.whole),
+    pytest.param("postgres", marks=pytest.mark.postgres),
+    MARIADB_OF_THE_WHOLE,
+]
 
 
 def start(folder: Path, kind: str, addresses: Sequence[str], *options: object) -> subprocess.Popen[str]:
@@ -31,7 +44,7 @@ def start(folder: Path, kind: str, addresses: Sequence[str], *options: object) -
 
 def finish(process: subprocess.Popen[str], folder: Path) -> list[Call]:
     """The calls of all of them when they are through. Raises AssertionError for one that failed."""
-    _, errors = process.communicate(timeout=60 + 600 * SCALE)
+    _, errors = process.communicate(timeout=PATIENCE_SECONDS + 600 * SCALE)
     assert process.returncode == 0, errors[-4_000:]
     return read_journals(folder.glob("*.journal"))
 

@@ -56,11 +56,13 @@ def check_tenures(calls: Sequence[Call]) -> list[Tenure]:
 
 def _tenure(taken: Call, calls: Sequence[Call]) -> Tenure:
     _, claims, seconds, _ = taken.arguments
-    begin, end, last = taken.returned, taken.invoked + seconds * SECOND_NS, taken.returned + seconds * SECOND_NS
+    # An end is the next whole second.
+    begin, end, last = taken.returned, taken.invoked + seconds * SECOND_NS, taken.returned + (seconds + 1) * SECOND_NS
     for call in calls:
         if call.name == "extend" and call.arguments[1] == taken.answer and not call.failure:
             longer = call.arguments[3] * SECOND_NS
-            end, last = max(end, call.invoked + longer if call.is_answered else 0), max(last, call.returned + longer)
+            end = max(end, call.invoked + longer if call.is_answered else 0)
+            last = max(last, call.returned + longer + SECOND_NS)
     for call in calls:
         if call.name == "drop" and call.arguments[1] == taken.answer:
             end, last = min(end, call.invoked), min(last, call.returned)

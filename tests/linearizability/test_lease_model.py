@@ -131,6 +131,7 @@ POSSIBLE = {
     "after giving it up": [take(1, "x", 0), timed("drop", ("u", 1, ()), None, 0.1), take(2, "x", 0.2)],
     "the drop got no answer": [take(1, "x", 0), timed("drop", ("u", 1, ()), None, 0.1, -1), take(2, "x", 0.2)],
     "a write in time": [take(1, "x", 0), late_write(1, 1, 0.99, 1.5)],
+    "a write before the next whole second": [take(1, "x", 0), late_write(1, 1, 1.9)],
     "a late write refused": [take(1, "x", 0), late_write(1, REFUSED, 1.1)],
     "a write around the end may be refused": [take(1, "x", 0), late_write(1, REFUSED, 0.9, 1.1)],
     "extended": [take(1, "x", 0), timed("extend", ("u", 1, (), 1), None, 0.5), late_write(1, 1, 1.4)],
@@ -147,7 +148,7 @@ IMPOSSIBLE = {
         take(2, "x", 1.5),
     ],
     "an id of the past": [take(2, "x", 0), take(1, "x", 1.5)],
-    "a late write": [take(1, "x", 0), late_write(1, 1, 1.1)],
+    "a late write": [take(1, "x", 0), late_write(1, 1, 2.1)],
     "a write after the drop": [take(1, "x", 0), timed("drop", ("u", 1, ()), None, 0.1), late_write(1, 1, 0.2)],
     "a write while another has it": [
         take(1, "x", 0, 0.6),
@@ -157,7 +158,7 @@ IMPOSSIBLE = {
     ],
     "a write under a shared lease": [take(1, "s", 0), late_write(1, 1, 0.1)],
     "a write in time refused": [take(1, "x", 0), late_write(1, REFUSED, 0.1)],
-    "refused for nothing": [take(1, "x", 0), take(EXISTS, "x", 1.5)],
+    "refused for nothing": [take(1, "x", 0), take(EXISTS, "x", 2.5)],
     "readers refuse each other": [take(1, "s", 0), take(EXISTS, "s", 0.5)],
 }
 

@@ -1,7 +1,4 @@
-"""Locks, transactions and write ids under 16 processes at once: there is an order that explains all they were told.
-
-LINEARIZABILITY_SCALE asks for so many times as much.
-"""
+"""Locks, transactions and write ids under 16 processes at once: there is an order that explains all they were told."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,10 +12,12 @@ from hms_gateway.storage import migrate
 from tests.linearizability.checks import check_ids, check_locks
 from tests.linearizability.history import Call, by_world
 from tests.linearizability.playing import (
-    MARIADB_WHEN_MORE_IS_ASKED,
+    MARIADB_OF_THE_WHOLE,
+    OTHERS_OF_THE_WHOLE,
     PROCESSES,
     SCALE,
     finish,
+    on_each_database,
     play,
     start,
     wait_for_journals,
@@ -35,7 +34,7 @@ ATTEMPTS_MAX = 20
 # Four of five worlds that are wrong are found to be so within them.
 STATES_OF_SURE_MISTAKES = (8_000,)
 on_servers = pytest.mark.parametrize(
-    "database_server", [pytest.param("postgres", marks=pytest.mark.postgres), MARIADB_WHEN_MORE_IS_ASKED], indirect=True
+    "database_server", [pytest.param("postgres", marks=pytest.mark.postgres), MARIADB_OF_THE_WHOLE], indirect=True
 )
 # Worlds without a verdict that others are played for.
 UNDECIDED_MAX = 2
@@ -49,18 +48,21 @@ def check(calls: list[Call], *, is_alone: bool = True) -> Counter[str]:
     return Counter(call.failure.name if call.failure else call.name for call in calls)
 
 
+@on_each_database
 def test_on_the_database(database_url: str, tmp_path: Path) -> None:
-    found = check(play(tmp_path, "locks", [database_url], "--changes", "--worlds", 2 * SCALE))
-    assert found.total() > 400 * SCALE
-    assert found["lock"] > 60 * SCALE
-    assert min(found["change"], found["LockedByAnother"]) > 8 * SCALE
+    found = check(play(tmp_path, "locks", [database_url], "--changes", "--worlds", SCALE))
+    assert found.total() > 100 * SCALE
+    assert found["lock"] > 15 * SCALE
+    assert min(found["change"], found["LockedByAnother"]) > 2 * SCALE
 
 
+@pytest.mark.parametrize("database_url", OTHERS_OF_THE_WHOLE, indirect=True)
 def test_with_threads_whose_calls_are_committed_together(database_url: str, tmp_path: Path) -> None:
-    options = ("--processes", 2, "--threads", 8, "--changes", "--worlds", 2 * SCALE)
-    assert check(play(tmp_path, "locks", [database_url], *options)).total() > 400 * SCALE
+    options = ("--processes", 2, "--threads", 8, "--changes", "--worlds", SCALE)
+    assert check(play(tmp_path, "locks", [database_url], *options)).total() > 100 * SCALE
 
 
+@pytest.mark.parametrize("database_url", OTHERS_OF_THE_WHOLE, indirect=True)
 def test_no_deadlock_lasts(database_url: str, tmp_path: Path) -> None:
     """Transactions that never give up waiting all come to an end, and whoever was sacrificed was told with whom."""
     found = check(play(tmp_path, "patient", [database_url], "--worlds", SCALE))
@@ -68,9 +70,10 @@ def test_no_deadlock_lasts(database_url: str, tmp_path: Path) -> None:
     assert found["TxnAborted"] > 0
 
 
+@pytest.mark.parametrize("database_url", OTHERS_OF_THE_WHOLE, indirect=True)
 def test_processes_that_are_killed_leave_nothing_half_done(database_url: str, tmp_path: Path) -> None:
     calls: list[Call] = []
-    wanted, undecided = range(2 * SCALE), 0
+    wanted, undecided = range(SCALE), 0
     while wanted:
         place = tmp_path / str(wanted.start)
         place.mkdir()
@@ -100,6 +103,7 @@ def test_a_database_that_crashes_loses_no_commit(own_postgres: PrivatePostgres, 
     crash_and_check(own_postgres, own_postgres.url(), tmp_path)
 
 
+@pytest.mark.whole
 @pytest.mark.mariadb
 @pytest.mark.parametrize("own_mariadb", [DURABLE], indirect=True, ids=["durable"])
 def test_a_mariadb_that_crashes_loses_no_commit(own_mariadb: PrivateMariadb, tmp_path: Path) -> None:
@@ -158,19 +162,12 @@ def assert_is_missed(error: type[AssertionError], databases: Iterator[str], fold
 @on_servers
 def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:
     with two_gateways(server_database, tmp_path) as addresses:
-        found = check(play(tmp_path, "locks", addresses, "--changes", "--worlds", 2 * SCALE))
-    assert found.total() > 400 * SCALE
-    assert min(found["change"], found["LockedByAnother"]) > 2 * SCALE
+        found = check(play(tmp_path, "locks", addresses, "--changes", "--worlds", SCALE))
+    assert found.total() > 100 * SCALE
+    assert min(found["change"], found["LockedByAnother"]) > SCALE
 
 
-@pytest.mark.parametrize(
-    "database",
-    [
-        "sqlite",
-        pytest.param("postgres", marks=pytest.mark.postgres),
-        MARIADB_WHEN_MORE_IS_ASKED,
-    ],
-)
+@pytest.mark.parametrize("database", OTHERS_OF_THE_WHOLE)
 def test_a_gateway_that_is_killed_loses_nothing_it_answered(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -12,23 +12,17 @@ import pytest
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.storage import migrate
 from hms_gateway.structs import LeaseObject
-from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
+from tests.linearizability.playing import OTHERS_OF_THE_WHOLE, ROOT
 from tests.support.catalog import new_table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, trusting
 
 pytestmark = pytest.mark.slow
 
 REFUSALS = 10
-PATIENCE_SECONDS = 60
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        pytest.param("postgres", marks=pytest.mark.postgres),
-        MARIADB_WHEN_MORE_IS_ASKED,
-    ]
-)
+@pytest.fixture(params=OTHERS_OF_THE_WHOLE)
 def gateways(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
     """Where holders write, and where their successors do: two replicas, or the same one."""
     if request.param == "sqlite":

@@ -1,6 +1,7 @@
 """Apache Hive 3.1.3's metastore on Derby, out of the jars that come with Iceberg's (requirements/iceberg-java.txt).
 
-It keeps no notification log: the class that would is not in these jars.
+Thrift binary over TCP, and TJSON over HTTP. Its transaction tables, the classes of formats that the rules for
+transactional tables look for, and the listener that writes the notification log are made of the sources in `third`.
 """
 
 import shutil
@@ -16,12 +17,33 @@ from tests.oracle.peer import PeerDidNotStart, PeerUnavailable
 from tests.support.ending import end
 from tests.support.server import free_port
 
+SOURCES: Final = Path(__file__).parent
 LIBRARIES: Final = Path(sys.prefix) / "iceberg-java" / "bodo_iceberg_connector" / "jars" / "libs"
-MAIN: Final = "org.apache.hadoop.hive.metastore.HiveMetaStore"
-SHORT_LIFE: Final = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-START_SECONDS_MAX: Final = 120
+METASTORE: Final = "org.apache.hadoop.hive.metastore"
+SHORT_LIFE: Final = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dderby.system.durability=test")
+LOGGING: Final = """\
+log4j.rootLogger=WARN, A
+log4j.appender.A=org.apache.log4j.ConsoleAppender
+log4j.appender.A.layout=org.apache.log4j.PatternLayout
+log4j.appender.A.layout.ConversionPattern=%d %p %c: %m%n
+"""
+COMPILE_SECONDS_MAX: Final = 240
+START_SECONDS_MAX: Final = 240
 STOP_SECONDS_MAX: Final = 20
 POLL_SECONDS: Final = 0.2
+
+
+def compiled(folder: Path) -> str:
+    """The class path of what is compiled into `folder` and 3.1.3's jars. Raises PeerUnavailable, PeerDidNotStart."""
+    if shutil.which("java") is None or shutil.which("javac") is None or not LIBRARIES.is_dir():
+        raise PeerUnavailable("no JDK, or no jars of Hive 3 (requirements/iceberg-java.txt)")
+    sources = [SOURCES / "HmsPeer.java", *(SOURCES / "third").rglob("*.java")]
+    options = ("-nowarn", "-proc:none", "-Xlint:none", "-d", str(folder), "-cp", f"{LIBRARIES}/*")
+    command = ["javac", *options, *map(str, sources)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS_MAX)
+    if finished.returncode:
+        raise PeerDidNotStart(finished.stdout + finished.stderr)
+    return f"{folder}:{LIBRARIES}/*"
 
 
 class ThirdMetastore:
@@ -30,17 +52,17 @@ class ThirdMetastore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.warehouse = folder / "warehouse"
-        self.port = free_port()
+        self.port, self.http_port = free_port(), free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         """Return when it answers. Raises PeerUnavailable and PeerDidNotStart."""
-        if shutil.which("java") is None or not LIBRARIES.is_dir():
-            raise PeerUnavailable("no Java, or no jars of Hive 3 (requirements/iceberg-java.txt)")
         settings = self.folder / "settings"
         settings.mkdir(parents=True)
         (settings / "metastore-site.xml").write_text(self._settings())
-        command = ["java", *SHORT_LIFE, "-cp", f"{settings}:{LIBRARIES}/*", MAIN, "-p", str(self.port)]
+        (settings / "log4j.properties").write_text(LOGGING)
+        class_path = f"{settings}:{compiled(self.folder / 'classes')}"
+        command = ["java", *SHORT_LIFE, "-cp", class_path, "ThirdPeer", str(self.port), str(self.http_port)]
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder)
         end = monotonic() + START_SECONDS_MAX
@@ -70,9 +92,16 @@ class ThirdMetastore:
             "metastore.schema.verification": "false",
             "metastore.warehouse.dir": f"file://{self.warehouse}",
             "fs.defaultFS": "file:///",
+            "metastore.support.concurrency": "true",
+            "hive.support.concurrency": "true",
+            "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+            "metastore.hmshandler.retry.interval": "0ms",
+            "metastore.transactional.event.listeners": "NotificationLog3",
+            "metastore.metastore.event.db.notification.api.auth": "false",
             # What it would else look for is in Hive's own jars.
-            "metastore.expression.proxy": f"{MAIN.rpartition('.')[0]}.DefaultPartitionExpressionProxy",
-            "metastore.task.threads.always": f"{MAIN.rpartition('.')[0]}.events.EventCleanerTask",
+            "metastore.expression.proxy": f"{METASTORE}.DefaultPartitionExpressionProxy",
+            "metastore.task.threads.always": f"{METASTORE}.events.EventCleanerTask",
+            "metastore.task.threads.remote": f"{METASTORE}.events.EventCleanerTask",
         }
         lines = (
             f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in values.items()

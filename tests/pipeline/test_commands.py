@@ -65,7 +65,7 @@ def lines_with(part):
 
 
 def test_the_readme_goes_from_files_to_tables_with_statistics(shell, server):
-    lines = re.findall(r"^    (hms-gateway .+)$", README.read_text("utf-8"), re.MULTILINE)
+    lines = re.findall(r"^    .venv/bin/(hms-gateway .+)$", README.read_text("utf-8"), re.MULTILINE)
     assert (len(lines), "pipeline crawl" in lines[0]) == (3, True)
     printed = shell(lines)
     assert re.search(r"partitions registered +3$", printed, re.MULTILINE)

@@ -1,9 +1,13 @@
 """Which metastore options name, and as whom it is called."""
 
+from typing import Any
+
 import pytest
 
-from hms_gateway.pipeline.connection import VARIABLES, Connection
+from hms_gateway.pipeline.connection import VARIABLES, Connection, named_tables
 from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.structs import Table
+from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
 HTTPS = {"url": "https://localhost:1/hms"}
 
@@ -60,3 +64,17 @@ def test_what_does_not_fit_is_named(given, text):
         Connection.of({**HTTPS, **given})
     assert text in str(caught.value)
     assert "words" not in str(caught.value)
+
+
+class BeforeTheRequest:
+    """A metastore of Hive 2.1, which has no request for tables by name."""
+
+    def call(self, name: str, /, *arguments: Any, **_: Any) -> Any:
+        if name == "get_table_objects_by_name_req":
+            raise ApplicationError(f"Invalid method name: '{name}'", ApplicationErrorType.UNKNOWN_METHOD)
+        assert (name, arguments) == ("get_table_objects_by_name", ("sales", ["t", "u"]))
+        return [Table("t")]
+
+
+def test_tables_by_name_of_a_metastore_without_the_request() -> None:
+    assert named_tables(BeforeTheRequest(), "sales", ("t", "u")) == [Table("t")]

@@ -118,6 +118,19 @@ def test_a_result_is_field_zero():
     assert reply.arguments.tbl_name == "t"
 
 
+def test_only_calls_of_gated_methods_enter_the_gate():
+    entered = []
+
+    def gate(method, call, arguments, handle):
+        entered.append(method.name)
+        return handle()
+
+    processor = Processor([Handlers()], answered=HANDLED, gate=gate, gated={"drop_table"})
+    for body in (get_table("t"), '[1,"drop_table",1,1,{}]'):
+        assert processor.process(TJSON, TJSON.read_message(body.encode()), Call("alice")).outcome == "ok"
+    assert entered == ["drop_table"]
+
+
 def test_void_and_null_results_are_empty():
     assert answer('[1,"drop_table",1,1,{}]')[1] == {}
     assert answer(get_table("null"))[1] == {}

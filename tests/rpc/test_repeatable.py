@@ -193,7 +193,7 @@ def test_a_protocol_error_is_the_same_the_second_time(world):
 @pytest.mark.parametrize(
     ("failure", "outcome"),
     [
-        (OutcomeUnknown("lost"), "MetaException"),
+        (OutcomeUnknown("lost"), "INTERNAL_ERROR"),
         (FileSystemError("disk full"), "MetaException"),
         (ZeroDivisionError(), "INTERNAL_ERROR"),
     ],

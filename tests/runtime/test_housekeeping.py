@@ -9,6 +9,7 @@ import pytest
 from hms_gateway.composition.main import build_metastore
 from hms_gateway.runtime.housekeeping import Chore, Housekeeping
 from hms_gateway.runtime.settings import Settings
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class Time:
@@ -57,7 +58,7 @@ def test_it_runs_in_a_thread_until_it_is_stopped() -> None:
     housekeeping = Housekeeping([Chore("now", 0.001, was_done.set)])
     housekeeping.start()
     [thread] = set(threading.enumerate()) - before
-    assert was_done.wait(10)
+    assert was_done.wait(PATIENCE_SECONDS)
     housekeeping.stop()
     assert not thread.is_alive()
 

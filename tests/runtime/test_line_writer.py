@@ -6,8 +6,7 @@ import pytest
 
 from hms_gateway.runtime import line_writer
 from hms_gateway.runtime.line_writer import LineWriter
-
-WAIT_SECONDS_MAX = 20
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class FullDisk:
@@ -34,7 +33,7 @@ def test_a_full_disk_loses_the_lines_and_no_more(monkeypatch: pytest.MonkeyPatch
     try:
         writer.write_line("one")
         for _ in range(5):
-            assert disk.tries.acquire(timeout=WAIT_SECONDS_MAX)
+            assert disk.tries.acquire(timeout=PATIENCE_SECONDS)
         disk.has_room = True
     finally:
         writer.close()

@@ -187,6 +187,12 @@ def test_lists_and_tables_of_the_environment_are_json(monkeypatch):
     assert settings.file_systems == {"s3a": "refuse"}
 
 
+def test_the_directory_may_be_one_variable(monkeypatch):
+    text = '{"urls": ["ldaps://directory.example"], "bind_name": "uid={user},dc=corp"}'
+    monkeypatch.setenv("HMS_GATEWAY_LDAP", text)
+    assert load_settings().ldap.urls == ["ldaps://directory.example"]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("no", False), ("OFF", False), ("0", False), ("yes", True), ("True", True), ("1", True)]
 )

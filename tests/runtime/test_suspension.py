@@ -29,6 +29,7 @@ from hms_gateway.structs import (
 )
 from hms_gateway.wire import Message, MessageType, make_codecs
 from tests.support.catalog import place_empty_database
+from tests.support.patience import PATIENCE_SECONDS
 
 TJSON = make_codecs(Limits()).tjson
 OPEN = OpenTxnRequest(1, "who", "host")
@@ -79,7 +80,7 @@ def given(*calls: SuspendedCall) -> list[Result]:
 
     for one in calls:
         one.start(told.put, deliver)
-    return [told.get(timeout=20) for _ in calls]
+    return [told.get(timeout=PATIENCE_SECONDS) for _ in calls]
 
 
 def completed(metastore: Metastore, method: str, *arguments: Any, key: str | None = None) -> Any:

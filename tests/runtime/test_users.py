@@ -39,6 +39,7 @@ USERS = {
     "presented": {
         "handlers.change_trail",
         "handlers.presented_lease",
+        "handlers.rights.gate",
         "metastore.ports.trail",
         "storage.catalog.change_trail",
         "storage.sql.event_rows",

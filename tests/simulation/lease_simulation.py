@@ -249,7 +249,9 @@ class LeaseSimulation:
             self.fail(f"{place} was taken away from all, and somebody has it")
 
     def _list(self) -> None:
-        found = {(one.lease_id, one.db_name, one.table_name, one.partition_name) for one in self._server.listed([])}
+        found = {
+            (one.lease_id, one.db_name, one.table_name, one.partition_name or None) for one in self._server.listed([])
+        }
         live = {
             (lease_id, *place)
             for lease_id, (_, held) in self._shown.items()
@@ -319,7 +321,7 @@ class LeaseSimulation:
         if shown[lease_id][0] != user or got != wanted:
             self.fail(f"lease {lease_id} is {shown[lease_id]}, asked for was {wanted} for {user}")
         for place, (_, start_ms, end_ms) in shown[lease_id][1].items():
-            if (start_ms, end_ms) != (self._now_ms, self._now_ms + duration_seconds * 1000):
+            if (start_ms, end_ms) != (self._now_ms, _whole_second(self._now_ms + duration_seconds * 1000)):
                 self.fail(f"lease {lease_id} has {place} from {start_ms} to {end_ms} at {self._now_ms}")
         if self._obstacles(claims, ticket):
             self.fail(f"lease {lease_id} was granted before {self._obstacles(claims, ticket)}")
@@ -374,7 +376,7 @@ class LeaseSimulation:
             self.fail(f"lease {lease_id} on {place} had ended and lasts till {end_ms}")
         if place not in wanted or start_ms != new_start_ms or end_ms < old_end_ms:
             self.fail(f"lease {lease_id} on {place} was {was} and is {now}")
-        if end_ms - start_ms > LONGEST_SECONDS * 1000:
+        if end_ms > _whole_second(start_ms + LONGEST_SECONDS * 1000):
             self.fail(f"lease {lease_id} on {place} lasts for {end_ms - start_ms} ms")
         if kind != old_kind and (kind, wanted[place]) != ("x", "x"):
             self.fail(f"lease {lease_id} on {place} was {old_kind} and is {kind}")
@@ -429,3 +431,7 @@ def _claim(claim: Any) -> Claim:
 
 def _objects(claims: list[Claim]) -> list[LeaseObject]:
     return [LeaseObject(*place, kind) for place, kind in claims]
+
+
+def _whole_second(end_ms: int) -> int:
+    return (end_ms + 999) // 1000 * 1000

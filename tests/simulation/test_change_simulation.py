@@ -1,15 +1,14 @@
-"""Changes under implicit locks among clients that lock, a sample: CHANGE_SIMULATION_STEPS=1000000 asks for more."""
-
-import os
+"""Changes under implicit locks among clients that lock, a sample of them."""
 
 import pytest
 
 from tests.simulation.change_simulation import ChangeSimulation
 from tests.simulation.planted_change_bugs import BUGS
 from tests.simulation.violations import Violation
+from tests.support.sample import sample
 
 STEPS_PER_SEED = 4_000
-STEPS = int(os.environ.get("CHANGE_SIMULATION_STEPS", "20000"))
+STEPS = sample(20_000, of=1_000_000)
 BUG_STEPS_MAX = 200_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {

@@ -1,6 +1,4 @@
-"""Leases under random schedules and faults. LEASE_SIMULATION_STEPS asks for a longer run."""
-
-import os
+"""Leases under random schedules and faults, a sample of them."""
 
 import pytest
 
@@ -11,9 +9,10 @@ from tests.simulation.lease_database import LeaseDatabase
 from tests.simulation.lease_simulation import LeaseSimulation
 from tests.simulation.planted_lease_bugs import BUGS
 from tests.simulation.violations import Violation
+from tests.support.sample import sample
 
 STEPS_PER_SEED = 4_000
-STEPS = int(os.environ.get("LEASE_SIMULATION_STEPS", "50000"))
+STEPS = sample(50_000, of=5_000_000)
 BUG_STEPS_MAX = 600_000
 
 

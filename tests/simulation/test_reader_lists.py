@@ -1,15 +1,14 @@
-"""Readers with lists of write ids under random schedules. READER_LISTS_STEPS asks for a longer run."""
-
-import os
+"""Readers with lists of write ids under random schedules, a sample of them."""
 
 import pytest
 
 from tests.simulation.planted_list_bugs import BUGS
 from tests.simulation.reader_lists_simulation import Simulation
 from tests.simulation.violations import Violation
+from tests.support.sample import sample
 
 STEPS_PER_SEED = 5_000
-STEPS = int(os.environ.get("READER_LISTS_STEPS", "100000"))
+STEPS = sample(100_000, of=5_000_000)
 BUG_STEPS_MAX = 2_000_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {

@@ -1,16 +1,15 @@
-"""Transactions and locks under random schedules and faults, a sample: TXN_SIMULATION_STEPS=5000000 asks for more."""
-
-import os
+"""Transactions and locks under random schedules and faults, a sample of them."""
 
 import pytest
 
 from tests.simulation.planted_bugs import BUGS
 from tests.simulation.txn_simulation import Simulation
 from tests.simulation.violations import Violation
+from tests.support.sample import sample
 
 # Each seed is a world of its own; what worlds keep in memory grows with their length.
 STEPS_PER_SEED = 4_000
-STEPS = int(os.environ.get("TXN_SIMULATION_STEPS", "50000"))
+STEPS = sample(50_000, of=5_000_000)
 BUG_STEPS_MAX = 600_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {

@@ -209,7 +209,7 @@ class MemoryTxns:
             ShownLock(
                 replace(lock, last_heartbeat_ms=0 if lock.txn_id else self.now_ms()),
                 client,
-                self.now_ms() if lock.is_acquired else None,
+                self.now_ms(),
                 found,
             )
             for lock in request
@@ -236,7 +236,7 @@ class MemoryTxns:
 
     def grant(self, lock_id: LockId) -> None:
         self.locks[lock_id] = [
-            replace(shown, lock=replace(shown.lock, is_acquired=True), acquired_ms=self.now_ms(), blocker=None)
+            replace(shown, lock=replace(shown.lock, is_acquired=True), since_ms=self.now_ms(), blocker=None)
             for shown in self.locks[lock_id]
         ]
 

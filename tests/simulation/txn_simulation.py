@@ -165,7 +165,7 @@ class Simulation:
         )
         now_ms = self.store.clock_ms
         self._asked = [
-            Lock(NEWEST_LOCK, number, call.txn_id, one.target, one.type, False, call.is_hive4)
+            Lock(NEWEST_LOCK, number, call.txn_id, one.target, one.type, False, call.shares_writes)
             for number, one in enumerate(wanted, 1)
         ]
         answer = self._server.locks.lock(call)

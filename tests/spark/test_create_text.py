@@ -13,6 +13,7 @@ from tests.spark.catalog_content import plain
 from tests.spark.sample import SAMPLE
 from tests.spark.scenario_run import _filled
 from tests.spark.scenarios import SCENARIOS
+from tests.support.sample import sample
 from tests.support.server import USER
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -43,7 +44,7 @@ def comparable(table, database):
     return json.loads(json.dumps(found).replace(f"{database}_again", database))
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", sample(SAMPLE[::3], of=SAMPLE))
 def test_spark_makes_the_same_tables_of_the_text(place, client, name):
     spark, again = place.spark, f"{name}_again"
     for database in (name, again):

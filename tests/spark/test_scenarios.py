@@ -6,14 +6,12 @@ import pytest
 
 from tests.spark.declared import declared
 from tests.spark.recording import load
-from tests.spark.sample import ALL, SAMPLE
+from tests.spark.sample import SAMPLE
 from tests.spark.scenario_run import differences, outcome, unexpected
 from tests.spark.scenarios import SCENARIOS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-# The real metastore is asked again only for some: the record has the rest.
-LIVE = tuple(SCENARIOS) if ALL else ("unpartitioned_orc", "external_text", "databases", "views", "functions", "cascade")
 _used: set[tuple[str, int]] = set()
 
 
@@ -25,7 +23,8 @@ def test_a_scenario_ends_as_with_the_real_metastore(place, name):
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("name", LIVE)
+@pytest.mark.whole
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_the_record_is_what_the_real_metastore_does(real_place, name):
     assert list(differences(load(name), outcome(real_place, SCENARIOS[name]))) == []
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_gateway.client.concurrency import needed_locks
+from hms_gateway.client.concurrency import in_key_order, needed_locks
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql.lock_commands import parse_command
-from hms_gateway.sql.tokens import CommandError
 
 # As they stand in the table of Hive's page.
 PAGE = {
@@ -96,7 +96,19 @@ STATEMENTS = {
     "lock table t shared": "lock shared default.t <",
     "lock database d shared": "lock shared d <",
     "": None,
-    "merge into t using u": None,
+    "update d.t set a = 1 where b = 2": "update d.t <",
+    "update t set a = (select max(a) from u)": "update default.t < default.u",
+    "delete from t where a in (select a from u)": "delete default.t < default.u",
+    "merge into t using u": "merge default.t < default.u",
+    "merge into d.t as a using u b on a.k = b.k when matched then delete": "merge d.t < default.u",
+    "merge into t using (select * from u join v on x = y) b on t.k = b.k when not matched then insert values (1)":
+        "merge default.t < default.u default.v",
+    "merge into t": None,
+    "analyze table t compute statistics for columns": "analyze default.t <",
+    "analyze table t partition (ds='1') compute statistics": "analyze default.t.ds=1 <",
+    "msck repair table d.t": "msck repair d.t <",
+    "msck table t sync partitions": "msck repair default.t <",
+    "export table t partition (ds='1') to '/x'": "export < default.t.ds=1",
     "alter table t": None,
     "alter table t frobnicate": None,
     "alter table": None,
@@ -125,9 +137,57 @@ def test_statements(text, expected):
     assert " ".join(map(str, (command.operation, *command.places, "<", *command.reads))) == expected
 
 
+KEYS = {"ds": "string", "hr": "int", "day": "date"}
+WHOLE = "day = '2026-01-02' and ds = 'a' and hr = 7"
+PARTITION = "ds=a/hr=7/day=2026-01-02"
+
+# By a statement about t: the partition it is about, None for the whole table.
+CONDITIONS = {
+    f"select * from t where {WHOLE}": PARTITION,
+    "select a from t x where x.hr = '7' and x.ds = 'a' and a > 5 and x.day = '2026-01-02' order by b": PARTITION,
+    f"insert into u select * from t where {WHOLE}": PARTITION,
+    f"from t insert into u select * where {WHOLE}": PARTITION,
+    f"update t set a = 1 where {WHOLE}": PARTITION,
+    f"delete from t where {WHOLE};": PARTITION,
+    f"select * from t where {WHOLE} group by a having count(*) = 2": PARTITION,
+    f"select * from t where (a = 1 or b = 2) and {WHOLE}": None,
+    f"select * from t where {WHOLE} or a = 1": None,
+    "select * from t where not (a = 1 and ds = 'a' and hr = 7 and day = '2026-01-02' and b = 1)": None,
+    f"select * from t where (a = 1 and {WHOLE} and b = 1) is not true": None,
+    f"select * from t where {WHOLE} and ds = 'b'": None,
+    f"select * from t, t as o where {WHOLE}": None,
+    f"select * from t join u on a = b where {WHOLE}": None,
+    f"select * from t where {WHOLE} union all select * from t": None,
+    f"select * from (select * from t) q where {WHOLE}": None,
+    f"select * from t where a between 1 and 2 and {WHOLE}": None,
+    "select * from t where ds = 'a' and hr = 7": None,
+    "select * from t where ds = 'a'": None,
+    WHOLE.join(["select * from t where ", ""]).replace("'a'", "5"): None,
+    WHOLE.join(["select * from t where ", ""]).replace("'a'", "''"): None,
+    WHOLE.join(["select * from t where ", ""]).replace("7", "07"): None,
+    WHOLE.join(["select * from t where ", ""]).replace("7", "7 + 1"): None,
+    WHOLE.join(["select * from t where ", ""]).replace("'2026-01-02'", "'2026-1-2'"): None,
+    WHOLE.join(["select * from t where ", ""]).replace("'a'", "a"): None,
+}
+
+
+@pytest.mark.parametrize(("text", "partition"), CONDITIONS.items())
+def test_a_condition_names_the_partition_where_each_key_has_one_value(text, partition):
+    command = in_key_order(parse_command(text, make_name), lambda table: KEYS if table.table_name == "t" else {})
+    about = [place.partition_name for place in (*command.places, *command.reads) if place.table_name == "t"]
+    assert about == [partition]
+
+
+def test_a_condition_about_a_table_without_keys_is_about_the_table():
+    command = parse_command("select * from t where ds = 'a'", make_name)
+    for keys in ({}, None):
+        assert [str(place) for place in in_key_order(command, lambda table, keys=keys: keys).reads] == ["default.t"]
+
+
 WORDS = """
     select insert into overwrite table from join with as alter drop create lock load data like partition ( ) , . ; =
-    rename to add set columns exclusive shared t d.t `q` 'x' 1 - < ds if exists not
+    rename to add set columns exclusive shared where and update delete merge using msck
+    analyze export t d.t `q` 'x' 1 - < ds if exists not
 """
 
 

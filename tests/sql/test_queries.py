@@ -2,9 +2,9 @@
 
 import pytest
 
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.sql.queries import check_query, read_view_query
 from hms_gateway.sql.statements import TableName
-from hms_gateway.sql.tokens import CommandError
 
 TABLES = {
     TableName("default", "t"): {"a": "int", "b": "bigint", "s": "string", "p": "struct<x:int>"},

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.statement_reader import parse_statement
 from hms_gateway.sql.statements import KeyValue, PlaceName, Principal, TableName
-from hms_gateway.sql.tokens import CommandError
 from hms_gateway.structs import HiveObjectType, PrincipalType
 
 T = TableName("sales", "t")
@@ -22,7 +22,7 @@ READ = {
     "show views": say.ShowTables("sales", kind="VIRTUAL_VIEW"),
     "show partitions T": say.ShowPartitions(T),
     "show partitions t partition (ds='1')": say.ShowPartitions(T, DS),
-    "show partitions t where ds > '1' and hr = 2 limit 5": say.ShowPartitions(T, (), "ds > '1' and hr = 2", 5),
+    "show partitions t where ds > '1' and hr = 2 limit 5": say.ShowPartitions(T, (), "ds > '1' and hr = 2", 5, 24),
     "show columns in t in d": say.ShowColumns(TableName("d", "t")),
     "show functions like 'f*'": say.ShowFunctions(None, "f*"),
     "show tblproperties t ('a')": say.ShowTableProperties(T, "a"),
@@ -36,7 +36,9 @@ READ = {
     "show locks database d": say.ShowLocks(PlaceName("d")),
     "show lease *": say.ShowLeases(),
     "show lease t, database d": say.ShowLeases((PlaceName("sales", "t"), PlaceName("d"))),
+    "show lease hr.*": say.ShowLeases((PlaceName("hr"),)),
     "drop force lease *": say.DropLeases(),
+    "drop force lease hr.*, d.t": say.DropLeases((PlaceName("hr"), PlaceName("d", "t"))),
     "drop force lease d.t": say.DropLeases((PlaceName("d", "t"),)),
     "show grant user ann on table t": say.ShowGrants(USER, HiveObjectType.TABLE, PlaceName("sales", "t")),
     "show grant role r": say.ShowGrants(Principal(PrincipalType.ROLE, "r"), None),

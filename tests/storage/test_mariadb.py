@@ -38,6 +38,7 @@ from hms_gateway.structs import Type
 from hms_gateway.txn.rules.names import Target
 from tests.contract.objects import create, keys, names, table
 from tests.storage.dialects.test_version_watch import asked
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.server import free_port
 
@@ -323,12 +324,12 @@ def test_a_process_that_hangs_in_a_unit_of_work_loses_the_lock(
 
     def hang(transaction: Transaction) -> int:
         begun.set()
-        assert may_go_on.wait(20)
+        assert may_go_on.wait(PATIENCE_SECONDS)
         return append(transaction)
 
     thread = threading.Thread(target=lambda: hanging.write(hang))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_SECONDS)
     assert other.write(append) == 1
     may_go_on.set()
     thread.join()
@@ -356,7 +357,7 @@ def test_a_user_with_the_rights_the_manual_names_needs_no_more(mariadb_server: P
         mariadb_server.administer("SET GLOBAL read_only = 0")
     assert store.write(append) == 2
     store.close()
-    with pytest.raises(StoreUnavailable, match="cannot be reached") as caught:
+    with pytest.raises(StoreUnavailable, match="refuses the gateway's login") as caught:
         opened(url.set(password="wrong").render_as_string(hide_password=False))
     assert "wrong" not in caught.value.detail
     assert "Access denied" in caught.value.detail
@@ -365,7 +366,10 @@ def test_a_user_with_the_rights_the_manual_names_needs_no_more(mariadb_server: P
 # The schema.
 
 
-def test_several_that_migrate_at_once_wait_for_each_other(fresh_mariadb_database: str) -> None:
+def test_several_that_migrate_at_once_wait_for_each_other(
+    fresh_mariadb_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hms_gateway.storage.dialects.mysql.BUSY_SECONDS_MAX", PATIENCE_SECONDS)
     problems: list[Exception] = []
 
     def run() -> None:
@@ -453,19 +457,20 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture(scope="module")
-def tls_server(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PrivateMariadb, int]]:
-    folder = tmp_path_factory.mktemp("tls")
-    os.chmod(folder, 0o755)  # the server runs under another account
-    for parent in folder.parents:
-        if parent == Path(tempfile.gettempdir()):
-            break
-        os.chmod(parent, 0o755)
-    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+def tls_folder() -> Iterator[Path]:
+    """For a server of another account, to which pytest's folders are closed whenever a run of tests begins."""
+    with tempfile.TemporaryDirectory(prefix="hms-tls-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def tls_server(authority: trustme.CA, tls_folder: Path) -> Iterator[tuple[PrivateMariadb, int]]:
     certificate = authority.issue_cert("localhost", "127.0.0.1")
-    certificate.private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
-    os.chmod(folder / "server.pem", 0o644)
+    certificate.private_key_and_cert_chain_pem.write_to_path(str(tls_folder / "server.pem"))
+    os.chmod(tls_folder / "server.pem", 0o644)
     port = free_port()
-    options = (f"--ssl-cert={folder / 'server.pem'}", f"--ssl-key={folder / 'server.pem'}")
+    options = (f"--ssl-cert={tls_folder / 'server.pem'}", f"--ssl-key={tls_folder / 'server.pem'}")
     try:
         server = PrivateMariadb(*options, port=port)
     except MariadbUnavailable as reason:

@@ -150,7 +150,7 @@ def new_table(
 
 
 def transactional_table(name: str = "t", keys: list[FieldSchema] | None = None) -> Table:
-    """A table with rows of ACID, as Hive requires it to be."""
+    """A table with rows of ACID, as Hive 2.3 requires it to be; later ones need no buckets."""
     table = new_table(name, keys=keys, parameters={"transactional": "true"})
     assert table.sd is not None
     orc = "org.apache.hadoop.hive.ql.io.orc.Orc"

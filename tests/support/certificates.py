@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from tests.support.patience import PATIENCE_SECONDS
+
 
 def write_certificate(
     certificate: Path,
@@ -59,7 +61,7 @@ def anyone() -> ssl.SSLContext:
 def shown_by(port: int, server_name: str | None = None, context: ssl.SSLContext | None = None) -> bytes:
     """The certificate that a new connection is shown, in DER form."""
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as plain,
         (context or anyone()).wrap_socket(plain, server_hostname=server_name) as connection,
     ):
         shown = connection.getpeercert(binary_form=True)

@@ -14,9 +14,8 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 from tests.interop.page_server import CHROMIUM_OPTIONS, find_chromium
+from tests.support.patience import PATIENCE_SECONDS
 
-START_SECONDS_MAX = 30.0
-WAIT_SECONDS_MAX = 20.0
 POLL_SECONDS = 0.02
 KEYS = {"Enter": ("\r", 13), "Tab": ("", 9), "Escape": ("", 27), "ArrowDown": ("", 40), "ArrowUp": ("", 38)}
 
@@ -44,7 +43,7 @@ class Page:
         command = {"id": number, "method": method, "params": parameters, "sessionId": self._session}
         self._socket.send(json.dumps(command))
         while True:
-            told = json.loads(self._socket.recv(timeout=WAIT_SECONDS_MAX))
+            told = json.loads(self._socket.recv(timeout=PATIENCE_SECONDS))
             if told.get("id") == number:
                 if "error" in told:
                     raise PageFailed(f"{method}: {told['error']['message']}")
@@ -74,7 +73,7 @@ class Page:
 
     def wait(self, script: str) -> Any:
         """The first value of an expression that is true. Raises PageFailed with what the page shows instead."""
-        until = time.monotonic() + WAIT_SECONDS_MAX
+        until = time.monotonic() + PATIENCE_SECONDS
         while True:
             with contextlib.suppress(PageFailed):
                 value = self.run(f"Promise.resolve({script}).then((value) => value instanceof Node || value)")
@@ -154,7 +153,7 @@ def chromium(folder: Path, errors_max: int = 2000, more_options: Sequence[str] =
             [command, *options, "about:blank"], stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
     try:
-        until = time.monotonic() + START_SECONDS_MAX
+        until = time.monotonic() + PATIENCE_SECONDS
         while not (port_file.exists() and port_file.read_text().count("\n")):
             if process.poll() is not None or time.monotonic() > until:
                 raise PageFailed(log.read_text(errors="replace")[-errors_max:])
@@ -168,7 +167,7 @@ def chromium(folder: Path, errors_max: int = 2000, more_options: Sequence[str] =
         if process.poll() is None:
             process.terminate()
         try:
-            process.wait(10)
+            process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -196,7 +195,7 @@ class Chromium:
         number = next(self._ids)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
-            told = json.loads(self._socket.recv(timeout=WAIT_SECONDS_MAX))
+            told = json.loads(self._socket.recv(timeout=PATIENCE_SECONDS))
             if told.get("id") == number:
                 result: dict[str, Any] = told["result"]
                 return result

@@ -10,12 +10,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import free_port
 
 REALM = "LAKE.TEST"
 TRUSTED_REALM = "OTHER.TEST"
-COMMAND_SECONDS_MAX = 60
-START_ATTEMPTS_MAX = 1000
 POLL_SECONDS = 0.02
 # Debian keeps the daemons off the path of ordinary users.
 PROGRAMS_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin", "/usr/lib/mit/sbin"])
@@ -98,7 +97,7 @@ class PrivateKdc:
                 stderr=log,
                 env=self._all_variables(),
             )
-        for _ in range(START_ATTEMPTS_MAX):
+        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port)):
                 return
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -138,7 +137,7 @@ class PrivateKdc:
             [str(shutil.which(program, path=PROGRAMS_PATH)), *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=COMMAND_SECONDS_MAX,
+            timeout=PATIENCE_SECONDS,
             env={**self._all_variables(), **(environment or {})},
         )
         if finished.returncode or b"kadmin.local: " in finished.stderr:

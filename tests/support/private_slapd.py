@@ -11,12 +11,12 @@ from pathlib import Path
 
 import trustme
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import free_port
 
 BASE = "dc=corp,dc=test"
 PASSWORD = "a password of the directory"
 SEARCH_PASSWORD = "the searcher's password"
-START_ATTEMPTS_MAX = 1000
 POLL_SECONDS = 0.02
 SCHEMAS = Path("/etc/ldap/schema")
 # Debian keeps daemons off the path of ordinary users.
@@ -138,7 +138,7 @@ class PrivateSlapd:
                 stdout=log,
                 stderr=log,
             )
-        for _ in range(START_ATTEMPTS_MAX):
+        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
                 return
             with contextlib.suppress(subprocess.TimeoutExpired):

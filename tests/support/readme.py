@@ -19,10 +19,11 @@ BLOCKS = {
     "page": ("html", "fetch("),
     "library page": ("html", "TXHRTransport"),
     "apache thrift": ("python", "THttpClient"),
-    "own client": ("python", "MetastoreClient"),
+    "own client": ("python", 'print("no database"'),
     "java": ("java", "THttpClient"),
     "pyspark": ("python", "pyspark.sql"),
     "pyiceberg": ("python", "pyiceberg.catalog"),
+    "duckdb": ("python", "import duckdb"),
 }
 
 

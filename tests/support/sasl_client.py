@@ -11,6 +11,7 @@ from hms_gateway.bridge.thrift.sasl import Status, negotiation_message
 from hms_gateway.runtime.logins.delegation_token import read_token_text
 from hms_gateway.structs import LeaseObject
 from tests.bridge.bridge_process import ApacheClient
+from tests.support.patience import PATIENCE_SECONDS
 
 Fields = dict[str, str]
 
@@ -23,7 +24,7 @@ class SaslTransport:
     """Logs in when it is made; a subclass has the mechanism."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self._file = self._socket.makefile("rb")
         self._read = b""
         self._written = b""

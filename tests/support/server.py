@@ -17,13 +17,12 @@ from typing import Self
 from hms_gateway.composition.main import DATABASE_FILE
 from tests.support.catalog import place_empty_database
 from tests.support.ending import end
+from tests.support.patience import PATIENCE_SECONDS
 
 API_PATH = "/gateway/default/hmshttpthrift/api/hms"
 METASTORE_PATH = "/metastore"
 USER = "admin"
 PASSWORD = "correct horse: battery"
-START_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 20
 # Below those that Linux, macOS and Windows give to outgoing connections.
 PORTS = range(10_000, 32_000)
 POLL_SECONDS = 0.005  # asking costs 0.15 ms, and what is asked too late is counted as a slow start
@@ -36,7 +35,8 @@ class ServerDidNotStart(Exception):
 class GatewayServer:
     """One `hms-gateway serve`. Usable as a context manager; `start()` returns when `/readyz` says so.
 
-    Without `database` and `demo` it finds an empty SQLite database: making one is a third of a start.
+    Without `database` and `demo` it finds an empty SQLite database: making one is a third of a start. Rights are off
+    unless the settings say something else; None is a setting that is not set.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class GatewayServer:
         self._process: subprocess.Popen[bytes] | None = None
         data_dir.mkdir(parents=True, exist_ok=True)
         self._tls = (settings or {}).get("tls", True)
-        self._config.write_text(_toml(settings or {}, limits or {}))
+        self._config.write_text(_toml({"authorization": "off", **(settings or {})}, limits or {}))
 
     @property
     def url(self) -> str:
@@ -97,7 +97,7 @@ class GatewayServer:
         process, self._process = self._process, None
         if process is None:
             return None
-        return end(process, STOP_SECONDS_MAX)
+        return end(process, PATIENCE_SECONDS)
 
     def kill(self) -> None:
         """End it without a chance to finish anything; `start()` runs it again over the same data."""
@@ -157,14 +157,14 @@ class GatewayServer:
         return {**inherited, **own, **self._variables}
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        for _ in range(int(START_SECONDS_MAX / POLL_SECONDS)):
+        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
             # Waiting for its end is the pause between two questions.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = process.wait(POLL_SECONDS)
                 raise ServerDidNotStart(f"ended with status {status}\n{self.log_text()}")
             if self.is_ready():
                 return
-        raise ServerDidNotStart(f"not ready after {START_SECONDS_MAX} s\n{self.log_text()}")
+        raise ServerDidNotStart(f"not ready after {PATIENCE_SECONDS} s\n{self.log_text()}")
 
 
 def basic(user: str, password: str) -> dict[str, str]:
@@ -190,7 +190,8 @@ def free_port() -> int:
 
 def _ports_of_this_process() -> Iterator[int]:
     """Each process of a test run has ports of its own; runs at the same time begin at different ones."""
-    own = PORTS[int(os.environ.get("TESTS_PROCESS", "0")) :: int(os.environ.get("TESTS_PROCESSES", "1"))]
+    number, count = (os.environ.get(f"PYTEST_XDIST_WORKER{name}", "") for name in ("", "_COUNT"))
+    own = PORTS[int(number.removeprefix("gw") or 0) :: int(count or 1)]
     return itertools.cycle((*own[(first := random.SystemRandom().randrange(len(own))) :], *own[:first]))
 
 
@@ -207,7 +208,7 @@ def trusting() -> ssl.SSLContext:
 
 def _toml(settings: Mapping[str, object], limits: Mapping[str, float]) -> str:
     """The settings file. Values are numbers, booleans and strings without special characters."""
-    lines = [f"{name} = {_toml_value(value)}" for name, value in settings.items()]
+    lines = [f"{name} = {_toml_value(value)}" for name, value in settings.items() if value is not None]
     lines += ["[limits]", *(f"{name} = {value}" for name, value in limits.items())]
     return "\n".join(lines) + "\n"
 

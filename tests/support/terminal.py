@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-SECONDS_MAX = 30.0
+from tests.support.patience import PATIENCE_SECONDS
+
 _ASKED_FOR_THE_CURSOR = b"\x1b[6n"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()][A-Z0-9]|\x1b[=>]")
 
@@ -39,7 +40,7 @@ class Terminal:
 
     def expect(self, wanted: str) -> str:
         """What came up to the text."""
-        deadline = time.monotonic() + SECONDS_MAX
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while (at := self.text.find(wanted, self._seen)) < 0:
             if time.monotonic() > deadline or not self._read():
                 raise AssertionError(f"{wanted!r} does not come after {self.text[self._seen :]!r}")
@@ -54,7 +55,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def _read(self) -> bool:
-        if not select.select([self._descriptor], [], [], SECONDS_MAX)[0]:
+        if not select.select([self._descriptor], [], [], PATIENCE_SECONDS)[0]:
             return False
         try:
             data = os.read(self._descriptor, 65536)

@@ -52,7 +52,7 @@ def _element(shown: ShownLock, shown_types: Mapping[LockType, LockType]) -> Show
         type=shown_types.get(lock.type, lock.type),
         txnid=lock.txn_id,
         lastheartbeat=lock.last_heartbeat_ms,
-        acquiredat=shown.acquired_ms,
+        acquiredat=shown.since_ms if shown.lock.is_acquired else None,
         user=client.user,
         hostname=client.hostname,
         agentInfo=client.agent_info,

@@ -81,7 +81,7 @@ class World:
             [_component(*component.split()) for component in components],
             CLIENT,
             TxnId(0 if txn == "-" else self._id(txn)),
-            is_hive4="hive4" in flags,
+            shares_writes="hive4" in flags,
             zero_wait_read="zero-wait" in flags,
             exclusive_ctas="ctas" in flags,
         )

@@ -27,6 +27,7 @@ from hms_gateway.structs import (
     OpenTxnRequest,
     ShowCompactRequest,
 )
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import METASTORE_PATH, GatewayServer, trusting
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +55,7 @@ def url_of(server: GatewayServer) -> str:
 def work(server: GatewayServer, *failure: str) -> list[dict[str, Any]]:
     """Let a worker do all there is to do; what it says about it."""
     command = [sys.executable, "-m", "tests.txn.compaction_worker", url_of(server), server.user, server.password]
-    ran = subprocess.run([*command, *failure], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([*command, *failure], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert ran.returncode == 0, ran.stderr
     return [json.loads(line) for line in ran.stdout.splitlines()]
 

@@ -19,9 +19,9 @@ from hms_gateway.structs import (
     MetaException,
 )
 from tests.support.catalog import columns, new_table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, trusting
 
-PATIENCE_SECONDS = 60
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
@@ -91,6 +91,21 @@ def test_a_partition_may_be_changed_under_its_lease_and_nothing_else(server, cli
             fenced.call("drop_table", "default", "t", True)
         assert fenced.call("get_partition_names", "default", "t", -1) == ["ds=1"]
         assert fenced.call("drop_partition", "default", "t", ["1"], True)
+
+
+def test_a_partition_is_renamed_under_a_lease_on_both_names(server, client):
+    renamed = client.call("append_partition", "default", "t", ["1"])
+    renamed.values = ["2"]
+    for held, missing in (("ds=1", "ds=2"), ("ds=2", "ds=1")):
+        lease_id = client.call("grab_lease", lease(partition=held), 60, 0)
+        refused = pytest.raises(InvalidOperationException, match=f"does not hold default.t/{missing}")
+        with client_of(server, lease_id) as fenced, refused:
+            fenced.call("rename_partition", "default", "t", ["1"], renamed)
+        client.call("drop_lease", lease_id, [])
+    both = client.call("grab_lease", lease(partition="ds=1") + lease(partition="ds=2"), 60, 0)
+    with client_of(server, both) as fenced:
+        fenced.call("rename_partition", "default", "t", ["1"], renamed)
+    assert client.call("get_partition_names", "default", "t", -1) == ["ds=2"]
 
 
 def test_the_environment_context_presents_a_lease_as_well(client):

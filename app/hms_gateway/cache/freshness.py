@@ -203,7 +203,7 @@ class Freshness:
             self._loop.add_reader(watch.fileno(), self._readable)
 
     def _lose_watch(self, error: Exception) -> None:
-        _log.warning("the connection that watches for changes is lost", problem=repr(error))
+        _log.debug("the connection that watches for changes is lost", problem=repr(error))
         self._drop_watch()
 
     def _drop_watch(self) -> None:

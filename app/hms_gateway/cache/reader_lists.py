@@ -5,7 +5,9 @@ whose list holds no other ids may be given the reply without asking the database
 sees had happened when it was read. The tag is never what a reader says, because a reader counts its own open write id
 as valid, and goes on changing things under it.
 
-A name may come to mean another table, whose write ids begin anew, so list and tag also hold the id of the table.
+A name may come to mean another table, whose write ids begin anew, so the tag also holds the id of the table, and the
+list where its sender knows it. A list without an id is one of the table that has the name when the list comes for the
+first time (`ReplyCache.lookup_for`).
 """
 
 from collections.abc import Callable, Hashable
@@ -29,6 +31,7 @@ from hms_gateway.txn.rules.write_ids import (
     ValidWriteIds,
     covers,
     parse_valid_write_ids,
+    split_table_id,
 )
 from hms_gateway.txn.services.write_ids import write_ids_now
 from hms_gateway.wire import Codec, ProtocolError
@@ -50,7 +53,7 @@ COMPARED_IDS_MAX: Final = 10_000
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """What was true of a table just before a reply was read from it.
+    """The state of a table just before a reply was read from it.
 
     `valid` are the write ids that were committed, None for a table that is not transactional and so has none.
     `version` is the newest event at that moment, which orders tags of different tables under one name.
@@ -70,7 +73,7 @@ class Tag(msgspec.Struct, frozen=True):
         return self.valid is not None and other.valid is not None and not covers(self.valid, other.valid)
 
     def with_committed(self, write_id: int, version: EventId) -> "Tag":
-        """That of the same reply, which is unchanged, when the event `version` has committed a write id."""
+        """The tag of the same, unchanged reply, when the event `version` has committed a write id."""
         if self.valid is None:
             return self
         ids = self.valid.ids.with_committed(write_id, COMPARED_IDS_MAX)
@@ -81,22 +84,24 @@ class Tag(msgspec.Struct, frozen=True):
 class Reading:
     """A call of a reader with a list; `key` is that of the same call without it.
 
-    `is_judging` where the reply says of statistics whether they hold for the list, which is not in the key.
+    `table_id` is None where the list comes without it. `is_judging` where the reply says of statistics whether they
+    hold for the list, which is not in the key. `seen_at` orders the first time that the list came among changes.
     """
 
-    __slots__ = ("_covered_by", "is_judging", "key", "scope", "table_id", "valid")
+    __slots__ = ("_covered_by", "is_judging", "key", "scope", "seen_at", "table_id", "valid")
 
-    def __init__(self, key: ReplyKey, table_id: int, valid: ValidWriteIds, *, is_judging: bool = False) -> None:
+    def __init__(self, key: ReplyKey, table_id: int | None, valid: ValidWriteIds, *, is_judging: bool = False) -> None:
         db_name, _, tbl_name = (valid.table or "").partition(".")
         self.key = key
         self.is_judging = is_judging
         self.scope: Scope = ("table", db_name, tbl_name)
         self.table_id = table_id
         self.valid = valid
+        self.seen_at = 0
         self._covered_by: Tag | None = None
 
     def is_judged_alike(self, tag: Tag | None) -> bool:
-        """Whether the statistics hold for this reader where they hold in the reply that has this tag."""
+        """Tell if statistics hold for this reader where they hold in the reply that has this tag."""
         if not self.is_judging:
             return True
         if tag is None or tag.scope != self.scope:
@@ -104,10 +109,11 @@ class Reading:
         return tag.judged is None or self.valid.ids.is_valid(tag.judged[0]) == tag.judged[1]
 
     def is_covered_by(self, tag: Tag) -> bool:
-        """Whether all that the reader sees had happened when what has this tag was read."""
+        """Tell if all that the reader sees had happened when the reply with this tag was read."""
         if tag is self._covered_by:
             return True
-        if tag.table_id != self.table_id or tag.valid is None or not covers(tag.valid, self.valid):
+        is_of_table = self.table_id in (None, tag.table_id)
+        if not is_of_table or tag.valid is None or not covers(tag.valid, self.valid):
             return False
         self._covered_by = tag
         return True
@@ -127,13 +133,14 @@ class ReaderLists:
         self.in_requests = frozenset(name for name, place in self._places.items() if place != HEADER_ONLY)
 
     def reading(self, key: ReplyKey, codec: Codec, sent: str | None) -> Reading | None:
-        """What the call is a reading of; None without a list, or without the table's id.
+        """Find the list of a call; None without one that can be compared.
 
         `sent` is the text of the header. Raises InvalidList for one that cannot be read.
         """
         place = self._places.get(key[2])
         if place is None:
             return None
+        asked = key
         table_id, valid = (None, None) if sent is None else _parsed(sent)
         found = None if place == HEADER_ONLY else self._from_request(key, codec, place)
         if found is not None:
@@ -143,10 +150,11 @@ class ReaderLists:
             payload = codec.encode(arguments)
             assert isinstance(payload, bytes)
             key = (*key[:3], payload, *key[4:])
-        if table_id is None or valid is None or valid.table is None:
+        if valid is None or valid.table is None:
             return None
         is_judging = found is not None and key[2] == _JUDGING_BY_TABLE and key[2] not in self._judging
-        if self._keeps_apart or is_judging:
+        # A call that keeps its list is not to be found by its arguments alone, which asks the database.
+        if self._keeps_apart or is_judging or (found is not None and key == asked):
             key = (key[0], f"{key[1]} with a list", *key[2:])
         return Reading(key, table_id, ValidWriteIds(normalize(valid.table), valid.ids), is_judging=is_judging)
 
@@ -161,7 +169,9 @@ class ReaderLists:
             return None
         table_id = getattr(request, "id", None)
         keeps_list = key[2] in self._judging or any(getattr(request, name, None) for name in _WITH_STATISTICS)
-        without = request if keeps_list else msgspec.structs.replace(request, validWriteIdList=None)
+        # No answer depends on the id, which only says whose the list is.
+        without = request if table_id is None else msgspec.structs.replace(request, id=None)
+        without = without if keeps_list else msgspec.structs.replace(without, validWriteIdList=None)
         return (
             msgspec.structs.replace(arguments, **{place: without}),
             request.validWriteIdList,
@@ -224,12 +234,9 @@ class TagReading:
 
 def _parsed(sent: str) -> tuple[int | None, ValidWriteIds | None]:
     """`db.table:…;id=17`: the list, and the table's id. Raises InvalidList."""
-    text, _, rest = sent.partition(";")
-    prefix, _, table_id = rest.strip().partition("=")
-    if rest and not (prefix == "id" and table_id.isascii() and table_id.isdigit() and len(table_id) < 19):
-        raise InvalidList(f"{rest.strip()[:80]!r} is not the id of a table; write ;id=17 behind the list")
+    text, table_id = split_table_id(sent)
     try:
-        return int(table_id) if rest else None, parse_valid_write_ids(text, COMPARED_IDS_MAX)
+        return table_id, parse_valid_write_ids(text, COMPARED_IDS_MAX)
     except TooManyIds:
         return None, None
 

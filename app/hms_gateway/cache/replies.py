@@ -6,7 +6,7 @@ Learning the newest event costs a `PRAGMA data_version` on SQLite. On other data
 
 A reader that says which write ids it sees asks for less: an answer that is no older than those. It gets one without
 any question to the database (`reader_lists`). Events drop these replies as well, but nothing waits for them: as long
-as such readers call, the database is asked for events once a second.
+as such replies are kept, the database is asked for events once a second.
 """
 
 import asyncio
@@ -18,9 +18,10 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
-from hms_gateway.cache.freshness import Freshness, VersionWatch
+from hms_gateway.cache.freshness import Done, Freshness, VersionWatch
 from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
 from hms_gateway.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.changes.txn_events import COMMIT_TXN, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
 from hms_gateway.runtime.limits import Limits
@@ -35,11 +36,14 @@ ReadTag: TypeAlias = Callable[[Callable[[Snapshot], Tag | None]], Tag | None]
 """Reads a tag from one consistent state, such as `Store.read`."""
 
 FOLLOW_SECONDS = 1.0
+IDLE_FOLLOW_SECONDS = 3.0
 # Calls whose lists are known already take up to this part of the cache.
 _READINGS_PART = 16
 _ENTRY_BYTES = 512  # what an entry costs besides its payload and arguments, roughly
 _ID_BYTES = 40  # an integer, and its place in a list
 _CHANGES_REMEMBERED = 10_000
+# A list that is given may read like one of an earlier table of the name.
+_GIVING_LISTS = frozenset({"get_valid_write_ids"})
 _TICKET_DIGITS_MAX = 19  # Python does not read numbers of any length
 
 
@@ -98,7 +102,7 @@ class ReplyCache:
         # Whether replies are those of one caller each.
         self.is_apart = generation is not None
         self._monotonic = monotonic
-        self._keeps_apart = keeps_apart
+        self.keeps_apart = keeps_apart
         # Where rights change, no reply is given by its tag alone.
         self._lists = ReaderLists(keeps_apart=keeps_apart, is_asked_always=generation is not None)
         # Methods whose arguments may have a list.
@@ -106,6 +110,15 @@ class ReplyCache:
         self._readings: dict[tuple[ReplyKey, bytes | None], Reading] = {}
         self._readings_bytes = 0
         self._followed_at = float("-inf")
+        self._following: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        # Lists without a table's id, with the moment at which each came for the first time. A moment is a number that
+        # grows with each of these and with each change that was answered here.
+        self._first_seen: dict[ValidWriteIds, int] = {}
+        self._moment = 0
+        self._changed_here = 0
+        self._refreshed_at = 0
+        self._tagged = 0
         self._bytes_max = limits.cache_bytes_max
         self._reply_bytes_max = limits.cached_reply_bytes_max
         self._entries: OrderedDict[ReplyKey, Entry] = OrderedDict()
@@ -179,8 +192,19 @@ class ReplyCache:
                 self._keep_reading(key, sent, known)
         return known
 
+    def note_answered(self, method: str) -> None:
+        """A call that was not answered from memory is over; one without an answer may have changed something."""
+        facts = method_facts().get(method)
+        if method in _GIVING_LISTS or facts is None or (facts.changes and not facts.suspendable):
+            self._moment += 1
+            self._changed_here = self._moment
+
     def lookup_for(self, reading: Reading) -> "bytes | asyncio.Future[bytes | None] | None":
-        """As `lookup`, for a reader with a list: at once and without the database when all it sees is in the reply."""
+        """Look up for a reader with a list: at once and without the database when all it sees is in the reply.
+
+        A list without the table's id waits until the log is applied up to the moment at which it came for the first
+        time, or something was changed here, or lists were given: what is kept then is not of an earlier table.
+        """
         entry = self._entries.get(reading.key)
         if entry is None:
             return None
@@ -188,6 +212,9 @@ class ReplyCache:
         if reading.is_judging and not reading.is_judged_alike(tag):
             return None
         if scopes != (reading.scope,) or (tag is not None and tag.valid is None):
+            if self.keeps_apart and scopes != (reading.scope,):
+                # A list of another table, which the call itself refuses.
+                return None
             # Not this table's list, or a table without write ids.
             if reading.is_judging and not self._is_watched:
                 return self._lookup_after_refresh(reading.key, reading)
@@ -197,9 +224,21 @@ class ReplyCache:
         if self._generation is not None:
             # Whether the reader may still see the table is known to the newest events only.
             return self.lookup(reading.key)
+        if reading.table_id is None and self._refreshed_at < max(reading.seen_at, self._changed_here):
+            if not self._is_watched:
+                return self._after_refresh(lambda: self._get_covered(reading))
+            self._look()
+            return self._get_covered(reading)
         self._entries.move_to_end(reading.key)
         self._follow()
         return payload
+
+    def _get_covered(self, reading: Reading) -> bytes | None:
+        """The reply that is kept for a reader with a list, once the log is applied."""
+        entry = self._entries.get(reading.key)
+        if entry is None or entry[2] is None or not reading.is_covered_by(entry[2]):
+            return None
+        return self._get(reading.key, reading)
 
     def version_tag(self, method: str, arguments: Struct | None, ticket: int) -> bytes | None:
         """The tag of a reply that is not kept, which was read after `ticket`; None where it cannot be judged later."""
@@ -214,7 +253,7 @@ class ReplyCache:
         begins = b'"' + self._mark
         tickets = [tag.strip()[len(begins) : -1] for tag in tags.split(b",") if tag.strip().startswith(begins)]
         known = [int(ticket) for ticket in tickets if ticket.isdigit() and len(ticket) <= _TICKET_DIGITS_MAX]
-        if not known or key[2] not in METHODS or self._keeps_apart:
+        if not known or key[2] not in METHODS or self.keeps_apart:
             return None
         try:
             scopes = scopes_read(key[2], codec.decode(METHODS[key[2]].arguments, key[3]))
@@ -224,12 +263,20 @@ class ReplyCache:
         return CurrentAnswer(b'"%b%d"' % (self._mark, max(known)), scopes) if is_same else None
 
     def tag_reading(self, reading: Reading) -> TagReading:
-        """What has to be called before the reply to such a reader is read, and handed to `remember`."""
+        """Make the function to call before the reply to such a reader is read, and to hand to `remember`."""
         assert self._read_tag is not None
         return TagReading(self._read_tag, reading.scope, reading.valid.ids if reading.is_judging else None)
 
+    def follow(self) -> None:
+        """Have the cache brought up to date soon where no client asks; it also shows whether the database answers."""
+        if not self._is_watched and self._monotonic() - self._followed_at >= IDLE_FOLLOW_SECONDS:
+            self._follow()
+
     def close(self) -> None:
         """Give the connection back that watches the database."""
+        self._is_closed = True
+        if self._following is not None:
+            self._following.cancel()
         self._freshness.close()
 
     def remember(
@@ -252,6 +299,7 @@ class ReplyCache:
             return
         self._forget(key)
         self._entries[key] = (payload, scopes, tag)
+        self._tagged += tag is not None
         self._bytes += _cost(key, payload, tag)
         for scope in scopes:
             self._keys_of.setdefault(scope, set()).add(key)
@@ -277,31 +325,56 @@ class ReplyCache:
     def _keep_reading(self, key: ReplyKey, sent: bytes | None, reading: Reading) -> None:
         if self._readings_bytes > self._bytes_max // _READINGS_PART:
             self._readings.clear()
+            self._first_seen.clear()
             self._readings_bytes = 0
+        if reading.table_id is None:
+            self._moment += 1
+            reading.seen_at = self._first_seen.setdefault(reading.valid, self._moment)
         self._readings[key, sent] = reading
         self._readings_bytes += 2 * len(key[3]) + len(sent or b"") + _ids_bytes(reading.valid) + _ENTRY_BYTES
 
     def _follow(self) -> None:
-        """Have the cache brought up to date soon, though nothing waits for it."""
+        """Have the cache brought up to date soon, though nothing waits for it, and again while tags are kept."""
         now = self._monotonic()
         if now - self._followed_at >= FOLLOW_SECONDS:
             self._followed_at = now
             asyncio.get_running_loop().call_soon(self._catch_up)
+        if self._following is None and not self._is_closed:
+            self._following = asyncio.get_running_loop().call_later(FOLLOW_SECONDS, self._follow_on)
+
+    def _follow_on(self) -> None:
+        self._following = None
+        if self._tagged:
+            self._follow()
 
     def _catch_up(self) -> None:
+        if self._is_closed:
+            return
         if not self._is_watched:
-            self._freshness.refresh(lambda error: None)
+            self._refresh(lambda error: None)
             return
         try:
             self._look()
         except Exception as error:
             _log.warning("the log of events cannot be followed", problem=repr(error))
 
+    def _refresh(self, done: Done) -> None:
+        """Apply the log up to the moment of now, then call `done`."""
+        moment = self._moment
+
+        def refreshed(error: Exception | None) -> None:
+            if error is None:
+                self._refreshed_at = max(self._refreshed_at, moment)
+            done(error)
+
+        self._freshness.refresh(refreshed)
+
     def _look(self) -> None:
         data_version = self._feed.data_version()
         if data_version != self._data_version:
             self._apply(self._feed.changes_since(self._version))
             self._data_version = data_version
+        self._refreshed_at = self._moment
 
     def _doubt(self) -> None:
         """What was read may be lost. Readers without a list wait for `_restart`; those with one must not be served."""
@@ -331,7 +404,7 @@ class ReplyCache:
             else:
                 found.set_result(result())
 
-        self._freshness.refresh(done)
+        self._refresh(done)
         return found
 
     def _apply(self, events: Sequence[StoredEvent]) -> None:
@@ -380,6 +453,7 @@ class ReplyCache:
 
     def _clear(self, ticket: int) -> None:
         self._entries.clear()
+        self._tagged = 0
         self._keys_of.clear()
         self._bytes = 0
         self._floor = ticket
@@ -389,6 +463,7 @@ class ReplyCache:
         if entry is None:
             return
         payload, scopes, tag = entry
+        self._tagged -= tag is not None
         self._bytes -= _cost(key, payload, tag)
         for scope in scopes:
             keys = self._keys_of[scope]

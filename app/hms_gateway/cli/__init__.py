@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 
+from hms_gateway.cli.terminal.guarding import guard_terminals
 from hms_gateway.cli.terminal.importing import gc_paused
 
 
@@ -15,6 +16,7 @@ def main() -> None:
 
     try:
         with _open_streams():
+            guard_terminals()
             application(prog_name="hms-gateway")
     except OSError as error:
         from hms_gateway.cli.terminal.output import unwritten

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hms_gateway.cli.calls.target_options import FILE, password_stdin_option, target_of, target_options
+from hms_gateway.cli.calls.target_options import FILE, target_of, target_options
 from hms_gateway.cli.catalog import catalog_commands, grant_commands
 from hms_gateway.cli.coordination.audit_command import audit
 from hms_gateway.cli.coordination.lease_group import leases
@@ -13,7 +13,8 @@ from hms_gateway.cli.coordination.lock_group import locks
 from hms_gateway.cli.operations.bridge_command import bridge
 from hms_gateway.cli.pipeline.group import pipeline
 from hms_gateway.cli.sql.sql_command import sql
-from hms_gateway.cli.terminal.groups import Group
+from hms_gateway.cli.terminal.format_options import format_option, rows_form
+from hms_gateway.cli.terminal.groups import Group, examples
 from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.cli.terminal.signals import ignore_hang_up
@@ -57,23 +58,21 @@ Examples:
   hms-gateway doctor
   hms-gateway doctor --config /etc/hms-gateway/hms-gateway.toml --replica https://two.example.org:30443
 """
-_USER_EXAMPLES = """\b
+_ADD_USER_EXAMPLES = """\b
 Examples:
   hms-gateway user add alice                       asks for the password
   hms-gateway user add alice --password-stdin < password
-  hms-gateway user add admin                       a new password for admin
+  hms-gateway user add admin --config /etc/hms-gateway/hms-gateway.toml
 """
-_MAY_EXAMPLES = """\b
-Examples:
-  hms-gateway may alice select sales.orders
-  hms-gateway may alice create sales --group sales-team
-"""
-_TOKEN_EXAMPLES = """\b
+_CREATE_TOKEN_EXAMPLES = """\b
 Examples:
   hms-gateway token create etl --ttl 30d --note "nightly jobs" > token
   hms-gateway call --token-file token get_all_databases
-  hms-gateway token list
+"""
+_REVOKE_TOKEN_EXAMPLES = """\b
+Examples:
   hms-gateway token revoke 3f2a9c1d77b0
+  hms-gateway token revoke --user etl
 """
 _CALL_EXAMPLES = """\b
 A word is the next argument, or name=value. Structs, lists and maps are JSON
@@ -98,10 +97,10 @@ config_option = click.option(
     metavar="FILE",
 )
 data_dir_option = click.option(
-    "--data-dir", type=FILE, metavar="FOLDER", help="Folder of database, certificate and users. [default: var]"
+    "--data-dir", type=FILE, metavar="FOLDER", help="Folder of the database, certificate and users. [default: var]"
 )
 database_option = click.option(
-    "--database", metavar="URL", help="SQLAlchemy URL of the database; unset is SQLite in the data folder."
+    "--database", metavar="URL", help="SQLAlchemy URL of the database; unset means SQLite in the data folder."
 )
 name_argument = click.argument("name", help="Name of the user.")
 
@@ -123,26 +122,29 @@ def application() -> None:
 @data_dir_option
 @database_option
 @click.option(
-    "--demo", is_flag=True, help="Load the protocol document's sample table; web pages served by localhost may call."
+    "--demo", is_flag=True, help="Load sample data, and let web pages that localhost serves call the gateway."
 )
 @click.option(
     "--thrift-port",
     type=int,
-    help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg, usually on port 9083.",
+    help="Serve Thrift over TCP as well, to programs of this machine such as PySpark; the usual port is 9083.",
 )
 @click.option(
     "--thrift-open",
     is_flag=True,
     default=None,
-    help="Let every account of this machine use the Thrift port, not only the one that runs the gateway.",
+    help="Let all accounts of this machine use the Thrift port, not only the one that runs the gateway.",
 )
-@click.option("--workers", type=int, help="Server processes; on SQLite one is fastest. [default: 1]")
-@click.option("--tls/--no-tls", default=None, help="HTTPS, or unencrypted HTTP. [default: tls]")
+@click.option("--workers", type=int, help="Number of server processes; with SQLite, one is fastest. [default: 1]")
+@click.option("--tls/--no-tls", default=None, help="Serve HTTPS, or unencrypted HTTP. [default: tls]")
 @click.option(
-    "--tls-certificate", type=FILE, metavar="FILE", help="PEM certificate chain; unset makes one on the first start."
+    "--tls-certificate",
+    type=FILE,
+    metavar="FILE",
+    help="Certificate chain (PEM); unset means that the first start makes one.",
 )
-@click.option("--tls-key", type=FILE, metavar="FILE", help="PEM private key of --tls-certificate.")
-@click.option("--log-level", help="debug, info, warning or error. [default: info]")
+@click.option("--tls-key", type=FILE, metavar="FILE", help="Private key (PEM) of --tls-certificate.")
+@click.option("--log-level", help="Least severity of log lines: debug, info, warning or error. [default: info]")
 def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -> None:
     """Run a gateway until Ctrl-C or SIGTERM.
 
@@ -162,7 +164,7 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
 @data_dir_option
 @database_option
 def migrate(config: Path | None, data_dir: Path | None, database: str | None) -> None:
-    """Create the tables of the database, or change them to those of this version.
+    """Create or upgrade the database schema.
 
     On SQLite `serve` does this itself. On other databases, run it before the first start of every version. It does not
     change anything when the tables are up to date.
@@ -174,15 +176,15 @@ def migrate(config: Path | None, data_dir: Path | None, database: str | None) ->
 
 
 @application.command(epilog=_BACKUP_EXAMPLES)
-@click.argument("file", type=FILE, help="A file that does not exist yet.")
+@click.argument("file", type=FILE, help="File to write; it must not exist.")
 @config_option
 @data_dir_option
 @database_option
 def backup(file: Path, config: Path | None, data_dir: Path | None, database: str | None) -> None:
-    """Copy the embedded database into FILE, also while a gateway uses it.
+    """Copy the SQLite database into FILE, even while a gateway uses it.
 
-    The copy is one consistent state and is checked; it gets the file mode of the database. For other databases this
-    command prints the one that backs them up.
+    The copy is one consistent state and is checked; it gets the file mode of the database. For other databases it
+    prints the command for a backup.
     """
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from hms_gateway.cli.operations.backing_up import run_backup
@@ -194,16 +196,18 @@ def backup(file: Path, config: Path | None, data_dir: Path | None, database: str
 @config_option
 @data_dir_option
 @database_option
-@click.option("--remove", is_flag=True, help="Remove directories that have no row and contain no files.")
-@click.option("--remove-with-files", is_flag=True, help="Remove them and the files in them; look at the list first.")
+@click.option("--remove", is_flag=True, help="Remove directories that have no row in the catalog and contain no files.")
+@click.option(
+    "--remove-with-files", is_flag=True, help="Remove these directories also with their files; read the list first."
+)
 @click.option(
     "--older-than",
     type=click.FloatRange(min=0),
     default=600,
     metavar="SECONDS",
-    help="Skip directories without a row that changed in the last SECONDS: a running call may still add the row.",
+    help="Skip directories that changed in the last SECONDS: a running call may still add their row.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each line, on a terminal as well.")
 def check(
     config: Path | None,
     data_dir: Path | None,
@@ -213,12 +217,12 @@ def check(
     older_than: float,
     as_json: bool,
 ) -> None:
-    """Compare the catalog with the directories, also while a gateway runs.
+    """Compare the catalog with the directories of tables and partitions, even while a gateway runs.
 
-    Lists directories of databases, tables and partitions that have no row in the catalog, for example after a gateway
-    was killed; managed tables and partitions whose directory is missing; locations outside the roots; moves that did
-    not end; damage of an embedded database. Prints a line for each on a terminal, a JSON object for each otherwise.
-    The exit status is 0 when nothing remains, 1 when something does, 2 when the check was not possible.
+    Lists directories of databases, tables and partitions without a row in the catalog, for example after a kill;
+    managed tables and partitions without a directory; locations outside the roots; unfinished moves; damage of a SQLite
+    database. Prints a line for each on a terminal, otherwise a JSON object. The exit status is 0 without findings, 1
+    with findings, 2 for a failed check.
     """
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from hms_gateway.cli.operations.checking import CheckOptions, run_check
@@ -230,19 +234,29 @@ def check(
 @config_option
 @data_dir_option
 @database_option
+@click.option("--port", type=int, help="Port on which the gateway of this machine listens. [default: 30443]")
 @click.option(
-    "--replica", "replicas", multiple=True, metavar="URL", help="Another gateway of the same database; repeatable."
+    "--replica",
+    "replicas",
+    multiple=True,
+    metavar="URL",
+    help="URL of another gateway of the same database; repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object for each finding.")
 def doctor(
-    config: Path | None, data_dir: Path | None, database: str | None, replicas: tuple[str, ...], as_json: bool
+    config: Path | None,
+    data_dir: Path | None,
+    database: str | None,
+    port: int | None,
+    replicas: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Say what is wrong with this installation, and what to do about it.
+    """Report problems of this installation, and their remedies.
 
-    Looks at settings, folders, certificate, database, clocks, file systems, and whether the gateway and its replicas
-    answer. Does not change anything. The exit status is 1 when there is an error.
+    Checks settings, folders, certificate, database, clocks, file systems, and the answers of the gateway and its
+    replicas. Changes nothing. The exit status is 1 for errors.
     """
-    settings = _settings(config, data_dir=data_dir, database_url=database)
+    settings = _settings(config, data_dir=data_dir, database_url=database, port=port)
     from hms_gateway.cli.operations.doctor import run_doctor
 
     run_doctor(settings, replicas, as_json=as_json)
@@ -253,10 +267,10 @@ def doctor(
 @click.argument("method", required=False, help="Name of the method.")
 @click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...", help="Arguments of the method, see below.")
 @target_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N of a list.")
-@click.option("--explain", is_flag=True, help="Show the arguments of METHOD and an example, without calling it.")
-@click.option("--list", "show_list", is_flag=True, help="Show all methods without calling one.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal as well.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N elements of a list.")
+@click.option("--explain", is_flag=True, help="Show the arguments of METHOD and an example instead of calling it.")
+@click.option("--list", "show_list", is_flag=True, help="List all methods instead of calling one.")
 def call(
     method: str | None,
     arguments: tuple[str, ...],
@@ -266,7 +280,9 @@ def call(
     show_list: bool,
     **target: Any,
 ) -> None:
-    """Call one method of any metastore that speaks Thrift JSON over HTTP, and print the answer.
+    """Call one method of a metastore and print the answer.
+
+    Works with every metastore that speaks Thrift JSON over HTTP.
 
     Prints tables on a terminal, JSON with the IDL's field names otherwise. The password comes from
     HMS_GATEWAY_PASSWORD, --password-file or --password-stdin; without these the command asks for it. The exit status
@@ -300,119 +316,114 @@ for _command in (
 application.add_command(bridge)
 
 
-@application.group(cls=Group, epilog=_USER_EXAMPLES)
+@application.group(cls=Group, epilog=examples("hms-gateway user add alice"))
 def user() -> None:
     """Add, remove and list the users of the gateway's password file."""
 
 
-@user.command("add")
+@user.command("add", epilog=_ADD_USER_EXAMPLES)
 @name_argument
-@password_stdin_option
+@click.option("--password-stdin", is_flag=True, help="Read the password from the first line of standard input.")
+@click.option(
+    "--inherit", is_flag=True, help="Give the user the grants and objects that a removed user of this name left."
+)
+@click.option("--allow-short", is_flag=True, help="Accept a password of fewer than eight characters.")
 @config_option
 @data_dir_option
-def add_user(name: str, password_stdin: bool, config: Path | None, data_dir: Path | None) -> None:
+def add_user(
+    name: str, password_stdin: bool, inherit: bool, allow_short: bool, config: Path | None, data_dir: Path | None
+) -> None:
     """Add a user, or give an existing one a new password.
 
     Asks for the password twice, unless it comes from standard input. A running gateway accepts the user at once.
+    Without --inherit the command refuses a new name that has grants or objects.
     """
     from hms_gateway.cli.operations.user_commands import add, new_password
 
     settings = _settings(config, data_dir=data_dir)
-    add(settings, name, new_password(name, from_stdin=password_stdin))
+    _need_folder(settings.users_file, settings, config, data_dir)
+    password = new_password(name, from_stdin=password_stdin)
+    add(settings, name, password, inherits=inherit, is_short_allowed=allow_short)
 
 
-@user.command("remove")
+@user.command("remove", epilog=examples("hms-gateway user remove alice"))
 @name_argument
 @config_option
 @data_dir_option
 def remove_user(name: str, config: Path | None, data_dir: Path | None) -> None:
-    """Remove a user and the tokens of the user. A running gateway notices within a second."""
+    """Remove a user and the user's tokens.
+
+    A running gateway notices within a second. Grants and objects of the user stay; the command lists them.
+    """
     from hms_gateway.cli.operations.user_commands import remove
 
     remove(_settings(config, data_dir=data_dir), name)
 
 
-@user.command("list")
+@user.command("list", epilog=examples("hms-gateway user list"))
 @config_option
 @data_dir_option
 def list_users(config: Path | None, data_dir: Path | None) -> None:
-    """Show the names of the users, one per line."""
+    """List the users of the password file, one name per line."""
     from hms_gateway.cli.operations.user_commands import print_users
 
     print_users(_settings(config, data_dir=data_dir).users_path)
 
 
-for _command in (grant_commands.grant, grant_commands.revoke, grant_commands.grants):
+for _command in (
+    grant_commands.grant,
+    grant_commands.revoke,
+    grant_commands.grants,
+    grant_commands.role,
+    grant_commands.may,
+):
     application.add_command(_command)
 
 
-@application.command(epilog=_MAY_EXAMPLES)
-@click.argument("name", metavar="USER", help="Name of the user.")
-@click.argument("action", help="see, select, insert, update, delete, create, alter, drop, lock, own or admin.")
-@click.argument("thing", metavar="OBJECT", help="A database, database.table, or * for everything.")
-@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group that the login proves; repeatable.")
-@config_option
-@data_dir_option
-@database_option
-def may(
-    name: str,
-    action: str,
-    thing: str,
-    groups: tuple[str, ...],
-    config: Path | None,
-    data_dir: Path | None,
-    database: str | None,
-) -> None:
-    """Say whether a user may do something, and why: which grant, role, rule or ownership.
-
-    Reads the database and the rules of these settings, not a running gateway. The exit status is 1 for no.
-    """
-    settings = _settings(config, data_dir=data_dir, database_url=database)
-    from hms_gateway.cli.operations.rights_commands import run_may
-
-    run_may(settings, name, action, thing, groups)
-
-
-@application.group(cls=Group, epilog=_TOKEN_EXAMPLES)
+@application.group(cls=Group, epilog=examples("hms-gateway token list"))
 def token() -> None:
-    """Create, list and revoke personal access tokens, which replace a password in `Authorization: Bearer`."""
+    """Create, list and revoke access tokens: logins of programs without a password."""
 
 
-@token.command("create")
+@token.command("create", epilog=_CREATE_TOKEN_EXAMPLES)
 @click.argument("name", help="Name of the user who calls with the token.")
-@click.option("--ttl", default="90d", metavar="DURATION", help="How long it is valid: a number with s, m, h or d.")
-@click.option("--note", default="", show_default=False, help="What it is for; shown by `token list`.")
+@click.option("--ttl", default="90d", metavar="DURATION", help="Validity of the token: a number with s, m, h or d.")
+@click.option("--note", default="", show_default=False, help="Purpose of the token; `token list` shows it.")
 @config_option
 @data_dir_option
 def create_token(name: str, ttl: str, note: str, config: Path | None, data_dir: Path | None) -> None:
-    """Make a token and print it, only this once.
+    """Create a token and print it.
 
-    The gateway keeps a hash of it. A running gateway accepts it at once.
+    The token is shown only this once, since the gateway keeps a hash of it. A running gateway accepts it at once.
     """
     from hms_gateway.cli.operations.token_commands import create
 
-    create(_settings(config, data_dir=data_dir), name, ttl, note)
+    settings = _settings(config, data_dir=data_dir)
+    _need_folder(settings.tokens_file, settings, config, data_dir)
+    create(settings, name, ttl, note)
 
 
-@token.command("list")
+@token.command("list", epilog=examples("hms-gateway token list"))
+@format_option
 @config_option
 @data_dir_option
-def list_tokens(config: Path | None, data_dir: Path | None) -> None:
-    """Show the tokens: id, user, when created, when they expire, when last used (to the minute), note."""
+def list_tokens(form: str | None, config: Path | None, data_dir: Path | None) -> None:
+    """List the tokens: id, user, time of creation, expiry, last use (to the minute), note."""
     from hms_gateway.cli.operations.token_commands import print_tokens
 
-    print_tokens(_settings(config, data_dir=data_dir))
+    print_tokens(_settings(config, data_dir=data_dir), rows_form(form))
 
 
-@token.command("revoke")
+@token.command("revoke", epilog=_REVOKE_TOKEN_EXAMPLES)
 @click.argument("ids", nargs=-1, metavar="[ID]...", help="Ids of the tokens.")
-@click.option("--user", "name", metavar="NAME", help="Revoke all tokens of this user.")
+@click.option("--user", "name", metavar="NAME", help="User whose tokens are revoked.")
 @config_option
 @data_dir_option
 def revoke_tokens(ids: tuple[str, ...], name: str | None, config: Path | None, data_dir: Path | None) -> None:
-    """Revoke tokens. A running gateway notices within a second.
+    """Revoke tokens by id, or all tokens of a user.
 
-    With --user the delegation tokens of the user, too, and those that the user got for others.
+    A running gateway notices within a second. --user also revokes the user's delegation tokens, and those that the
+    user got for others.
     """
     from hms_gateway.cli.operations.token_commands import revoke
 
@@ -425,10 +436,19 @@ application.add_command(leases)
 application.add_command(audit)
 
 
+def _need_folder(file: Path | None, settings: "Settings", config: Path | None, data_dir: Path | None) -> None:
+    """Ends the command where a new data folder would be made that was not asked for: no gateway would read it."""
+    if file is None and config is not None and data_dir is None and not settings.data_dir.exists():
+        folder = settings.data_dir.absolute()
+        fail(
+            f"data_dir {folder} of {config} does not exist", "start the gateway first, or name the folder by --data-dir"
+        )
+
+
 def _settings(config: Path | None, **given: Any) -> "Settings":
     from hms_gateway.runtime.settings import SettingsError, load_settings
 
     try:
         return load_settings(config, **given)
     except SettingsError as error:
-        fail(str(error), "hms-gateway serve --help and docs/operations.md name the settings")
+        fail(str(error), "hms-gateway serve --help and docs/settings.md name the settings")

@@ -110,13 +110,13 @@ class PartitionKeys:
     def __init__(self, client: Caller) -> None:
         self._client = client
 
-    def __call__(self, table: Place) -> list[str] | None:
+    def __call__(self, table: Place) -> dict[str, str] | None:
         """None for a table that is not there, which may be locked all the same. Raises what the client does."""
         try:
             found = self._client.call("get_table", table.db_name, table.table_name)
         except NoSuchObjectException:
             return None
-        return [(key.name or "").lower() for key in found.partitionKeys or ()]
+        return {(key.name or "").lower(): (key.type or "").lower() for key in found.partitionKeys or ()}
 
 
 class LockAcquirer:

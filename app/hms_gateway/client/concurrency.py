@@ -17,11 +17,14 @@ As a lock request
 
 Known gaps
     * S on a whole table waits for X on one of its partitions, which in the model it does not: there, who reads a
-      partitioned table locks each partition that is read. A statement does not say which those are.
+      partitioned table locks each partition that is read. A statement says which one that is where its WHERE has
+      a value for each key; other conditions, joins and subqueries lock the table.
+    * A WHERE names a partition of integers by its usual spelling. One that was made as `hr=01` is another object.
     * Only this gateway knows that X on a prefix excludes locks below it. On other metastores it is seen by those who
       lock through here, and not by clients that lock the partitions below it alone.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import takewhile
@@ -100,6 +103,12 @@ class Operation(StrEnum):
     TRUNCATE = "truncate"
     CONSTRAINT = "constraint"
     COMPACT = "compact"
+    UPDATE = "update"
+    DELETE = "delete"
+    MERGE = "merge"
+    ANALYZE = "analyze"
+    REPAIR = "msck repair"
+    EXPORT = "export"
     CREATE_TABLE = "create table"
     CREATE_DATABASE = "create database"
     DROP_DATABASE = "drop database"
@@ -111,11 +120,22 @@ class Command(msgspec.Struct, frozen=True):
     """A command: what it does to `places`, and what it reads.
 
     Where not all partitions are known (dynamic partitions, ranges), the place is the prefix that is, or the table.
+    `where` is what the rows of the only table that is read, or else changed, are equal to, in partition keys or others.
     """
 
     operation: Operation
     places: tuple[Place, ...] = ()
     reads: tuple[Place, ...] = ()
+    where: tuple["Equal", ...] = ()
+
+
+class Equal(NamedTuple):
+    """`column = value` of a WHERE; `part` is how the name of a partition says it."""
+
+    column: str
+    part: str
+    value: str
+    is_quoted: bool
 
 
 class Level(StrEnum):
@@ -144,6 +164,8 @@ HIVE_PAGE: Final[Mapping[Operation, Rule]] = MappingProxyType(
         Operation.SET_SERDE: Rule(_S),
         Operation.SET_FILE_FORMAT: Rule(_S),
         Operation.COMPACT: Rule(None, None),
+        Operation.ANALYZE: Rule(_S, _S),
+        Operation.REPAIR: Rule(_S),
         Operation.CREATE_TABLE: Rule(_S, level=Level.DATABASE),
         Operation.CREATE_DATABASE: Rule(None),
         Operation.LOCK_SHARED: Rule(_S, _S),
@@ -162,8 +184,18 @@ HIVE_CODE: Final[Mapping[Operation, Rule]] = MappingProxyType(
 )
 
 
-# The names of a table's partition keys in their order, None when they are unknown.
-KeysOf = Callable[[Place], Sequence[str] | None]
+# A table's partition keys in their order with their types, None when they are unknown.
+KeysOf = Callable[[Place], Mapping[str, str] | None]
+
+# By the type of a key: whether a value is how the name of a partition spells it, if it is quoted, and if it is not.
+_INTEGER: Final = re.compile(r"0|-?[1-9]\d*").fullmatch
+_SPELT: Final[Mapping[str, tuple[Callable[[str], object], Callable[[str], object]]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("string", "varchar"), (bool, lambda value: False)),
+        **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), (_INTEGER, _INTEGER)),
+        "date": (re.compile(r"\d{4}-\d\d-\d\d").fullmatch, lambda value: False),
+    }
+)
 
 
 class NotAKey(ValueError):
@@ -176,11 +208,13 @@ def in_key_order(command: Command, keys_of: KeysOf) -> Command:
     A statement may have the keys in any order, and leave some out. Only the values of the leading ones make a prefix:
     `hr=2` of a table with the keys ds and hr may be anywhere in it, so it means the table. Raises NotAKey.
     """
-    return msgspec.structs.replace(
-        command,
-        places=tuple(_in_key_order(place, keys_of) for place in command.places),
-        reads=tuple(_in_key_order(place, keys_of) for place in command.reads),
-    )
+    places = tuple(_in_key_order(place, keys_of) for place in command.places)
+    reads = tuple(_in_key_order(place, keys_of) for place in command.reads)
+    if command.where and len(reads) == 1:
+        reads = (_selected(reads[0], command.where, keys_of),)
+    elif command.where and not reads:
+        places = tuple(_selected(place, command.where, keys_of) for place in places)
+    return msgspec.structs.replace(command, places=places, reads=reads, where=())
 
 
 def needed_locks(command: Command, rules: Mapping[Operation, Rule] = HIVE_PAGE) -> list[NeededLock]:
@@ -230,6 +264,20 @@ def _in_key_order(place: Place, keys_of: KeysOf) -> Place:
     if unknown is not None:
         raise NotAKey(f"{unknown} is not a partition key of {place.table}, which has {', '.join(keys) or 'none'}")
     return place._replace(partition=tuple(given[key] for key in takewhile(given.__contains__, keys)))
+
+
+def _selected(place: Place, where: Sequence[Equal], keys_of: KeysOf) -> Place:
+    """The partition of a table that a condition is about; the table, unless each key has one value."""
+    keys = {} if place.partition else keys_of(place) or {}
+    parts: dict[str, str] = {}
+    for column, part, value, is_quoted in where:
+        spelt, spelt_plainly = _SPELT.get(keys.get(column, "").partition("(")[0], (None, None))
+        is_spelt = spelt if is_quoted else spelt_plainly
+        if column in parts or (is_spelt is not None and not is_spelt(value)):
+            return place
+        if is_spelt is not None:
+            parts[column] = part
+    return place._replace(partition=tuple(parts[key] for key in keys)) if keys and len(parts) == len(keys) else place
 
 
 def _at(place: Place, level: Level) -> Place:

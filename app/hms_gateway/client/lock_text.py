@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from hms_gateway.client.concurrency import Mode, NeededLock, Place
+from hms_gateway.runtime.logging import printable
 from hms_gateway.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
 
 _HEADER: Final = (
@@ -96,10 +97,8 @@ def explain_locks(locks: Sequence[NeededLock]) -> str:
 
 
 def shown_text(text: str | None) -> str:
-    """A name or other text of a client: in one line and one cell, and harmless to a terminal; None is empty."""
-    if text is None:
-        return ""
-    return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
+    """A name or other text of a client: in one line and one cell; None is empty."""
+    return printable(text or "")
 
 
 def _cells(lock: ShowLocksResponseElement) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ from hms_gateway.wire.tjson_shapes import Fields
 Progress = Callable[[int, int | None], None]
 
 _CONTENT_TYPE = "application/vnd.apache.thrift.json"
+# Catalogs are read with it, not data: insert-only tables are shown, also by calls that have no field for capabilities.
+_CAPABILITIES = {"x-hms-capabilities": "INSERT_ONLY_TABLES"}
 _SHOWN_CHARACTERS_MAX = 200
 _NO_LOGIN_HINT = "log in with a user and password, a token or a client certificate"
 _DENIED_HINT = "give another user or password; `hms-gateway user add NAME` beside the gateway sets a password"
@@ -131,7 +133,7 @@ class MetastoreClient:
         self._http = httpx.Client(
             auth=auth,
             verify=verify,
-            headers={**(headers or {}), "Content-Type": _CONTENT_TYPE},
+            headers={**_CAPABILITIES, **(headers or {}), "Content-Type": _CONTENT_TYPE},
             timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 20.0)),
             transport=transport,
         )

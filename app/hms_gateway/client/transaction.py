@@ -137,7 +137,7 @@ class MetastoreTransaction:
 
     def _table_of(self, name: str, positional: tuple[Any, ...], options: dict[str, Any]) -> str | None:
         facts = method_facts().get(name)
-        if facts is None or not facts.write_ids_in or len(facts.cached_by) != len(("table", "db", "name")):
+        if facts is None or not facts.write_ids_in or facts.cached_by[:1] not in (("table",), ("columns",)):
             return None
         fields = {field.name for field in METHODS[name].definition.arguments}
         named = {key: value for key, value in options.items() if key in fields}

@@ -1,5 +1,6 @@
 """The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -9,10 +10,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hms_gateway.cache import ReplyCache
+from hms_gateway.composition.health import Health, files_of, folders_of
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
-from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, impersonation_rules, served_certificate
+from hms_gateway.gateway.assembly import (
+    EdgeComponents,
+    build_gateway,
+    build_groups,
+    impersonation_rules,
+    served_certificate,
+    user_file,
+)
+from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.users import UserFileError, list_users
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.memory import return_free_memory
@@ -31,6 +42,7 @@ from hms_gateway.handlers.file_metadata import FileMetadata
 from hms_gateway.handlers.functions import Functions
 from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
 from hms_gateway.handlers.indexes import Indexes
+from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.leases import Leases
 from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.materialized_views import MaterializedViews
@@ -44,6 +56,9 @@ from hms_gateway.handlers.properties import Properties
 from hms_gateway.handlers.recorded_calls import as_recorded
 from hms_gateway.handlers.required_lists import RequiredLists
 from hms_gateway.handlers.resource_plans import ResourcePlans
+from hms_gateway.handlers.rights.explained import ExplainedRights
+from hms_gateway.handlers.rights.gate import Gate as RightsGate
+from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.handlers.runtime_records import RuntimeRecords
 from hms_gateway.handlers.schemas import Schemas
@@ -53,6 +68,7 @@ from hms_gateway.handlers.tokens import Tokens
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.handlers.types import Types
 from hms_gateway.idl.method_facts import changes_something, method_facts
+from hms_gateway.idl.method_rights import lasting_rights
 from hms_gateway.metastore.access.grants import PrivilegeService
 from hms_gateway.metastore.access.roles import RoleService
 from hms_gateway.metastore.changes.events import EventMaker
@@ -136,6 +152,7 @@ class Metastore(msgspec.Struct, frozen=True):
     codecs: Codecs
     processor: MessageProcessor
     events: EventMaker
+    users: UserFile
     chores: Sequence[Chore] = ()
     releases: Releases = msgspec.field(default_factory=Releases)
     rights: "PolicyKeeper | None" = None
@@ -175,17 +192,23 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     releases = Releases()
     try:
         parts = (store, files, clock, rules, to_tjson)
-        leases = LeaseService(store, _lease_settings(settings), releases.announce)
+        lease_settings = _lease_settings(settings)
+        leases = LeaseService(store, lease_settings, releases.announce)
         handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
         handlers += _txn_handlers(store, settings, CommitKeyValue(clock, rules, to_tjson))
-        handlers.append(Leases(leases))
+        handlers.append(Leases(leases, KeyOrder(store, lease_settings.objects_max)))
         tokens = TokenService(store, Seal(settings.secrets_key_path))
-        delegation = _delegation_tokens(settings, store, tokens, clock)
+        users = user_file(settings)
+        delegation = _delegation_tokens(settings, store, tokens, clock, users)
         handlers.append(Tokens(tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
         handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         gate, keeper = _gate(settings, store)
-        processor = Processor(handlers, translated, bytes_max, _around(settings), limits=settings.limits, gate=gate)
+        handlers.append(_explained_rights(settings, store, keeper))
+        # Without authorization few methods are looked at.
+        gated = METHODS if keeper is not None or settings.require_write_id_lists else lasting_rights()
+        around = _around(settings)
+        processor = Processor(handlers, translated, bytes_max, around, limits=settings.limits, gate=gate, gated=gated)
     except BaseException:
         store.close()
         raise
@@ -197,7 +220,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     )
     if delegation is not None:
         chores = (*chores, Chore("expire delegation tokens", TOKEN_EXPIRY_SECONDS, delegation.expire))
-    return Metastore(store, codecs, repeatable, events, chores, releases, keeper, delegation)
+    return Metastore(store, codecs, repeatable, events, users, chores, releases, keeper, delegation)
 
 
 def build(settings: Settings) -> Gateway:
@@ -219,13 +242,15 @@ def build(settings: Settings) -> Gateway:
         generation=None if metastore.rights is None else metastore.rights.rules.look,
     )
     metrics.watch(partial(_watched, metastore.store, cache))
+    checks = (metastore.store.ready, metastore.users.check)
+    health = Health(checks, _folder_of_database(settings), folders_of(settings), files_of(settings))
     presence = Presence(metastore.store, lambda: cache.version, settings.port)
     metrics.watch(presence.watched)
     leave: list[Callable[[], None]] = []
     if metastore.store.knows_gateways:
         chores.append(Chore("say that this gateway is there", EVERY_SECONDS, presence.note, FIRST_SECONDS))
         leave.append(presence.leave)
-    housekeeping = Housekeeping(chores)
+    housekeeping = Housekeeping([msgspec.structs.replace(each, do=partial(_unless_away, each.do)) for each in chores])
     integrity = _integrity_watch(settings, metrics)
     stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(
@@ -233,12 +258,14 @@ def build(settings: Settings) -> Gateway:
         codecs=metastore.codecs,
         processor=metastore.processor,
         cache=cache,
-        ready=metastore.store.ready,
+        ready=health.ready,
+        health=health.figures,
         metrics=metrics,
         certificate=certificate,
         releases=metastore.releases,
         newest_event=metastore.store.version,
         database=metastore.store.system,
+        users=metastore.users,
         token_password=None if metastore.delegation is None else metastore.delegation.password,
         on_stop=[*stops, housekeeping.stop, *leave, cache.close, metastore.store.close],
         secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
@@ -254,12 +281,27 @@ def _watched(store: SqlStore, cache: ReplyCache) -> Watched:
     counters: dict[str, float] = {}
     for kind, count in store.times.counts.items():
         counters |= {f"database_{kind}s": count, f"database_{kind}_seconds": store.times.seconds[kind]}
+    counters["commits_unknown"] = store.availability.lost_commits
     gauges: dict[str, float] = {
         "writes_queued": store.writes_waiting,
         "cache_bytes": cache.size_bytes,
         "cache_replies": len(cache),
+        "database_up": int(store.availability.is_up),
+        "database_connections_in_use": store.connections_in_use,
+        "database_connections_max": store.connections_max,
     }
     return Watched(counters, gauges)
+
+
+def _folder_of_database(settings: Settings) -> Path | None:
+    file = sqlite_file(database_url(settings))
+    return None if file is None else file.parent
+
+
+def _unless_away(do: Callable[[], object]) -> None:
+    """A chore during an outage, of which the store has said that it began."""
+    with contextlib.suppress(StoreUnavailable):
+        do()
 
 
 def _expire_changes(store: SqlStore, clock: Clock, settings: Settings) -> None:
@@ -286,12 +328,12 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeCompon
 
 
 def _delegation_tokens(
-    settings: Settings, store: SqlStore, tokens: TokenService, clock: Clock
+    settings: Settings, store: SqlStore, tokens: TokenService, clock: Clock, users: UserFile
 ) -> DelegationTokens | None:
     if not settings.delegation_tokens:
         return None
     times = TokenTimes(settings.delegation_token_seconds_max, settings.delegation_token_renewal_seconds)
-    return DelegationTokens(store, tokens, clock, times, settings.limits)
+    return DelegationTokens(store, tokens, clock, times, settings.limits, users.entry_of)
 
 
 def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
@@ -306,41 +348,72 @@ def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
     return objection
 
 
-def _gate(settings: Settings, store: SqlStore) -> tuple[Gate | None, "PolicyKeeper | None"]:
-    """What every call goes through where rights are enforced. Raises SettingsError for rules that cannot be read."""
-    if settings.authorization != "grants":
-        return _requiring_lists(settings, store, None), None
-    # Only here, since a gateway of one user needs none of it.
-    from hms_gateway.handlers.rights.gate import Gate as RightsGate
-    from hms_gateway.handlers.rights.locations import LocationCheck
-    from hms_gateway.metastore.rights.keeper import PolicyKeeper
-    from hms_gateway.metastore.rights.rules_file import RulesError, RulesFile
+def _gate(settings: Settings, store: SqlStore) -> tuple[Gate, "PolicyKeeper | None"]:
+    """The gate that calls go through, and where rights are enforced the keeper of the policy.
 
+    Raises SettingsError for rules that cannot be read.
+    """
     administrators = frozenset(settings.administrators)
-    file = settings.authorization_rules_file
-    try:
-        rules = None if file is None else RulesFile(file)
-    except RulesError as error:
-        raise SettingsError(f"authorization_rules_file: {error}") from error
-    keeper = PolicyKeeper(store, administrators, rules)
+    if settings.authorization != "grants":
+        standing = RightsGate(NoGrants(), store, administrators, rights=lasting_rights())
+        return _requiring_lists(settings, store, standing.answer), None
+    # Only here, since a gateway without authorization needs none of it.
+    from hms_gateway.handlers.rights.locations import LocationCheck
+
+    keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
     gate = RightsGate(keeper, store, administrators, locations)
     return _requiring_lists(settings, store, gate.answer), keeper
 
 
-def _requiring_lists(settings: Settings, store: SqlStore, gate: Gate | None) -> Gate | None:
+def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper | None") -> ExplainedRights:
+    """Raises SettingsError for groups that cannot be read."""
+    groups = build_groups(settings)
+
+    def keeper_of_now() -> "PolicyKeeper":
+        try:
+            return keeper or policy_keeper(settings, store)
+        except SettingsError as error:
+            raise MetaException(str(error)) from error
+
+    def users_of_now() -> list[str] | None:
+        try:
+            return list_users(settings.users_path)
+        except UserFileError:
+            return None
+
+    return ExplainedRights(
+        store,
+        frozenset(settings.administrators),
+        keeper_of_now,
+        (lambda user: frozenset()) if groups is None else groups.of,
+        users_of_now,
+        is_enforced=keeper is not None,
+    )
+
+
+def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
+    """Knows who may do what by catalog, settings and rules. Raises SettingsError for rules that cannot be read."""
+    from hms_gateway.metastore.rights.keeper import PolicyKeeper
+    from hms_gateway.metastore.rights.rules_file import RulesError, RulesFile
+
+    file = settings.authorization_rules_file
+    try:
+        rules = None if file is None else RulesFile(file)
+    except RulesError as error:
+        raise SettingsError(f"authorization_rules_file: {error}") from error
+    return PolicyKeeper(store, frozenset(settings.administrators), rules)
+
+
+def _requiring_lists(settings: Settings, store: SqlStore, gate: Gate) -> Gate:
     """Lists are asked for after rights, since the refusal says what the table is."""
     if not settings.require_write_id_lists:
         return gate
     lists = RequiredLists(store)
 
     def answer(method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
-        def handled() -> Any:
-            lists.check(method, call, arguments)
-            return handle()
-
-        return handled() if gate is None else gate(method, call, arguments, handled)
+        return gate(method, call, arguments, lambda: lists.answer(method, call, arguments, handle))
 
     return answer
 
@@ -351,10 +424,11 @@ def _around(settings: Settings) -> Around:
     administrators = frozenset(settings.administrators)
     locks = _implicit_locks(settings)
     notes_changes = settings.audit_changes_seconds > 0
+    has_rights = settings.authorization == "grants"
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
-        fence = under_presented_lease(method, call, arguments)
+        fence = under_presented_lease(method, call, arguments, call.principal if has_rights else None)
         inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
         if notes_changes and changes_something(method.name):
             inner = noted(call, method.name, inner)
@@ -394,6 +468,8 @@ def _hive_configuration(settings: Settings) -> Mapping[str, str]:
         "hive.max.open.txns": str(txn_settings.open_txns_max),
         "hive.txn.max.open.batch": str(txn_settings.batch_max),
         "hive.metastore.server.max.message.size": str(settings.limits.body_bytes_max),
+        # Not of Hive: jobs ask for it, and touch files below these only.
+        "hive.metastore.file.roots": msgspec.json.encode(settings.roots).decode(),
     }
 
 
@@ -469,7 +545,7 @@ def _txn_handlers(store: SqlStore, settings: Settings, marks: CommitKeyValue) ->
     locks = LockService(store, txn_settings)
     transactions = TransactionService(store, locks, txn_settings)
     return [
-        Locks(locks),
+        Locks(locks, KeyOrder(store, txn_settings.components_max)),
         Transactions(transactions, WriteIdService(store, txn_settings), RebuildService(store, txn_settings), marks),
         Compactions(CompactionService(store)),
     ]

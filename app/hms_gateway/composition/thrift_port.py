@@ -16,6 +16,7 @@ from hms_gateway.gateway.admission.rate_waits import RateWaits
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents, LoginParts, service_keys
+from hms_gateway.gateway.auth.trusted_proxy import check_reserved
 from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.gateway.observability.traces import TracedCall, Traces
 from hms_gateway.rpc.call import Caller, Dialect
@@ -43,7 +44,7 @@ class ThriftPort:
             codecs,
             dialect=Dialect(settings.thrift_dialect),
             cache=edge.cache,
-            identify=_Identification(edge, self._refusals),
+            identify=_Identification(edge, self._refusals, _own_account(settings)),
             failure_of=self._failure_of,
             note_limit=self._note_limit,
             admit=self._admit,
@@ -136,12 +137,21 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
     return mechanisms
 
 
-class _Identification:
-    """Passwords of SASL PLAIN are those of HTTP, tickets prove themselves; without SASL, who `set_ugi` says."""
+def _own_account(settings: Settings) -> str | None:
+    """The user whose rights a process of the gateway's own account has, which could open the database as well."""
+    return settings.administrators[0] if settings.authorization == "grants" and settings.administrators else None
 
-    def __init__(self, edge: EdgeComponents, refusals: Refusals) -> None:
+
+class _Identification:
+    """Passwords of SASL PLAIN are those of HTTP, tickets prove themselves. Without SASL clients are `own_account`,
+    under the name of `set_ugi` in records; without that, who `set_ugi` says.
+    """
+
+    def __init__(self, edge: EdgeComponents, refusals: Refusals, own_account: str | None = None) -> None:
+        self._own_account = own_account
         self._authenticator = edge.authenticator
         self._delegation = edge.logins.delegation
+        self._is_reserved = edge.logins.users.is_reserved
         self._groups_of = edge.groups_of
         self._refusals = refusals
 
@@ -150,7 +160,7 @@ class _Identification:
         if session.proven_user is not None:
             return self._claimed(session, await self._proven(session, session.proven_user), _host(session))
         if credentials is None:
-            return await user_as_named(session)
+            return await user_as_named(session) if self._own_account is None else self._own(session, self._own_account)
         if ":" in credentials.user:
             raise CallFailed("user or password is wrong", "unauthorized")
         token = b64encode(f"{credentials.user}:{credentials.password}".encode())
@@ -166,11 +176,18 @@ class _Identification:
         caller = Caller(identity.user, identity.groups, may_get_token=not identity.by_token)
         return self._claimed(session, caller, identity.address)
 
+    @staticmethod
+    def _own(session: Session, administrator: str) -> Caller:
+        session.logged_in_as = administrator
+        session.real_user = "" if session.user == administrator else session.user
+        return Caller(administrator, real_user=session.real_user)
+
     async def _proven(self, session: Session, user: str) -> Caller:
         """Whose ticket was accepted, or whose token was and has not ended since. Raises CallFailed."""
-        if session.proof is None or self._delegation is None:
-            return Caller(user, self._groups_of(user), may_get_token=session.proof is None)
         try:
+            if session.proof is None or self._delegation is None:
+                check_reserved(user, self._is_reserved)
+                return Caller(user, self._groups_of(user), may_get_token=session.proof is None)
             login = await self._delegation.by_proof(session.proof, session.share_address)
         except Refused as refused:
             raise failure_of(refused) or refused from refused
@@ -230,7 +247,7 @@ class _Recorder:
             host = host_of(record.address)
             self._audit_log.write(
                 record.request_id,
-                record.user,
+                "" if record.tried_user else record.user,
                 record.real_user,
                 host,
                 host,
@@ -239,6 +256,7 @@ class _Recorder:
                 record.outcome,
                 NO_STATUS,
                 record.cached,
+                record.tried_user,
             )
         if self._traces is not None:
             self._trace(self._traces, record)

@@ -8,6 +8,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from hms_gateway.files.handles import (
@@ -21,7 +22,10 @@ from hms_gateway.files.handles import (
     rename_to_free_name,
 )
 from hms_gateway.metastore.ports.places import Tree
+from hms_gateway.runtime.data_folder import make_data_folder
 
+# What is made is never open to every account, whatever the umask; whether a group may write is the umask's to say.
+_MODE: Final = 0o775
 _ATTEMPTS: Final = 5
 # Handles that one call keeps of the parents of directories it makes.
 _KEPT_HANDLES_MAX: Final = 16
@@ -70,7 +74,7 @@ class LocalDirectories:
         for attempt in range(_ATTEMPTS):
             try:
                 with self.open(folder) as parent:
-                    os.mkdir(name, dir_fd=parent.number)
+                    os.mkdir(name, _MODE, dir_fd=parent.number)
                 return True
             except FileExistsError:
                 if self.is_directory(path):
@@ -94,7 +98,7 @@ class LocalDirectories:
             try:
                 parent = handles.get(folder) or self._kept(handles, folder)
                 try:
-                    os.mkdir(name, dir_fd=parent.number)
+                    os.mkdir(name, _MODE, dir_fd=parent.number)
                     return True
                 except FileExistsError:
                     return False if is_folder(parent, name) else self.make(path)
@@ -187,15 +191,15 @@ class LocalDirectories:
 
     def _make_root(self) -> bool:
         try:
-            os.mkdir(self.root)
+            os.mkdir(self.root, _MODE)
             return True
         except FileExistsError:
             if self.is_directory(""):
                 return False
             raise
         except FileNotFoundError:
-            os.makedirs(self.root, exist_ok=True)
-            return True
+            make_data_folder(Path(self.root).parent)
+            return self._make_root()
 
     def _make_folders(self, folder: str) -> None:
         self._make_root()
@@ -231,7 +235,7 @@ def _split(path: str) -> tuple[str, str]:
 
 def _made(parent: Handle, name: str) -> Handle:
     with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=parent.number)
+        os.mkdir(name, _MODE, dir_fd=parent.number)
     return open_below(parent, name)
 
 

@@ -1,11 +1,21 @@
 """Directories in everything else fsspec speaks: HDFS, object stores, memory."""
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any, Final, Self
 
 import fsspec
 
 _FSSPEC_NAME: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
+
+# By the names of our extras, which are fsspec's of the schemes.
+_PACKAGES: Final = {"s3": "s3fs", "abfs": "adlfs", "gs": "gcsfs", "hdfs": "pyarrow"}
+
+
+def missing_extra(scheme: str) -> str | None:
+    """The extra that a scheme needs and that is not installed."""
+    extra = _FSSPEC_NAME.get(scheme, scheme)
+    return extra if extra in _PACKAGES and find_spec(_PACKAGES[extra]) is None else None
 
 
 class UnknownFileSystem(Exception):

@@ -14,6 +14,7 @@ from hms_gateway.gateway.certificates.served_certificate import ServedCertificat
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.gateway.observability.audit_log import AuditLog
+from hms_gateway.gateway.observability.figures import Health
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.status import GatewayStatus
 from hms_gateway.rpc.call import Dialect
@@ -31,6 +32,10 @@ class SecondaryListenerFailed(Exception):
     """A secondary listener could not start; the text says which and why."""
 
 
+class NotReady(Exception):
+    """Calls cannot be answered; the text says why in one line, and names nothing secret."""
+
+
 class SecondaryListener(Protocol):
     """Accepts calls to the same metastore by another protocol, as long as the gateway serves."""
 
@@ -42,9 +47,9 @@ class SecondaryListener(Protocol):
 
 
 class Gateway:
-    """Everything a server process serves. `ready` raises when the gateway cannot answer calls (database, migrations).
+    """Everything a server process serves. `ready` raises when the gateway cannot answer calls, best NotReady.
 
-    `on_stop` are called in order when the last call is finished.
+    `on_stop` are called in order when the last call is finished. `health` gives gauges for /metrics.
     """
 
     def __init__(
@@ -61,8 +66,10 @@ class Gateway:
         secondary_listener: SecondaryListener | None = None,
         status: GatewayStatus | None = None,
         console: bool = True,
+        health: Callable[[], Health] = dict,
     ) -> None:
         self.metrics = metrics
+        self._health = health
         self.status = status or GatewayStatus(metrics)
         self._console = console
         self.connections = connections
@@ -93,7 +100,10 @@ class Gateway:
         if scope["type"] == "http":
             dialect = self._dialects.get(scope["path"])
             if dialect is None:
-                await self._page(scope, receive, send)
+                try:
+                    await self._page(scope, receive, send)
+                except Exception as error:
+                    await self.asgi_endpoint.fail(error, scope, receive, send)
             else:
                 await self.asgi_endpoint(scope, receive, send, dialect)
         elif scope["type"] == "lifespan":
@@ -127,6 +137,7 @@ class Gateway:
             (self._path, HIVE_4_PATHS[0]),
             self.asgi_endpoint.identify,
             self.status,
+            self._health,
             console=self._console,
             show_names=self.status.shows_names,
         )
@@ -145,7 +156,7 @@ class Gateway:
             try:
                 self._audit_log.open_again()
             except OSError as error:
-                _log.error("the audit log cannot be opened again and goes on in the old file", problem=str(error))
+                _log.error("the audit log cannot be opened again; the old file stays in use", problem=str(error))
 
     def stop_being_ready(self) -> None:
         """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""

@@ -45,7 +45,7 @@ from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.observability.access_log import AccessLog
 from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
-from hms_gateway.gateway.observability.figures import Watched
+from hms_gateway.gateway.observability.figures import Health, Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces, check_installed
 from hms_gateway.gateway.open_files import bounded_connections
@@ -66,9 +66,12 @@ FIRST_USER = "admin"
 
 
 class LoginParts(msgspec.Struct, frozen=True):
-    """What the doors of a process share: threads in which logins are checked, and delegation tokens, if they are on."""
+    """Parts that the doors of a process share: threads in which logins are checked, the password file, and
+    delegation tokens, if they are on.
+    """
 
     checks: LoginChecks
+    users: UserFile
     delegation: DelegationLogins | None = None
 
 
@@ -89,14 +92,20 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     groups_of: Callable[[str], frozenset[str]] = lambda user: frozenset()
 
 
-def login_parts(settings: Settings, token_password: Callable[[bytes], bytes] | None = None) -> LoginParts:
+def user_file(settings: Settings) -> UserFile:
+    """The users that the settings name."""
+    return UserFile(settings.users_path, time.monotonic, settings.users_by_other_logins)
+
+
+def login_parts(
+    settings: Settings, users: UserFile | None = None, token_password: Callable[[bytes], bytes] | None = None
+) -> LoginParts:
     """`token_password` is `DelegationTokens.password`."""
-    checks = LoginChecks(settings.limits)
+    checks, users = LoginChecks(settings.limits), users or user_file(settings)
     if token_password is None:
-        return LoginParts(checks)
-    return LoginParts(
-        checks, DelegationLogins(token_password, checks, challenges=wrong_token_challenges(settings.realm))
-    )
+        return LoginParts(checks, users)
+    logins = DelegationLogins(token_password, checks, challenges=wrong_token_challenges(settings.realm))
+    return LoginParts(checks, users, logins)
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -125,7 +134,7 @@ def given_password(settings: Settings) -> str | None:
 
 
 def certificate_files(settings: Settings) -> CertificateFiles | None:
-    """Where certificate and key are, made if need be; None without TLS. Raises OSError."""
+    """The files of certificate and key, made if need be; None without TLS. Raises CertificateError, OSError."""
     if not settings.tls:
         return None
     if settings.tls_certificate is not None and settings.tls_key is not None:
@@ -192,9 +201,8 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     if parts.delegation is not None:
         bearer = DelegationAuthenticator(bearer, parts.delegation, share_of)
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
-    users = UserFile(settings.users_path, time.monotonic)
     following: Authenticator = BasicAuthenticator(
-        users,
+        parts.users,
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
         others={SCHEME: bearer},
@@ -204,7 +212,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         accepted=f"a Kerberos ticket (Negotiate), or {accepted}" if keys is not None else accepted,
     )
     if settings.ldap is not None:
-        following = _with_directory(settings, settings.ldap, following, users, share_of)
+        following = _with_directory(settings, settings.ldap, following, parts.users, share_of)
     if keys is not None:
         following = TicketAuthenticator(
             following,
@@ -224,6 +232,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         proxied_users=settings.trusted_proxy_users,
         proxy_users=impersonation_rules(settings),
         proven=ProvenActing(parts.delegation, share_of, _password_and_token(settings)).check,
+        is_reserved=parts.users.is_reserved,
     )
     groups = build_groups(settings)
     return logins if groups is None else GroupsAuthenticator(logins, groups.of)
@@ -336,24 +345,27 @@ def build_gateway(
     certificate: ServedCertificate | None,
     releases: Releases | None = None,
     authenticator: Authenticator | None = None,
+    users: UserFile | None = None,
     token_password: Callable[[bytes], bytes] | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
     secondary_listener: Callable[[EdgeComponents], SecondaryListener] | None = None,
     newest_event: Callable[[], int] | None = None,
     database: str = "",
+    health: Callable[[], Health] = dict,
 ) -> Gateway:
     """The application that one process serves.
 
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
     store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
     after each of `releases`. `secondary_listener` makes one. `newest_event` is what `GatewayStatus` asks.
-    `database` is the kind of the database, for traces. `token_password` is `DelegationTokens.password`.
+    `database` is the kind of the database, for traces. `users` is shared with who hands it in, `token_password` is
+    `DelegationTokens.password`.
     """
     access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
     audit_log = _audit_log(settings)
     traces = _traces(settings, database, metrics)
     rates = Rates(settings.user_rates) if settings.user_rates else None
-    parts = login_parts(settings, token_password)
+    parts = login_parts(settings, users, token_password)
     authenticator = authenticator or build_authenticator(settings, parts)
     endpoint = Endpoint(
         codecs=codecs,
@@ -409,12 +421,14 @@ def build_gateway(
         ready=ready,
         on_stop=closing,
         console=settings.console,
+        health=health,
         secondary_listener=None if secondary_listener is None else secondary_listener(edge),
         status=GatewayStatus(
             metrics,
             newest_event=newest_event,
             administrators=frozenset(settings.administrators),
             shows_names=settings.metrics_show_names,
+            follow=cache.follow if cache is not None else lambda: None,
         ),
     )
 

@@ -14,11 +14,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import structlog
+from hms_gateway.gateway.calls.niceness import be_nice, unless_refused
 
 LOOK_SECONDS: Final = 1.0
 BUSY_SECONDS: Final = 0.2  # of CPU in that time
@@ -33,8 +32,6 @@ NICENESS_MAX: Final = 19
 # The place of the processor in /proc/thread-self/stat, behind the name.
 _PROCESSOR: Final = 36
 
-_log = structlog.get_logger("hms_gateway.processor")
-
 
 class OneProcessor:
     """Used from the thread of the event loop.
@@ -44,21 +41,22 @@ class OneProcessor:
     """
 
     def __init__(self, cpu_seconds: Callable[[], float] = time.process_time) -> None:
-        self._everywhere: set[int] = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
+        self._everywhere: set[int] = set()
+        if hasattr(os, "sched_setaffinity"):
+            with unless_refused("sched_getaffinity"):
+                self._everywhere = os.sched_getaffinity(0)
         self._cpu_seconds = cpu_seconds
         self._used = cpu_seconds()
         self.chosen: int | None = None
 
     async def run(self) -> None:
         """Look every second, as long as threads can be kept."""
-        try:
+        with unless_refused("sched_setaffinity"):
             while len(self._everywhere) > 1:
                 await asyncio.sleep(LOOK_SECONDS)
                 if self.look():
                     await asyncio.sleep(CHOICE_SECONDS)
                     self.follow()
-        except OSError as error:
-            _log.warning("threads cannot be kept on one processor", problem=str(error))
 
     def look(self) -> bool:
         """Whether the process has been busy since the last look: then `follow` is next."""
@@ -88,15 +86,9 @@ class OneProcessor:
             try:
                 os.sched_setaffinity(thread_id, together if name in TOGETHER else self._everywhere)
                 if name == OF_CALLS:
-                    _lower(thread_id, lower)
+                    be_nice(lower, thread_id)
             except ProcessLookupError:
                 continue  # it has ended
-
-
-def _lower(thread_id: int, niceness: int) -> None:
-    # Where a filter of system calls forbids it, threads share the processor all the same.
-    with suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, thread_id, niceness)
 
 
 def _other_threads() -> Iterator[tuple[int, str]]:

@@ -7,15 +7,18 @@ from typing import Any, Protocol
 
 import structlog
 from starlette.applications import Starlette
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from hms_gateway.console.static_files import POLICY, static_file
 from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.application import NotReady
 from hms_gateway.gateway.http.request_body import Scope
-from hms_gateway.gateway.observability.figures import Figures
+from hms_gateway.gateway.observability.figures import Figures, Health
 from hms_gateway.gateway.observability.metrics import CONTENT_TYPE, Metrics
 
 READY_SECONDS_MAX = 5.0
@@ -32,6 +35,13 @@ _CONSOLE_HEADERS = {
 }
 
 _log = structlog.get_logger("hms_gateway.application")
+
+
+class _Pages(Starlette):
+    """Raises what is unforeseen, where Starlette answers first."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return ExceptionMiddleware(self.router, handlers=self.exception_handlers)
 
 
 class Status(Protocol):
@@ -51,17 +61,19 @@ def pages(
     endpoints: Sequence[str],
     identify: Callable[[Scope], Awaitable[Identity]],
     status: Status,
+    health: Callable[[], Health],
     *,
     show_names: bool,
     console: bool,
 ) -> Starlette:
     """/healthz, /readyz, /metrics and /status/costs, with or without a slash behind.
 
-    `ready` raises while calls cannot be answered; `identify` raises Refused. `show_names` is for /metrics.
+    `ready` raises while calls cannot be answered; `identify` raises Refused. `health` and `show_names` are for
+    /metrics.
 
     With the console /ui too, and / leads there.
 
-    Everywhere else the answer is 404 and the paths of the endpoints.
+    Everywhere else the answer is 404 and the paths of the endpoints. Raises what is unforeseen.
     """
 
     async def healthz(_request: Request) -> Response:
@@ -75,6 +87,8 @@ def pages(
                 await asyncio.to_thread(ready)
         except TimeoutError:
             return PlainTextResponse(f"no answer from the database in {READY_SECONDS_MAX:g} seconds\n", 503)
+        except NotReady as error:
+            return PlainTextResponse(f"{error}\n", 503)
         except Exception as error:
             _log.warning("not ready", problem=repr(error), **_detail_of(error))
             return PlainTextResponse("the database cannot be used; the log says why\n", 503)
@@ -84,7 +98,8 @@ def pages(
         # Only here, since a server whose metrics are not read needs no library for them.
         from hms_gateway.gateway.observability.metrics_text import metrics_text
 
-        text = metrics_text(metrics, await status.figures(), show_names=show_names)
+        figures = await status.figures()
+        text = metrics_text(metrics, figures, await asyncio.to_thread(health), show_names=show_names)
         return Response(text, headers={"content-type": CONTENT_TYPE.decode()})
 
     async def costs(request: Request) -> Response:
@@ -110,7 +125,7 @@ def pages(
         return PlainTextResponse("Method Not Allowed\n", 405, getattr(error, "headers", None))
 
     routes = [Route(path + slash, make) for path, make in makers.items() for slash in ("", "/")]
-    return Starlette(exception_handlers={404: nothing, 405: not_so}, routes=[*routes, *(_console() if console else ())])
+    return _Pages(exception_handlers={404: nothing, 405: not_so}, routes=[*routes, *(_console() if console else ())])
 
 
 def _console() -> Iterator[Route]:

@@ -16,7 +16,7 @@ import structlog
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import server_options
 from hms_gateway.gateway.observability.worker_figures import make_folder, remove_folder
-from hms_gateway.gateway.server import Server, listening_sockets
+from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from hms_gateway.runtime.settings import Settings
 
@@ -35,21 +35,24 @@ class WorkerFailed(Exception):
 
 
 def run(
-    settings: Settings, build: Build, *, on_listening: Callable[[Addresses], None] = lambda addresses: None
+    settings: Settings,
+    build: Build,
+    listeners: list[socket.socket],
+    *,
+    on_listening: Callable[[Addresses], None] = lambda addresses: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; returns when the calls in flight are finished.
+    """Serve until SIGTERM or SIGINT; returns when the calls in flight are finished, with the listeners closed.
 
     `build` makes the gateway inside the process that serves it. With several workers it runs in each of them, so it has
     to be a function that can be imported. `on_listening` gets the socket addresses when calls are accepted.
     SIGHUP makes it read the certificate again.
     Raises OSError when the address cannot be had, WorkerFailed, and what `build` raises.
     """
-    if settings.workers == 1:
-        _serve(settings, build, None, on_listening)
-        return
-    listeners = listening_sockets(settings.host, settings.port)
     try:
-        _Workers(settings, build, listeners).run(on_listening)
+        if settings.workers == 1:
+            _serve(settings, build, listeners, on_listening)
+        else:
+            _Workers(settings, build, listeners).run(on_listening)
     finally:
         for listener in listeners:
             listener.close()
@@ -58,7 +61,7 @@ def run(
 def _serve(
     settings: Settings,
     build: Build,
-    listeners: list[socket.socket] | None,
+    listeners: list[socket.socket],
     on_listening: Callable[[Addresses], None],
     figures: Path | None = None,
 ) -> None:

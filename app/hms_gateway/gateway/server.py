@@ -138,6 +138,8 @@ class Server(uvicorn.Server):
         return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state, arrival)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        causes = [signal.Signals(number).name for number in self._captured_signals]
+        _log.info("stopping when the calls in flight are finished", cause=", ".join(causes) or None)
         self._gateway.stop_being_ready()
         await super().shutdown(sockets=sockets)
 

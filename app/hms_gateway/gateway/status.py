@@ -16,7 +16,7 @@ class GatewayStatus:
     """Used from the event loop's thread.
 
     `newest_event` asks the database for the catalog's newest event; it may take time and raise. `administrators` see
-    the names of users and objects.
+    the names of users and objects. `follow` is called with each look.
     """
 
     def __init__(
@@ -26,10 +26,12 @@ class GatewayStatus:
         newest_event: Callable[[], int] | None = None,
         administrators: frozenset[str] = frozenset(),
         shows_names: bool = False,
+        follow: Callable[[], None] = lambda: None,
     ) -> None:
         self.shows_names = shows_names
         self._metrics = metrics
         self._newest_event = newest_event
+        self._follow = follow
         self._administrators = administrators
         self._workers: WorkerFigures | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -39,7 +41,7 @@ class GatewayStatus:
         self._workers = WorkerFigures(folder)
 
     def start(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+        self._look()
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -73,6 +75,7 @@ class GatewayStatus:
 
     def _look(self) -> None:
         self._metrics.served.look()
+        self._follow()
         loop = asyncio.get_running_loop()
         if self._workers is not None:
             loop.run_in_executor(None, self._workers.leave, self._metrics.figures())

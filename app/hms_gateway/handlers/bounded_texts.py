@@ -20,7 +20,7 @@ LIMIT_OF_FIELD: Final = {
         ),
         _PATTERN,
     ),
-    **dict.fromkeys(("filter", "filters", "expr"), _FILTER),
+    **dict.fromkeys(("filter", "filters", "expr", "condition"), _FILTER),
 }
 # A struct may contain itself; no such text lies deeper.
 _DEPTH_MAX: Final = 5

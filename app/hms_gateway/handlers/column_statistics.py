@@ -5,7 +5,7 @@ from typing import Any
 
 from hms_gateway.handlers.arguments import is_newer, with_fields
 from hms_gateway.handlers.statistics_shapes import received, shown, shown_aggregate, shown_of_partitions, shown_of_table
-from hms_gateway.handlers.table_names import table_in, table_named
+from hms_gateway.handlers.table_names import table_in, table_named, table_shown
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService, refuse_merge, single
@@ -56,13 +56,13 @@ class ColumnStatisticsMethods:
         return SetPartitionsStatsResponse(result=True)
 
     def get_table_column_statistics(self, call: Call, db_name: str, tbl_name: str, col_name: str) -> Struct:
-        found = self._statistics.get_of_table(table_named(db_name, tbl_name), col_name)
+        found = self._statistics.get_of_table(table_shown(call, db_name, tbl_name), col_name)
         return shown(call, found, newer=is_newer(call, db_name))
 
     def get_partition_column_statistics(
         self, call: Call, db_name: str, tbl_name: str, part_name: str, col_name: str
     ) -> Struct:
-        found = self._statistics.get_of_partition(table_named(db_name, tbl_name), part_name, col_name)
+        found = self._statistics.get_of_partition(table_shown(call, db_name, tbl_name), part_name, col_name)
         return shown(call, found, newer=is_newer(call, db_name))
 
     def get_table_statistics_req(self, call: Call, request: TableStatsRequest) -> Struct:

@@ -49,22 +49,26 @@ class Configuration:
         self._values = {**_HIVES_DEFAULTS, **_own_values(settings)}
 
     def getMetaConf(self, call: Call, key: str) -> str:
-        if key not in self._meta:
-            raise _invalid_key(key)
-        return self._meta[key]
+        return self._meta[self._known(key)]
 
     def setMetaConf(self, call: Call, key: str, value: str) -> None:
         """Checked and forgotten: a setting would last as long as a connection, and there is none (design D13)."""
-        if key not in self._meta:
-            raise _invalid_key(key)
+        name = self._known(key)
         # In UTF-8 it is not shorter than in characters.
         if value is not None and len(value) > self._pattern_bytes_max:
             raise MetaException(
                 f"value is longer than {self._pattern_bytes_max} bytes; shorten it (limit pattern_bytes_max)"
             )
-        reason = _complaint(key, value)
+        reason = _complaint(name, value)
         if reason:
             raise MetaException(f"Invalid configuration value {value} for key {key} by {reason}")
+
+    def _known(self, key: str | None) -> str:
+        """The key by its older name; from 3.1 on `hive.` may be missing."""
+        name = f"hive.{key}" if (key or "").startswith("metastore.") else key
+        if name is None or name not in self._meta:
+            raise MetaException(f"Invalid configuration key {'null' if key is None else key}")
+        return name
 
     def get_config_value(self, call: Call, name: str | None, defaultValue: str | None) -> str | None:
         """The caller's default for a key that nothing here corresponds to.
@@ -92,6 +96,7 @@ def _meta_configuration(settings: MetastoreSettings) -> dict[str, str]:
         _SOCKET_TIMEOUT: f"{settings.client_socket_timeout_seconds}s",
         _WHITELIST: settings.partition_name_whitelist_pattern,
         "hive.metastore.client.capability.check": "true",
+        "hive.metastore.disallow.incompatible.col.type.changes": _text(settings.refuses_incompatible_column_changes),
     }
 
 
@@ -101,7 +106,6 @@ def _own_values(settings: MetastoreSettings) -> Mapping[str, str]:
         **_meta_configuration(settings),
         "hive.metastore.warehouse.dir": settings.warehouse_location,
         "hive.metastore.limit.partition.request": str(settings.limit_partition_request),
-        "hive.metastore.disallow.incompatible.col.type.changes": _text(settings.refuses_incompatible_column_changes),
         "hive.metastore.allow.incompatible.col.type.changes.serdes": ",".join(settings.column_change_serdes),
         "hive.metastore.partition.inherit.table.properties": settings.partition_inherit_table_properties,
         "hive.metastore.event.db.listener.timetolive": f"{settings.event_seconds_max}s",
@@ -123,7 +127,3 @@ def _complaint(key: str, value: str | None) -> str | None:
     if key == _SOCKET_TIMEOUT and not _TIME.fullmatch((value or "").strip().lower()):
         return "not a time"
     return complaint_about(value or "") if key == _WHITELIST else None
-
-
-def _invalid_key(key: str | None) -> MetaException:
-    return MetaException(f"Invalid configuration key {'null' if key is None else key}")

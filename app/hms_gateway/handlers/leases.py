@@ -1,15 +1,18 @@
 """Methods on leases."""
 
 from hms_gateway.handlers.arguments import database_name, with_fields
+from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.rpc.call import Call, Waiting
-from hms_gateway.structs import InvalidArgumentsException, Lease, LeaseObject, MetaException
+from hms_gateway.structs import InvalidArgumentsException, LeaseObject, MetaException
 from hms_gateway.txn.rules.leases import Ticket
+from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.leases import LeaseService, MustWait
 
 
 class Leases:
-    def __init__(self, leases: LeaseService) -> None:
+    def __init__(self, leases: LeaseService, order: KeyOrder) -> None:
         self._leases = leases
+        self._order = order
 
     def grab_lease(
         self, call: Call, objs: list[LeaseObject], lease_duration_sec: int, lease_wait_duration_sec: int
@@ -18,7 +21,7 @@ class Leases:
         ticket = call.resume if isinstance(call.resume, int) else None
         outcome = self._leases.grab(
             call.principal,
-            _objects(objs),
+            self._objects(objs),
             lease_duration_sec or 0,
             lease_wait_duration_sec or 0,
             waited_seconds=call.waited_seconds,
@@ -29,22 +32,26 @@ class Leases:
         waits_for = outcome.ticket
         raise Waiting(outcome.seconds, resume=waits_for, abandon=lambda: self._leases.abandon(waits_for))
 
-    def list_lease(self, call: Call, objs: list[LeaseObject]) -> list[Lease]:
-        return self._leases.listed(_objects(objs))
+    def list_lease(self, call: Call, objs: list[LeaseObject]) -> list[LeaseObject]:
+        return self._leases.listed(self._objects(objs))
 
     def extend_lease(self, call: Call, lease_id: int, objs: list[LeaseObject], lease_duration_sec: int) -> int:
-        return self._leases.extend(call.principal, lease_id or 0, _objects(objs), lease_duration_sec)
+        return self._leases.extend(call.principal, lease_id or 0, self._objects(objs), lease_duration_sec)
 
     def drop_lease(self, call: Call, lease_id: int, objs: list[LeaseObject]) -> None:
-        self._leases.drop(call.principal, lease_id or 0, _objects(objs))
+        self._leases.drop(call.principal, lease_id or 0, self._objects(objs))
 
     def force_drop_lease(self, call: Call, objs: list[LeaseObject]) -> None:
-        self._leases.force_drop(call.principal, _objects(objs))
+        self._leases.force_drop(call.principal, self._objects(objs))
 
-
-def _objects(objs: list[LeaseObject] | None) -> list[LeaseObject]:
-    """With plain database names, of which `@hive#name` is another spelling."""
-    try:
-        return [with_fields(each, db_name=database_name(each.db_name)) for each in objs or ()]
-    except MetaException as error:
-        raise InvalidArgumentsException(error.message) from error
+    def _objects(self, objs: list[LeaseObject] | None) -> list[LeaseObject]:
+        """Spell names as the catalog does: databases may be given as `@hive#name`."""
+        try:
+            given = [with_fields(each, db_name=database_name(each.db_name)) for each in objs or ()]
+        except MetaException as error:
+            raise InvalidArgumentsException(error.message) from error
+        places = [target(each.db_name, each.table_name, each.partition_name) for each in given]
+        return [
+            each if place.partition_name is None else with_fields(each, partition_name=place.partition_name)
+            for each, place in zip(given, self._order.ordered(places), strict=True)
+        ]

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from hms_gateway.handlers.arguments import database_name, is_newer
+from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
@@ -33,13 +34,14 @@ _OLDER_TYPES: Final = {LockType.EXCL_WRITE: LockType.SHARED_WRITE}
 
 
 class Locks:
-    def __init__(self, locks: LockService) -> None:
+    def __init__(self, locks: LockService, order: KeyOrder) -> None:
         self._locks = locks
+        self._order = order
 
     def lock(self, call: Call, rqst: LockRequest) -> LockResponse:
         request = required(rqst, "rqst")
         txn_id = TxnId(request.txnid or NO_TXN)
-        components, mistake = _all_components(request, txn_id)
+        components, mistake = self._all_components(request, txn_id)
         return _response(
             self._locks.lock(
                 LockSpec(
@@ -47,7 +49,8 @@ class Locks:
                     mistake=mistake,
                     client=_holder(call, request),
                     txn_id=txn_id,
-                    is_hive4=is_newer(call),
+                    # Hive 4 always says it, 3.1 does not know it; both may come through the same door.
+                    shares_writes=request.zeroWaitReadEnabled is not None,
                     zero_wait_read=bool(request.zeroWaitReadEnabled),
                     exclusive_ctas=bool(request.exclusiveCTAS),
                 )
@@ -63,7 +66,7 @@ class Locks:
 
     def show_locks(self, call: Call, rqst: ShowLocksRequest) -> ShowLocksResponse:
         shown_types = {} if is_newer(call) else _OLDER_TYPES
-        return ShowLocksResponse(self._locks.show(_filter(required(rqst, "rqst")), shown_types))
+        return ShowLocksResponse(self._locks.show(self._filter(required(rqst, "rqst")), shown_types))
 
     def list_blocking_locks(self, call: Call, rqst: ShowLocksRequest) -> list[BlockingLock]:
         return [
@@ -73,13 +76,37 @@ class Locks:
                 lost_at=one.lost_ms,
                 blocked=list(one.blocked[:_BLOCKED_SHOWN_MAX]),
                 blocked_count=len(one.blocked),
+                blocked_since=list(one.blocked_since_ms[:_BLOCKED_SHOWN_MAX]),
             )
-            for one in self._locks.blocking(_filter(required(rqst, "rqst")))
+            for one in self._locks.blocking(self._filter(required(rqst, "rqst")))
         ]
 
     def force_release_lock(self, call: Call, lockid: int, reason: str) -> list[ShowLocksResponseElement]:
         released = self._locks.force_release(call.principal, lockid or 0, reason)
         return [_element(call, one) for one in released]
+
+    def _filter(self, request: ShowLocksRequest) -> LockFilter:
+        """A name that is empty is none, as in Hive."""
+        db_name = database_name(request.dbname)
+        table_name = fold(request.tablename) if request.tablename else None
+        partition = None if request.partname is None else normalize_partition(request.partname) or None
+        [place] = self._order.ordered([Target(fold(db_name or ""), table_name, partition)])
+        return LockFilter(
+            db_name=place.db_name if db_name else None,
+            table_name=place.table_name,
+            partition_name=place.partition_name,
+            txn_id=None if request.txnid is None else TxnId(request.txnid),
+        )
+
+    def _all_components(self, request: LockRequest, txn_id: TxnId) -> tuple[list[ComponentSpec], MetaException | None]:
+        """The components, or what is wrong with one: like Hive, the service looks at the transaction first."""
+        components = request.component or ()
+        try:
+            places = [object_named(one.dbname, one.tablename, one.partitionname) for one in components]
+            ordered = zip(components, self._order.ordered(places), strict=True)
+            return [_component_spec(component, place, txn_id) for component, place in ordered], None
+        except MetaException as mistake:
+            return [], mistake
 
 
 def client(user: str | None, hostname: str | None, agent_info: str | None) -> Client:
@@ -92,27 +119,7 @@ def _holder(call: Call, request: LockRequest) -> Client:
     return msgspec.structs.replace(sent, principal=call.principal, address=call.client_address)
 
 
-def _filter(request: ShowLocksRequest) -> LockFilter:
-    """A name that is empty is none, as in Hive."""
-    db_name = database_name(request.dbname)
-    return LockFilter(
-        db_name=fold(db_name) if db_name else None,
-        table_name=fold(request.tablename) if request.tablename else None,
-        partition_name=normalize_partition(request.partname) if request.partname else None,
-        txn_id=None if request.txnid is None else TxnId(request.txnid),
-    )
-
-
-def _all_components(request: LockRequest, txn_id: TxnId) -> tuple[list[ComponentSpec], MetaException | None]:
-    """The components, or what is wrong with one: like Hive, the service looks at the transaction first."""
-    try:
-        return [_component_spec(component, txn_id) for component in request.component or ()], None
-    except MetaException as mistake:
-        return [], mistake
-
-
-def _component_spec(component: LockComponent, txn_id: TxnId) -> ComponentSpec:
-    place = object_named(component.dbname, component.tablename, component.partitionname)
+def _component_spec(component: LockComponent, place: Target, txn_id: TxnId) -> ComponentSpec:
     if txn_id == NO_TXN:
         return ComponentSpec(place, _lock_type(component.type))
     operation = recorded_operation(
@@ -148,7 +155,7 @@ def _element(call: Call, shown: ShownLock) -> ShowLocksResponseElement:
         type=lock.type if is_newer(call) else _OLDER_TYPES.get(lock.type, lock.type),
         txnid=lock.txn_id,
         lastheartbeat=lock.last_heartbeat_ms,
-        acquiredat=shown.acquired_ms,
+        acquiredat=shown.since_ms if lock.is_acquired else None,
         user=shown.client.user,
         hostname=shown.client.hostname,
         agentInfo=shown.client.agent_info,

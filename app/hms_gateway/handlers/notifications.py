@@ -38,16 +38,7 @@ class Notifications:
         """Without a positive `maxEvents` all there are. `withoutMessages` is ours: their messages are empty."""
         request = required(rqst, "rqst")
         catalog = DEFAULT_CATALOG if is_newer(call) or request.catName else None
-        selection = EventSelection(
-            EventId(request.lastEvent or 0),
-            db_name=_database(request.catName, request.dbName),
-            table_names=_tables(request.tableNames),
-            types=request.eventTypeList or None,
-            skipped_types=request.eventTypeSkipList or (),
-            limit=_positive(request.maxEvents),
-            has_messages=not request.withoutMessages,
-        )
-        found = self._notifications.events(selection)
+        found = self._notifications.events(event_selection(request))
         return NotificationEventResponse([_event(one, catalog) for one in found])
 
     def get_current_notificationEventId(self, call: Call) -> CurrentNotificationEventId:
@@ -107,6 +98,18 @@ class Notifications:
         return CmRecycleResponse()
 
 
+def event_selection(request: NotificationEventRequest) -> EventSelection:
+    return EventSelection(
+        EventId(request.lastEvent or 0),
+        db_name=_database(request.catName, request.dbName),
+        table_names=_tables(request.tableNames),
+        types=request.eventTypeList or None,
+        skipped_types=request.eventTypeSkipList or (),
+        limit=_positive(request.maxEvents),
+        has_messages=not request.withoutMessages,
+    )
+
+
 def _event(stored: StoredEvent, catalog: str | None) -> NotificationEvent:
     event = stored.event
     return NotificationEvent(
@@ -126,11 +129,11 @@ def _insertion(
 ) -> Insertion:
     """Both shapes of the data; the older one may hold the newer, one field on (semantics §10.1).
 
-    Checksums go no further: messages of the format we write have none.
+    Checksums go no further: messages of the format we write have none. Hive 3 and 4 take `replace` for true if unset.
     """
     files, replaces = data.filesAdded, False
     if isinstance(data, InsertEventRequestData_v4):
-        replaces = bool(data.replace)
+        replaces = data.replace is not False
     elif files is None:
         files = data.filesAddedChecksum
     return Insertion(files or (), replaces, partition_values or ())

@@ -1,9 +1,10 @@
 """Changing partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
 
-from hms_gateway.handlers.arguments import with_fields
-from hms_gateway.handlers.table_names import table_in, table_named
+from hms_gateway.handlers.arguments import in_catalog, with_fields
+from hms_gateway.handlers.table_names import table_in, table_named, table_shown
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     AddPartitionsRequest,
@@ -33,15 +34,16 @@ class PartitionChanges:
         self._exchanges = partitions.exchanges
 
     def add_partition(self, call: Call, new_part: Partition) -> Partition:
-        return self._additions.add(new_part)
+        return self.add_partition_with_environment_context(call, new_part, None)
 
     def add_partition_with_environment_context(
         self, call: Call, new_part: Partition, environment_context: EnvironmentContext | None
     ) -> Partition:
-        return self._additions.add(new_part, environment_context)
+        added = self._additions.add(_within_catalog(new_part), environment_context)
+        return _shown(table_shown(call, None, None, new_part.catName), [added])[0]
 
     def add_partitions(self, call: Call, new_parts: list[Partition]) -> int:
-        return self._additions.add_all(new_parts)
+        return self._additions.add_all(new_parts and [_within_catalog(one) for one in new_parts])
 
     def add_partitions_pspec(self, call: Call, new_parts: list[PartitionSpec]) -> int:
         return self._additions.add_specs(new_parts)
@@ -50,17 +52,18 @@ class PartitionChanges:
         request = required(request, "request")
         # Hive leaves the list out when there was nothing to add.
         wants_result = request.needResult is not False and bool(request.parts)
+        table = table_shown(call, request.dbName, request.tblName, request.catName)
         added = self._additions.add_to(
-            table_in(request.catName, request.dbName, request.tblName),
+            table,
             _with_columns(request.parts or [], request.partitionColSchema),
             skips_existing=bool(request.ifNotExists),
             is_answered=wants_result,
             environment=request.environmentContext,
         )
-        return AddPartitionsResult(partitions=added) if wants_result else AddPartitionsResult()
+        return AddPartitionsResult(partitions=_shown(table, added)) if wants_result else AddPartitionsResult()
 
     def append_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
-        return self._additions.append(table_named(db_name, tbl_name), part_vals)
+        return self.append_partition_with_environment_context(call, db_name, tbl_name, part_vals, None)
 
     def append_partition_with_environment_context(
         self,
@@ -70,18 +73,21 @@ class PartitionChanges:
         part_vals: list[str],
         environment_context: EnvironmentContext | None,
     ) -> Partition:
-        return self._additions.append(table_named(db_name, tbl_name), part_vals, environment_context)
+        table = table_shown(call, db_name, tbl_name)
+        return _shown(table, [self._additions.append(table, part_vals, environment_context)])[0]
 
     def append_partition_req(self, call: Call, appendPartitionsReq: AppendPartitionsRequest) -> Partition:
         appendPartitionsReq = required(appendPartitionsReq, "appendPartitionsReq")
         req = appendPartitionsReq
-        table = table_in(req.catalogName, req.dbName, req.tableName)
+        table = table_shown(call, req.dbName, req.tableName, req.catalogName)
         if req.partVals is not None:
-            return self._additions.append(table, req.partVals, req.environmentContext)
-        return self._additions.append_by_name(table, req.name, req.environmentContext)
+            added = self._additions.append(table, req.partVals, req.environmentContext)
+        else:
+            added = self._additions.append_by_name(table, req.name, req.environmentContext)
+        return _shown(table, [added])[0]
 
     def append_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
-        return self._additions.append_by_name(table_named(db_name, tbl_name), part_name)
+        return self.append_partition_by_name_with_environment_context(call, db_name, tbl_name, part_name, None)
 
     def append_partition_by_name_with_environment_context(
         self,
@@ -91,7 +97,8 @@ class PartitionChanges:
         part_name: str,
         environment_context: EnvironmentContext | None,
     ) -> Partition:
-        return self._additions.append_by_name(table_named(db_name, tbl_name), part_name, environment_context)
+        table = table_shown(call, db_name, tbl_name)
+        return _shown(table, [self._additions.append_by_name(table, part_name, environment_context)])[0]
 
     def drop_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], deleteData: bool) -> bool:
         self._drops.drop(table_named(db_name, tbl_name), part_vals, deletes_data=bool(deleteData))
@@ -137,14 +144,15 @@ class PartitionChanges:
 
     def drop_partitions_req(self, call: Call, req: DropPartitionsRequest) -> DropPartitionsResult:
         req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
         dropped = self._drops.drop_all(
-            table_in(req.catName, req.dbName, req.tblName),
+            table,
             req.parts,
             # Hive asks whether the field was sent, so its default in the IDL never counts (semantics §2.10).
             ignores_missing=req.ifExists is True,
             deletes_data=bool(req.deleteData),
         )
-        return DropPartitionsResult() if req.needResult is False else DropPartitionsResult(partitions=dropped)
+        return DropPartitionsResult(None if req.needResult is False else _shown(table, dropped))
 
     def alter_partition(self, call: Call, db_name: str, tbl_name: str, new_part: Partition) -> None:
         self._changes.alter(table_named(db_name, tbl_name), new_part)
@@ -214,8 +222,22 @@ class PartitionChanges:
         dest_db: str,
         dest_table_name: str,
     ) -> list[Partition]:
-        source, target = table_named(source_db, source_table_name), table_named(dest_db, dest_table_name)
-        return self._exchanges.exchange(partitionSpecs, source, target)
+        source, target = table_named(source_db, source_table_name), table_shown(call, dest_db, dest_table_name)
+        return _shown(target, self._exchanges.exchange(partitionSpecs, source, target))
+
+
+def _within_catalog(partition: Partition) -> Partition:
+    """A partition that a client sent, its database under the name it has within the one catalog."""
+    if partition is None or not partition.catName:
+        return partition
+    return with_fields(partition, dbName=in_catalog(partition.catName, partition.dbName))
+
+
+def _shown(table: TableName, partitions: list[Partition]) -> list[Partition]:
+    """Partitions as they are answered: newer callers see their catalog."""
+    if table.shown_catalog is None:
+        return partitions
+    return [with_fields(partition, catName=table.shown_catalog) for partition in partitions]
 
 
 def _with_columns(partitions: list[Partition], columns: list[FieldSchema] | None) -> list[Partition]:

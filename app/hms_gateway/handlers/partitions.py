@@ -1,8 +1,9 @@
 """Reading partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
 
-from typing import cast
+from typing import Final, cast
 
 from hms_gateway.handlers.table_names import table_shown
+from hms_gateway.idl import ListType, StructType, Type
 from hms_gateway.metastore.access.grants import PrivilegeService
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.partitions.projections import Projection
@@ -14,6 +15,7 @@ from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_spec, name_to_values
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.structs import (
+    STRUCTS,
     GetPartitionNamesPsRequest,
     GetPartitionNamesPsResponse,
     GetPartitionRequest,
@@ -25,6 +27,8 @@ from hms_gateway.structs import (
     GetPartitionsPsWithAuthResponse,
     GetPartitionsRequest,
     GetPartitionsResponse,
+    GetProjectionsSpec,
+    MetaException,
     Partition,
     PartitionsByExprRequest,
     PartitionsByExprResult,
@@ -36,6 +40,9 @@ from hms_gateway.structs import (
     PartitionValuesResponse,
     PartitionValuesRow,
 )
+
+# No field of a partition lies deeper; a name could have millions of parts.
+_FIELD_DEPTH_MAX: Final = 8
 
 
 class Partitions:
@@ -135,7 +142,7 @@ class Partitions:
         if req.partNames is not None:
             found = self._reads.list_by_names(table, req.partNames, projection)
         elif req.partVals is not None:
-            found = self._reads.list_by_partial_values(table, req.partVals, limit, projection)
+            found = self._reads.list_by_partial_values(table, req.partVals, limit, projection, is_limited=True)
         else:
             found = self._reads.list_all(table, limit, projection)
         shown = self._authorized_of_both(table, found, req.userName, req.groupNames)
@@ -204,6 +211,7 @@ class Partitions:
     def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:
         request = required(request, "request")
         table = table_shown(call, request.dbName, request.tblName, request.catName)
+        _check_fields(request.projectionSpec)
         projection = Projection.of(request.projectionSpec)
         return GetPartitionsResponse(partitionSpec=self._reads.projected_specs(table, request.filterSpec, projection))
 
@@ -258,6 +266,25 @@ def _projection(request: _ProjectingRequest) -> Projection:
         exclude=request.excludeParamKeyPattern,
         skips_columns=bool(request.skipColumnSchemaForPartition),
     )
+
+
+def _check_fields(spec: GetProjectionsSpec | None) -> None:
+    """Raise MetaException for a field that no partition has."""
+    unknown = [name for name in (spec and spec.fieldList) or () if not _is_field(name)]
+    if unknown:
+        raise MetaException(f"Invalid partition fields in the projection spec[{', '.join(unknown)}]")
+
+
+def _is_field(name: str) -> bool:
+    """True if a dotted name leads through structs, and lists of structs, to a field of a partition."""
+    type: Type | None = StructType("Partition")
+    for part in name.split(".", _FIELD_DEPTH_MAX):
+        type = type.element if isinstance(type, ListType) else type
+        fields = STRUCTS[type.name].definition.fields if isinstance(type, StructType) else ()
+        type = next((field.type for field in fields if field.name == part), None)
+        if type is None:
+            return False
+    return True
 
 
 def _as_list(partitions: PartitionList) -> list[Partition]:

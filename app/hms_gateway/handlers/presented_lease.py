@@ -14,11 +14,14 @@ LEASE_SERVICE: Final = "HiveLease"
 _NOT_FENCED: Final = nullcontext()
 
 
-def under_presented_lease(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
+def under_presented_lease(
+    method: Method, call: Call, arguments: Struct, holder: str | None = None
+) -> AbstractContextManager[None]:
     """What to answer the call in: its changes are refused when they are not covered by the lease it presents.
 
-    Calls about leases themselves are not fenced. Raises InvalidOperationException for what is not a lease id, and for
-    two that differ.
+    `holder` is the user whose the lease has to be, None is every user. Calls about leases themselves are not fenced.
+
+    Raises InvalidOperationException for what is not a lease id, and for two that differ.
     """
     in_context = in_environment(method, arguments, PROPERTY)
     if (call.lease is None and in_context is None) or method.service == LEASE_SERVICE:
@@ -29,4 +32,4 @@ def under_presented_lease(method: Method, call: Call, arguments: Struct) -> Abst
     text = texts.pop().strip()
     if not (text.isascii() and text.isdigit()):
         raise InvalidOperationException(f"Refused: {text[:80]!r} is not a lease id")
-    return presenting(int(text))
+    return presenting(int(text), holder)

@@ -1,11 +1,11 @@
 """Methods on tables."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from hms_gateway.handlers.arguments import database_name, in_catalog, is_newer, with_fields
 from hms_gateway.handlers.constraints import plain
-from hms_gateway.handlers.table_names import table_in, table_named
+from hms_gateway.handlers.table_names import table_in, table_named, table_shown
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
@@ -15,11 +15,14 @@ from hms_gateway.metastore.tables.materialized_views import MaterializedViewServ
 from hms_gateway.metastore.tables.service import TableService
 from hms_gateway.metastore.tables.truncate import TruncateService
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
+from hms_gateway.metastore.vocabulary.table_types import is_insert_only
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.structs import (
     AlterTableRequest,
     AlterTableResponse,
     AsyncOperationResp,
+    ClientCapabilities,
+    ClientCapability,
     CreateTableRequest,
     DropTableRequest,
     EnvironmentContext,
@@ -29,6 +32,7 @@ from hms_gateway.structs import (
     GetTablesExtRequest,
     GetTablesRequest,
     GetTablesResult,
+    MetaException,
     SQLCheckConstraint,
     SQLDefaultConstraint,
     SQLForeignKey,
@@ -40,6 +44,15 @@ from hms_gateway.structs import (
     TableMeta,
     TruncateTableRequest,
     TruncateTableResponse,
+)
+
+T = TypeVar("T")
+
+_NO_INSERT_ONLY: Final = (
+    "Your client does not appear to support insert-only tables. To skip capability checks, please set"
+    " metastore.client.capability.check to false. This setting can be set globally, or on the client for the current"
+    " metastore session. Note that this may lead to incorrect results, data loss, undefined behavior, etc. if your"
+    " client is actually incompatible. You can also specify custom client capabilities via get_table_req API."
 )
 
 
@@ -148,27 +161,23 @@ class Tables:
 
     def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table | Uncacheable[Table]:
         name = table_named(dbname, tbl_name)
-        if not is_newer(call, dbname):
-            return self._tables.get(name)
-        table = self._shown(name)
-        return Uncacheable(table) if _has_others_inside(table) else table
+        table = self._shown(name) if is_newer(call, dbname) else self._tables.get(name)
+        return _checked(call, table, [table])
 
     def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult | Uncacheable[GetTableResult]:
         request = required(req, "req")
-        name = table_in(request.catName, request.dbName, request.tblName)
-        newer = is_newer(call, request.dbName) or request.catName is not None
-        table = self._shown(name) if newer else self._tables.get(name)
+        name = table_shown(call, request.dbName, request.tblName, request.catName)
+        table = self._shown(name) if name.shown_catalog else self._tables.get(name)
         if request.getColumnStats:
             table = self._statistics.with_table_statistics(name, table, request.engine, request.validWriteIdList)
         table = table_for(table, request.validWriteIdList)
-        result = GetTableResult(table)
-        return Uncacheable(result) if _has_others_inside(table) else result
+        return _checked(call, GetTableResult(table), [table], request.capabilities)
 
     def get_table_objects_by_name(
         self, call: Call, dbname: str, tbl_names: list[str]
     ) -> list[Table] | Uncacheable[list[Table]]:
         tables = self._objects(database_name(dbname), tbl_names, newer=is_newer(call, dbname))
-        return Uncacheable(tables) if any(map(_has_others_inside, tables)) else tables
+        return _checked(call, tables, tables)
 
     def get_table_objects_by_name_req(
         self, call: Call, req: GetTablesRequest
@@ -180,8 +189,7 @@ class Tables:
             names = self._tables.names(db_name, request.tablesPattern)
         newer = is_newer(call, request.dbName) or request.catName is not None
         tables = self._objects(db_name, names, newer=newer)
-        result = GetTablesResult(tables)
-        return Uncacheable(result) if any(map(_has_others_inside, tables)) else result
+        return _checked(call, GetTablesResult(tables), tables, request.capabilities)
 
     def get_table_names_by_filter(self, call: Call, dbname: str, filter: str, max_tables: int) -> list[str]:
         return self._tables.names_by_filter(database_name(dbname), filter, max_tables)
@@ -239,6 +247,24 @@ class Tables:
             return self._tables.objects(db_name, names)
         tables = self._tables.objects(db_name, names, tells_ids=True)
         return [_in_default_catalog(self._views.complete(table)) for table in tables]
+
+
+def _checked(
+    call: Call, answer: T, tables: Sequence[Table], capabilities: ClientCapabilities | None = None
+) -> T | Uncacheable[T]:
+    """The answer, of which these are the tables. Raises MetaException for one that the caller cannot read.
+
+    What depends on more than arguments is not kept: views with their sources, and what a header lets the caller have.
+    """
+    allows_by_header = False
+    if any(is_insert_only(table.parameters or {}) for table in tables):
+        sent = (None if capabilities is None else capabilities.values) or ()
+        if ClientCapability.INSERT_ONLY_TABLES not in sent:
+            named = (call.capabilities or "").split(",")
+            allows_by_header = ClientCapability.INSERT_ONLY_TABLES.name in map(str.strip, named)
+            if not allows_by_header:
+                raise MetaException(_NO_INSERT_ONLY)
+    return Uncacheable(answer) if allows_by_header or any(map(_has_others_inside, tables)) else answer
 
 
 def _has_others_inside(table: Table) -> bool:

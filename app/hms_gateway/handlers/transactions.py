@@ -1,6 +1,6 @@
 """Methods on transactions and write ids."""
 
-from hms_gateway.handlers.arguments import database_name, is_newer
+from hms_gateway.handlers.arguments import database_name
 from hms_gateway.handlers.locks import client, object_named
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.tables.commit_key_value import CommitKeyValue
@@ -96,16 +96,15 @@ class Transactions:
         self._transactions.abort_all(required(rqst, "rqst").txn_ids or [])
 
     def commit_txn(self, call: Call, rqst: CommitTxnRequest) -> None:
-        """Clients of Hive 4 lock so that they need no check, unless they say so (semantics §5.6).
+        """Hive 4 says whether its locks make the check needless; who says nothing is of 2.3 or 3.1 (semantics §5.6).
 
         `writemanaged` says whether write ids are looked up that caches then know to be committed. Wrong or not, readers
         get the same answers (docs/caching.md).
         """
         request = required(rqst, "rqst")
-        excludes_writers = is_newer(call) if request.exclWriteEnabled is None else request.exclWriteEnabled
         self._transactions.commit(
             request.txnid or 0,
-            checks_writes=not excludes_writers,
+            checks_writes=not request.exclWriteEnabled,
             is_strict=request.exclWriteEnabled is False,
             policy=request.replPolicy,
             alongside=None if request.keyValue is None else self._marks.setting(request.keyValue),

@@ -1,4 +1,4 @@
-"""What `schema/methods.txt` says about each method: the one table of what the IDL does not say."""
+"""Facts about each method from `schema/methods.txt`: the one table of what the IDL does not say."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -42,7 +42,7 @@ def method_facts() -> Mapping[str, MethodFacts]:
 
 
 def changes_something(method: str) -> bool:
-    """Whether repeating a call of `method` could do something twice; true for a method that is not in the table."""
+    """True if a repeated call of `method` could do something twice; also for a method that is not in the table."""
     facts = method_facts().get(method)
     return facts is None or facts.changes
 

@@ -1,4 +1,4 @@
-"""What `schema/rights.txt` says about each method: the objects that a call names and the rights it takes on them."""
+"""Rights of each method from `schema/rights.txt`: the objects that a call names and the rights it needs on them."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,11 +11,12 @@ _KINDS: Final = frozenset(
     {
         *("database", "table", "column", "function", "named", "leased", "component"),
         *("role", "location", "lock", "txn", "range", "lease", "by", "to"),
-        *("object", "id", "other", "asked", "tables"),
+        *("object", "id", "other", "asked", "tables", "sources", "always"),
     }
 )
 OPEN: Final = "open"
 ADMIN: Final = "admin"
+ALWAYS: Final = "always"
 ABOUT: Final = "about"
 REFUSED: Final = "refused"
 
@@ -47,6 +48,24 @@ class MethodRights(NamedTuple):
 def method_rights() -> Mapping[str, MethodRights]:
     """The rights by method name. Raises ValueError for a table that cannot be read."""
     return dict(_rows(schema_file(TABLE).read_text("utf-8")))
+
+
+@cache
+def lasting_rights() -> Mapping[str, MethodRights]:
+    """The needs of methods that hold while authorization is off, too: roles, grants and owners are administrators'."""
+    found = {name: tuple(_lasting(rights.needs)) for name, rights in method_rights().items()}
+    return {name: MethodRights(needs, True, (), ()) for name, needs in found.items() if needs}
+
+
+def _lasting(needs: tuple[Need, ...]) -> Iterator[Need]:
+    """Needs that hold in any case. The maker of an object names its owner: engines name the account they run as."""
+    for need in needs:
+        if need.verb == "give":
+            yield need
+        elif need.verb in ("grant", "revoke") or (need.verb, need.kind) == (ADMIN, ALWAYS):
+            yield Need(ADMIN, ALWAYS, ())
+        elif (need.verb, need.kind) == ("owned", "by"):
+            yield Need("granted", "by", need.paths)
 
 
 def _rows(text: str) -> Iterator[tuple[str, MethodRights]]:

@@ -81,6 +81,11 @@ class StructDef(msgspec.Struct, frozen=True):
     kind: StructKind
     fields: tuple[Field, ...]
 
+    @property
+    def hive_name(self) -> str:
+        """The name that clients know, `X` of `X_v4`."""
+        return self.name.removesuffix("_v4")
+
 
 class EnumDef(msgspec.Struct, frozen=True):
     name: str

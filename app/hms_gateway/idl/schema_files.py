@@ -1,4 +1,4 @@
-"""Where the files of `schema/` are: inside the package in a wheel, beside `app/` in a source tree."""
+"""Place of the files of `schema/`: inside the package in a wheel, beside `app/` in a source tree."""
 
 from pathlib import Path
 

@@ -2,17 +2,19 @@
 
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth, TokenAuth
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.runtime.logins.client_certificate import CertificateError, ClientCertificate, show
+from hms_gateway.structs import ClientCapabilities, ClientCapability, GetTablesRequest, Table
+from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
 THRIFT_PORT: Final = 9083
 CONNECTION_OPTIONS: Final = (
@@ -33,6 +35,27 @@ _CONTEXTS_MAX: Final = 8
 Client = MetastoreClient | ThriftClient
 
 
+class Caller(Protocol):
+    """A client of a metastore."""
+
+    def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
+        """The value of a method; raises the declared exception."""
+
+
+def named_tables(client: Caller, database: str, names: Sequence[str]) -> list[Table]:
+    """Tables of these names, those that are there. Only the request says to Hive 3 that insert-only ones are known."""
+    capabilities = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
+    try:
+        request = GetTablesRequest(dbName=database, tblNames=list(names), capabilities=capabilities)
+        return client.call("get_table_objects_by_name_req", request).tables or []
+    except ApplicationError as error:
+        if error.type is not ApplicationErrorType.UNKNOWN_METHOD:
+            raise
+    # Before Hive 2.3.
+    found: list[Table] = client.call("get_table_objects_by_name", database, list(names))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """One metastore. `ca_text` holds the trusted certificates themselves, `shown_text` the one to show and its key:
@@ -49,6 +72,8 @@ class Connection:
     is_verified: bool = True
     is_framed: bool = False
     timeout_seconds: float = 600.0
+    # How the options of a command begin that set these.
+    option_prefix: str = "--"
 
     @classmethod
     def of(cls, options: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> "Connection":

@@ -41,6 +41,7 @@ class Call(msgspec.Struct, frozen=True):
     metastore of which the call records what it knows, as it was sent (`handlers.recorded_calls`).
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
+    `capabilities` are names of ClientCapability that came so, for calls without that argument (docs/transactions.md).
     `first` is called in the call's thread before anything is read for it, `last` when all was.
     `real_user` is who logged in, where that is another one than the principal. `may_get_token` says that the login was
     one of the user's own, and not a name that a client gave or a token. `notes` is of a call that is traced.
@@ -62,6 +63,7 @@ class Call(msgspec.Struct, frozen=True):
     resume: object = None
     share_address: str | None = None
     valid_write_ids: str | None = None
+    capabilities: str | None = None
     first: Callable[[], None] | None = None
     last: Callable[[], None] | None = None
     real_user: str = ""

@@ -133,7 +133,7 @@ def _reference(arguments: Struct, paths: tuple[str, ...]) -> _Names:
 
 
 def _elements(arguments: Struct, paths: tuple[str, ...]) -> Iterator[Any]:
-    for (elements,) in _values(arguments, paths):
+    for elements, *_ in _values(arguments, paths):
         yield from (each for each in islice(elements or (), OBJECTS_MAX) if each is not None)
 
 
@@ -152,6 +152,7 @@ def _text(text: Any) -> str:
 _NAMELESS: Final = frozenset({"give", "own", "self", "principal", "owned", "acted", "shown", "replication"})
 _BY_VERB: Final[Mapping[tuple[str, str], Callable[[Struct, tuple[str, ...]], _Names]]] = {
     ("grant", ""): _privileged,
+    ("revoke", ""): _privileged,
     ("move", "table"): _moved,
 }
 _BY_KIND: Final[Mapping[str, Callable[[Struct, tuple[str, ...]], _Names]]] = {

@@ -10,8 +10,9 @@ from hms_gateway.rpc.call import Dialect
 from hms_gateway.structs import IDL, METHODS, STRUCTS, Method
 from hms_gateway.structs.build import build_method
 
-# The same field id is another exception from Hive 3.1 on.
-_THROWS_4 = {
+# The same field id is another exception from Hive 3.1 on, or none.
+_THROWS_4: dict[str, tuple[Field, ...]] = {
+    "get_table_objects_by_name": (),
     "get_partition_names": (
         Field(1, "o1", StructType("NoSuchObjectException")),
         Field(2, "o2", StructType("MetaException")),

@@ -80,13 +80,15 @@ class Processor:
         answered: Container[str] = METHODS,
         limits: Limits | None = None,
         gate: Gate | None = None,
+        gated: Container[str] = METHODS,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
         length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
         handlers have to be there for: all of them, but in tests. Texts of errors repeat what callers sent, as in Hive,
-        and are cut after `limits.error_text_characters_max`. Every call goes through `gate`. Raises BindingError.
+        and are cut after `limits.error_text_characters_max`. Calls of the methods
+        `gated` go through `gate`. Raises BindingError.
         """
         limits = limits or Limits()
         self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect))) for dialect in Dialect}
@@ -94,6 +96,7 @@ class Processor:
         self._whole_reply_bytes_max = whole_reply_bytes_max
         self._around = around
         self._gate = gate
+        self._gated = gated
         self._text_max = limits.error_text_characters_max
         self._memory = DecodedMemory(limits)
 
@@ -144,7 +147,7 @@ class Processor:
         result: Any = bound.method.result
         try:
             with self._around(bound.method, call, arguments):
-                if self._gate is None:
+                if self._gate is None or bound.method.name not in self._gated:
                     value = bound.handler(call, *bound.values(arguments))
                 else:
                     value = self._gate(
@@ -155,7 +158,7 @@ class Processor:
         except Exception as error:
             raised = error if isinstance(error, ThriftException) else self._translate(error)
             if isinstance(raised, Failed):
-                return _failed(bound.method, raised), MetaException.__name__, False, False
+                return _failed(bound.method, raised), ApplicationErrorType.INTERNAL_ERROR.name, False, False
             if not isinstance(raised, ThriftException):
                 raise raised from error
             _forget_origin(raised)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
+    """True if only this machine can reach `host`."""
     if host == "localhost":
         return True
     try:
@@ -16,7 +16,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_safe_url(url: str) -> bool:
-    """Whether what comes from `url` cannot be changed on the way: HTTPS, or HTTP on this machine."""
+    """True if nobody can change what `url` returns: HTTPS, or HTTP on this machine."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

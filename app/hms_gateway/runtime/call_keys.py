@@ -17,7 +17,7 @@ CALL_KEY_CHARACTERS_MAX = 128
 
 
 def message_hash(*parts: bytes) -> bytes:
-    """What distinguishes one message from others: the bytes that a repetition sends again."""
+    """Hash of the bytes that a repetition of the message sends again."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))
@@ -26,7 +26,7 @@ def message_hash(*parts: bytes) -> bytes:
 
 
 class KeptValue(NamedTuple):
-    """What a unit of work gave."""
+    """The result of a unit of work."""
 
     value: object
 
@@ -51,7 +51,7 @@ class CallKey(msgspec.Struct):
 
 
 class KeptAnswer(NamedTuple):
-    """What a call was answered; `is_exception` for an application exception."""
+    """The answer to a call; `is_exception` for an application exception."""
 
     codec_name: str
     payload: bytes
@@ -96,7 +96,7 @@ def current_call_key() -> CallKey | None:
 
 
 def recalled_value() -> KeptValue | None:
-    """What this call's unit of work gave when the call was made before; None where it has still to be done.
+    """The stored result of this call's unit of work; None if the call was not made before.
 
     Returned once: the caller answers with it instead of doing the work.
     """

@@ -51,7 +51,7 @@ class Connections:
         return len(self._holders)
 
     def enter(self, connection: Counted, address: str | None) -> bool:
-        """Whether it may stay. Silent ones make room for it: of its own address, or of all, the oldest first."""
+        """True if the connection may stay. Idle ones make room for it: of its own address, or of all, oldest first."""
         of_address = {} if address is None else self._of_address.get(address, {})
         for bound, present in ((self._per_address, of_address), (self.total, self._holders)):
             if not self._has_room(bound, present):

@@ -19,6 +19,6 @@ def make_data_folder(folder: Path) -> None:
 
 
 def is_open_to_all(folder: Path) -> bool:
-    """Whether every account of the machine can replace what lies in it."""
+    """True if every account of the machine can replace files in the folder."""
     mode = folder.stat().st_mode
     return bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX

@@ -1,4 +1,4 @@
-"""What other threads hand to the thread of an event loop."""
+"""Calls from other threads into the thread of an event loop."""
 
 import asyncio
 from collections.abc import Callable

@@ -34,8 +34,12 @@ class WatchedFile:
         """In bytes, at the last look; 0 where there was no file."""
         return 0 if self._version is None else self._version[1]
 
+    def look_again(self) -> None:
+        """The file could not be read: the next look says that it has changed."""
+        self._was_seen = False
+
     def has_changed(self, *, at_once: bool) -> bool:
-        """Whether it is another than at the last look; without `at_once`, False within a second of it."""
+        """True if the version changed since the last look; without `at_once`, False within a second of it."""
         now = self._monotonic()
         if now < self._next_look and not at_once:
             return False

@@ -165,13 +165,13 @@ class SaslExchange:
             raise KerberosError(_reason(error)) from error
 
     def wrap(self, content: bytes) -> Iterator[bytes]:
-        """What to send in place of `content`, in pieces that the client can take."""
+        """The wrapped `content`, in pieces that the client can take."""
         for begin in range(0, len(content), self._piece_bytes_max):
             piece = content[begin : begin + self._piece_bytes_max]
             yield self._context.wrap(piece, self._is_confidential).message
 
     def unwrap(self, content: bytes) -> bytes:
-        """What the client has wrapped. Raises KerberosError."""
+        """The content of a message that the client has wrapped. Raises KerberosError."""
         try:
             unwrapped = self._context.unwrap(content)
         except self._gssapi.exceptions.GSSError as error:

@@ -13,7 +13,7 @@ WAITING_MAX = 100_000
 
 
 class Stream(Protocol):
-    """What lines are written to."""
+    """Destination of lines."""
 
     def write(self, text: str, /) -> object: ...
 

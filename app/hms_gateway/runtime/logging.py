@@ -2,20 +2,16 @@
 
 import logging
 import sys
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
-import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, Processor, WrappedLogger
 
 LogFormat = Literal["json", "text"]
 
-_SHARED: list[Processor] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_logger_name,
-    structlog.stdlib.add_log_level,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-]
+_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
@@ -26,10 +22,18 @@ def format_for_stderr(chosen: LogFormat | None) -> LogFormat:
 
 def configure_logging(level: str = "info", log_format: LogFormat = "json", stream: IO[str] | None = None) -> None:
     """Send everything logged to `stream` (standard error by default), one JSON object per line or text for people."""
+    import structlog  # commands that log nothing start without it
+
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *_SHARED,
+            *shared,
             structlog.stdlib.PositionalArgumentsFormatter(),
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
@@ -39,7 +43,7 @@ def configure_logging(level: str = "info", log_format: LogFormat = "json", strea
     )
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_SHARED, processors=_renderers(log_format))
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=_renderers(log_format))
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -49,24 +53,31 @@ def configure_logging(level: str = "info", log_format: LogFormat = "json", strea
         logging.getLogger(talkative).setLevel(max(root.level, logging.WARNING))
 
 
-def render_json(_logger: WrappedLogger | None, _name: str, event: EventDict) -> str:
+def render_json(_logger: "WrappedLogger | None", _name: str, event: "EventDict") -> str:
     """One line of JSON; values that JSON does not know appear as their repr."""
     return _encode(event).decode()
 
 
-def on_one_line(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+def on_one_line(_logger: "WrappedLogger", _name: str, event: "EventDict") -> "EventDict":
     """Texts of callers begin no line and move no cursor: what cannot be printed is escaped, as JSON does."""
     return {key: printable(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
-def printable(text: str) -> str:
-    """`text` with escapes in place of line ends and of what else cannot be printed."""
+def printable(text: str, kept: str = "") -> str:
+    """`text` with the escapes of JSON in place of line ends and of what else cannot be printed, but for `kept`."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(one if one.isprintable() or one in kept else _ESCAPES.get(one) or _escaped(one) for one in text)
 
 
-def _renderers(log_format: LogFormat) -> list[Processor]:
+def _escaped(one: str) -> str:
+    units = one.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _renderers(log_format: LogFormat) -> "list[Processor]":
+    import structlog
+
     remove: Any = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if log_format == "text":
         # The default shows the values of variables, passwords and tokens among them.

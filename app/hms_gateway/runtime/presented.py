@@ -4,26 +4,35 @@ kept with its changes.
 """
 
 from contextvars import ContextVar
+from typing import Final
 
 import msgspec
 
 from hms_gateway.runtime.bound import bound
 
-_lease_id: ContextVar[int | None] = ContextVar("presented_lease", default=None)
+# In place of a lease: what is done under it changes nothing.
+NO_CHANGES: Final = -1
+
+_lease: ContextVar[tuple[int | None, str | None]] = ContextVar("presented_lease", default=(None, None))
 
 
-def presenting(lease_id: int) -> bound[int | None]:
-    """Units of work that this thread starts inside are made under the lease."""
-    return bound(_lease_id, lease_id)
+def presenting(lease_id: int, holder: str | None = None) -> bound[tuple[int | None, str | None]]:
+    """Units of work that this thread starts inside are made under the lease; with `holder`, under that user's only."""
+    return bound(_lease, (lease_id, holder))
 
 
 def presented_lease_id() -> int | None:
     """The lease of the call this thread is answering, None when its caller presents none."""
-    return _lease_id.get()
+    return _lease.get()[0]
+
+
+def presented_lease_holder() -> str | None:
+    """The user whose the presented lease has to be, None where every user may present it."""
+    return _lease.get()[1]
 
 
 class LockCaller(msgspec.Struct, frozen=True):
-    """Who changes something under implicit locks.
+    """The caller of a change under implicit locks.
 
     principal, address  the authenticated user, and the address of its client
     timeout_ms          after which a lock without a heartbeat is lost
@@ -48,12 +57,12 @@ def locking(caller: LockCaller) -> bound[LockCaller | None]:
 
 
 def lock_caller() -> LockCaller | None:
-    """Of the call this thread is answering, None where changes do not take locks."""
+    """The lock caller of this thread's call; None where changes take no locks."""
     return _caller.get()
 
 
 class Actor(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who makes a change, from where, and by which call. `real_user` is who logged in where that is another one."""
+    """User, address and request of a change. `real_user`: the authenticated user if it acts for another."""
 
     user: str
     address: str = ""
@@ -66,10 +75,10 @@ _actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
 def acting(actor: Actor) -> bound[Actor | None]:
-    """What this thread changes inside is noted as the actor's."""
+    """Context manager: records changes of this thread as the actor's."""
     return bound(_actor, actor)
 
 
 def current_actor() -> Actor | None:
-    """Of the call this thread is answering, None where changes are not noted."""
+    """The actor of this thread's call; None where changes are not recorded."""
     return _actor.get()

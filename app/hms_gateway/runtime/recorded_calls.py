@@ -11,7 +11,7 @@ _recorded_at: ContextVar[int | None] = ContextVar("recorded_at", default=None)
 
 
 def recording(at_seconds: int) -> bound[int | None]:
-    """What this thread does inside records what happened elsewhere."""
+    """Context manager: calls of this thread record what happened elsewhere."""
     return bound(_recorded_at, at_seconds)
 
 

@@ -11,7 +11,7 @@ CHARACTERS_MAX = 1_000
 
 
 def remembered(entries_max: int, characters: Callable[P, int]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """As lru_cache, for arguments of at most CHARACTERS_MAX `characters`; what is longer is worked out each time."""
+    """Like lru_cache, for arguments of at most CHARACTERS_MAX `characters`; longer ones are computed each time."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         known = lru_cache(entries_max)(function)

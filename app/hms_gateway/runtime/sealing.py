@@ -36,7 +36,7 @@ class Seal:
 
     @property
     def has_key(self) -> bool:
-        """Whether there is a key already."""
+        """True if there is a key."""
         return bool(self._keys) or self._file.exists()
 
     def seal(self, text: str, purpose: str, *, may_make_key: bool = True) -> str:
@@ -49,7 +49,7 @@ class Seal:
         return f"{_SEALED}{key_id}:{base64.b64encode(nonce + box).decode()}"
 
     def open(self, sealed: str, purpose: str) -> str:
-        """What was sealed; a text that was not sealed comes back as it is. Raises SealingError."""
+        """The plain text of a sealed one; a text that is not sealed is returned unchanged. Raises SealingError."""
         if not is_sealed(sealed):
             return sealed
         # Only here, since most gateways keep no secrets, and the library costs a tenth of the server's memory.
@@ -74,7 +74,7 @@ class Seal:
             raise SealingError("the secret was changed in the database; store it again") from error
 
     def is_current(self, stored: str) -> bool:
-        """Whether a sealed text is sealed with the key that seals now. Raises SealingError."""
+        """True if the text is sealed with the current key. Raises SealingError."""
         return stored.startswith(f"{_SEALED}{next(iter(self._all_keys()))}:")
 
     def _all_keys(self, *, may_make: bool = False) -> dict[str, bytes]:

@@ -88,17 +88,19 @@ class Secret:
 
 
 class ProxyUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whom an authenticated user may act for with `?doAs=`, and from where (clients §9)."""
+    """Users that an authenticated user may act for with `?doAs=`, and from which addresses (clients §9)."""
 
-    users: Annotated[list[str], Meta(description='Names of the users it may act for; ["*"] is all users.')]
-    hosts: Annotated[list[str], Meta(description="Addresses or networks it may do so from; empty is anywhere.")] = []
+    users: Annotated[list[str], Meta(description='Users it may act for; ["*"] is all users.')]
+    hosts: Annotated[
+        list[str], Meta(description="Addresses or networks from which it may do so; empty is anywhere.")
+    ] = []
 
     def __post_init__(self) -> None:
         _check_networks("hosts", self.hosts)
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a user, or a group together, may ask for in each worker process."""
+    """Rates of a user, or of a group together, in each worker process."""
 
     calls_per_second: Annotated[float, Meta(gt=0)] | None = None
     bytes_per_second: Annotated[float, Meta(gt=0)] | None = None
@@ -121,33 +123,33 @@ class TokenIssuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     issuer: Annotated[str, Meta(min_length=1, description="The claim iss of its tokens, byte for byte.")]
     audience: Annotated[
-        list[str], Meta(min_length=1, description="Values of the claim aud, of which a token needs one.")
+        list[str], Meta(min_length=1, description="Values of the claim aud; a token needs one of them.")
     ]
     keys_url: Annotated[
         str | None,
-        Meta(description="Address of its JWK set; unset asks <issuer>/.well-known/openid-configuration for it."),
+        Meta(description="URL of its JWK set; unset asks <issuer>/.well-known/openid-configuration."),
     ] = None
     keys_file: Annotated[
-        Path | None, Meta(description="File with its JWK set instead, read again when it changes.")
+        Path | None, Meta(description="File with its JWK set in place of a URL, read again when it changes.")
     ] = None
     authority: Annotated[
-        Path | None, Meta(description="PEM certificates that its HTTPS is checked against; unset is the system's.")
+        Path | None, Meta(description="PEM certificates that verify its HTTPS; unset is the system's.")
     ] = None
     algorithms: Annotated[
-        list[SigningAlgorithm], Meta(min_length=1, description="Algorithms its tokens may be signed with.")
+        list[SigningAlgorithm], Meta(min_length=1, description="Signature algorithms that are accepted.")
     ] = field(default_factory=lambda: ["RS256"])
-    user_claim: Annotated[str, Meta(min_length=1, description="The claim with the user's name; a.b is b in a.")] = "sub"
+    user_claim: Annotated[str, Meta(min_length=1, description="Claim with the user's name; a.b is b in a.")] = "sub"
     groups_claim: Annotated[
-        str | None, Meta(description="The claim with the names of the user's groups; unset is no groups.")
+        str | None, Meta(description="Claim with the names of the user's groups; unset is no groups.")
     ] = None
-    clock_skew_seconds: Annotated[float, Meta(ge=0, le=600, description="How far its clock and ours may differ.")] = (
-        60.0
-    )
+    clock_skew_seconds: Annotated[
+        float, Meta(ge=0, le=600, description="Largest accepted difference between its clock and the gateway's.")
+    ] = 60.0
     keys_refresh_seconds: Annotated[
-        float, Meta(ge=10, le=86_400, description="Its keys are fetched again after this time.")
+        float, Meta(ge=10, le=86_400, description="Time after which its keys are fetched again.")
     ] = 300.0
     keys_kept_seconds: Annotated[
-        float, Meta(ge=10, le=10**7, description="While it does not answer, the keys fetched before go on for so long.")
+        float, Meta(ge=10, le=10**7, description="While it is unreachable, the last keys stay valid this long.")
     ] = 86_400.0
 
     def __post_init__(self) -> None:
@@ -163,33 +165,39 @@ class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A directory whose users log in with their passwords there."""
 
     urls: Annotated[list[str], Meta(min_length=1, description="Its servers, tried in this order: ldaps:// or ldap://.")]
-    start_tls: Annotated[bool, Meta(description="Begin TLS on ldap:// connections before anything else.")] = False
+    start_tls: Annotated[bool, Meta(description="Start TLS on ldap:// connections before anything else.")] = False
     authority: Annotated[
-        Path | None, Meta(description="PEM certificates that its TLS is checked against; unset is the system's.")
+        Path | None, Meta(description="PEM certificates that verify its TLS; unset is the system's.")
     ] = None
     bind_name: Annotated[
-        str | None, Meta(description="The users' entries, uid={user},ou=people,dc=corp; unset searches for the entry.")
+        str | None,
+        Meta(description="Name of a user's entry, uid={user},ou=people,dc=corp; unset searches for the entry."),
     ] = None
-    search_base: Annotated[str, Meta(description="Below which entry users are searched for.")] = ""
-    search_filter: Annotated[str, Meta(description="Which entry is the user's.")] = "(uid={user})"
-    search_user: Annotated[str | None, Meta(description="The entry that searches; unset searches anonymously.")] = None
+    search_base: Annotated[str, Meta(description="Entry below which users are searched.")] = ""
+    search_filter: Annotated[str, Meta(description="Filter that finds the user's entry.")] = "(uid={user})"
+    search_user: Annotated[str | None, Meta(description="Entry that searches; unset searches anonymously.")] = None
     search_password_file: Annotated[
-        Path | None, Meta(description="File whose first line is the password of search_user; read for each question.")
+        Path | None, Meta(description="File whose first line is the password of search_user; read for each search.")
     ] = None
-    user_attribute: Annotated[str, Meta(min_length=1, description="Of the user's entry, how the name is spelled.")] = (
-        "uid"
-    )
+    user_attribute: Annotated[
+        str, Meta(min_length=1, description="Attribute of the user's entry with the user's name.")
+    ] = "uid"
     group_base: Annotated[
-        str | None, Meta(description="Below which entry the user's groups are searched for; unset is no groups.")
+        str | None, Meta(description="Entry below which the user's groups are searched; unset is no groups.")
     ] = None
-    group_filter: Annotated[str, Meta(description="Which groups are the user's, by {dn} or {user}.")] = "(member={dn})"
-    group_attribute: Annotated[str, Meta(min_length=1, description="Of a group's entry, its name.")] = "cn"
-    seconds_max: Annotated[float, Meta(gt=0, le=60, description="How long each step may take.")] = 5.0
+    group_filter: Annotated[str, Meta(description="Filter that finds the user's groups, by {dn} or {user}.")] = (
+        "(member={dn})"
+    )
+    group_attribute: Annotated[str, Meta(min_length=1, description="Attribute of a group's entry with its name.")] = (
+        "cn"
+    )
+    seconds_max: Annotated[float, Meta(gt=0, le=60, description="Timeout of each step.")] = 5.0
     remembered_seconds: Annotated[
-        float, Meta(ge=0, le=86_400, description="How long a password that was right is not asked about again.")
+        float, Meta(ge=0, le=86_400, description="How long a successful login is cached.")
     ] = 300.0
     kept_seconds: Annotated[
-        float, Meta(ge=0, le=10**6, description="While it is away, those who were right go on for so long.")
+        float,
+        Meta(ge=0, le=10**6, description="While the directory is unreachable, cached logins stay valid this long."),
     ] = 3600.0
 
     def __post_init__(self) -> None:
@@ -207,7 +215,7 @@ class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator can set. A name in upper case behind HMS_GATEWAY_ is its environment variable."""
+    """Settings of the gateway. The environment variable is HMS_GATEWAY_ and the name in upper case."""
 
     host: Annotated[str, Meta(min_length=1, description="Address to listen on; 0.0.0.0 is every IPv4 address.")] = (
         "127.0.0.1"
@@ -217,11 +225,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(
             pattern=r"^/.+",
-            description="URL path of the MS-HMSHTTP endpoint (Hive 2.3 shapes); /metastore is always served beside it.",
+            description="URL path of the MS-HMSHTTP endpoint (Hive 2.3 messages); /metastore is served as well.",
         ),
     ] = "/gateway/default/hmshttpthrift/api/hms"
-    data_dir: Annotated[Path, Meta(description="Folder of the embedded database, certificate, passwords.")] = Path(
-        "var"
+    data_dir: Annotated[Path, Meta(description="Folder of the embedded database, certificate and password file.")] = (
+        Path("var")
     )
     database_url: Annotated[
         str | None, Meta(description="SQLAlchemy URL of the database; unset is SQLite in data_dir.")
@@ -230,247 +238,256 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=2,
-            description="Connections each process may hold for reading, beside 8 for short reads; has to exceed "
-            "streams_max.",
+            description="Connections of each process for reading, besides 8 for short reads; more than streams_max.",
         ),
     ] = 40
     workers: Annotated[int, Meta(ge=1, le=256, description="Server processes; on SQLite one is fastest.")] = 1
     one_processor: Annotated[
         bool,
         Meta(
-            description="A server process that is busy keeps its threads that run Python on one processor, chosen anew "
-            "each second: they hand the interpreter to each other sooner."
+            description="Run the Python threads of a busy process on one processor, chosen each second, since "
+            "only one thread runs at a time."
         ),
     ] = True
 
-    tls: Annotated[bool, Meta(description="Serve HTTPS. Without it passwords travel readable.")] = True
+    tls: Annotated[bool, Meta(description="Serve HTTPS. Without it passwords are sent unencrypted.")] = True
     tls_certificate: Annotated[
         Path | None, Meta(description="PEM certificate chain; unset makes a self-signed one in data_dir.")
     ] = None
-    tls_key: Annotated[Path | None, Meta(description="PEM private key that belongs to tls_certificate.")] = None
+    tls_key: Annotated[Path | None, Meta(description="PEM private key of tls_certificate.")] = None
 
-    users_file: Annotated[Path | None, Meta(description="Password file, htpasswd style; unset is data_dir/users.")] = (
-        None
-    )
+    users_file: Annotated[
+        Path | None, Meta(description="Password file in htpasswd format; unset is data_dir/users.")
+    ] = None
+    users_by_other_logins: Annotated[
+        list[str],
+        Meta(
+            description="Users of the password file who may also log in by issuer, Kerberos ticket, client "
+            'certificate or trusted proxy; ["*"] is all. Others log in by password or personal token '
+            "only."
+        ),
+    ] = []
     groups_file: Annotated[
         Path | None,
         Meta(
-            description="Groups of users whatever their login, beside those that it proves: lines `group: alice bob`. "
-            "Read again when it changes; unset is none."
+            description="File of groups for users of every login, in lines `group: alice bob`, in addition to "
+            "groups from the login. Read again when it changes; unset is none."
         ),
     ] = None
     tokens_file: Annotated[
-        Path | None, Meta(description="File of the personal access tokens, as hashes; unset is data_dir/tokens.")
+        Path | None, Meta(description="File with hashes of the personal access tokens; unset is data_dir/tokens.")
     ] = None
     admin_password: Annotated[
-        Secret | None, Meta(description="Password of the user admin when the first start makes the password file.")
+        Secret | None, Meta(description="Password of admin in the password file that the first start makes.")
     ] = None
     admin_password_file: Annotated[
         Path | None,
         Meta(
-            description="File whose first line is admin_password; a variable can be read as long as the process runs."
+            description="File with admin_password in its first line; a variable stays readable as long as the "
+            "process runs."
         ),
     ] = None
     secrets_key_file: Annotated[
         Path | None,
         Meta(
-            description="File with the key that seals delegation tokens and master keys in the database; unset is "
-            "data_dir/secrets.key, made when first needed. The same for all gateways of one database."
+            description="Key file that seals delegation tokens and master keys in the database; unset is "
+            "data_dir/secrets.key, made at the first use. All gateways of a database need the same "
+            "file."
         ),
     ] = None
     token_issuers: Annotated[
         dict[str, TokenIssuer],
         Meta(
-            description="OAuth2 issuers whose signed tokens (JWT) let users in, under names of your choice "
-            "(docs/operations.md, Tokens of an issuer)."
+            description="OAuth2 issuers whose signed tokens (JWT) are logins, each under a name of your choice "
+            "(docs/logins.md)."
         ),
     ] = {}
     ldap: Annotated[
         Ldap | None,
         Meta(
-            description="LDAP directory whose users log in with their passwords there (docs/operations.md, Users of a "
-            "directory); needs the extra ldap."
+            description="LDAP directory whose users log in with their passwords there (docs/logins.md); needs the "
+            "extra ldap."
         ),
     ] = None
     kerberos_keytab: Annotated[
         Path | None,
         Meta(
-            description="Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port: users may call "
-            "with a Kerberos ticket. Read again when it changes."
+            description="Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port; enables "
+            "Kerberos tickets. Read again when it changes."
         ),
     ] = None
     kerberos_realms: Annotated[
         list[str],
-        Meta(description="Realms whose users are let in by ticket, under short names; empty is the keytab's own."),
+        Meta(description="Realms whose users may log in by ticket, under short names; empty is the keytab's realm."),
     ] = []
     thrift_port: Annotated[
         Annotated[int, Meta(ge=1, le=65535)] | None,
         Meta(description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."),
     ] = None
-    thrift_host: Annotated[str, Meta(min_length=1, description="Address that the Thrift port listens on.")] = (
-        "127.0.0.1"
-    )
+    thrift_host: Annotated[str, Meta(min_length=1, description="Address of the Thrift port.")] = "127.0.0.1"
     delegation_tokens: Annotated[
         bool,
         Meta(
-            description="Give users who log in themselves delegation tokens (get_delegation_token), which Hive's "
-            "clients take along to other machines. A token is a login: by SASL DIGEST-MD5, and over HTTPS as Bearer. "
-            "It stays good when its user's password is changed; user remove and token revoke --user cancel it."
+            description="Enable delegation tokens (get_delegation_token): logins of Hive's clients on other "
+            "machines, by SASL DIGEST-MD5 or as Bearer over HTTPS. A token ends when its owner or "
+            "requester leaves the password file or gets a new password; user remove and token revoke "
+            "--user cancel it."
         ),
     ] = False
     delegation_token_seconds_max: Annotated[
-        float, Meta(gt=0, le=_TOKEN_SECONDS_MAX, description="Seconds after which a delegation token ends in any case.")
+        float, Meta(gt=0, le=_TOKEN_SECONDS_MAX, description="Lifetime of a delegation token, renewals included.")
     ] = 604_800.0
     delegation_token_renewal_seconds: Annotated[
         float,
-        Meta(
-            gt=0, le=_TOKEN_SECONDS_MAX, description="Seconds after which a delegation token ends that was not renewed."
-        ),
+        Meta(gt=0, le=_TOKEN_SECONDS_MAX, description="Lifetime of a delegation token that is not renewed."),
     ] = 86_400.0
     thrift_sasl: Annotated[
         Literal["off", "allow", "require"],
         Meta(
-            description="Logins by SASL on the Thrift port: PLAIN with user and password, GSSAPI with Kerberos tickets "
-            "where kerberos_keytab is set, DIGEST-MD5 where delegation_tokens is. "
-            "Without it clients are who they say, so an address that others can "
-            "reach has to require it. This port has no TLS."
+            description="SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with "
+            "kerberos_keytab, DIGEST-MD5 with delegation_tokens. off: a client is the user it names; "
+            "if authorization is grants, the first of administrators. An address that other machines "
+            "reach needs require. This port has no TLS."
         ),
     ] = "off"
     thrift_open: Annotated[
         bool,
         Meta(
-            description="Let every account of this machine use the Thrift port without a password, in any user's name. "
-            "Otherwise only processes of the account that runs the gateway get in without SASL."
+            description="Let every account of this machine use the Thrift port without a password, as any user; "
+            "refused if authorization is grants. false: without SASL only processes of the gateway's "
+            "account."
         ),
     ] = False
     thrift_dialect: Annotated[
         Literal["2.3", "4"],
-        Meta(description="Shapes of the messages on the Thrift port: those of Hive 2.3 or of Hive 4."),
+        Meta(description="Messages on the Thrift port: those of Hive 2.3 or of Hive 4."),
     ] = "2.3"
-    realm: Annotated[str, Meta(pattern=r'^[^"\\\x00-\x1f]+$', description="Realm named to browsers.")] = "hms-gateway"
+    realm: Annotated[
+        str, Meta(pattern=r'^[^"\\\x00-\x1f]+$', description="Realm shown by browsers when they ask for the password.")
+    ] = "hms-gateway"
     credentials_remembered_seconds: Annotated[
-        float, Meta(ge=0, description="How long a verified password is not hashed again.")
+        float, Meta(ge=0, description="Time for which a verified password is not hashed again.")
     ] = 300.0
 
     trusted_proxies: Annotated[
         list[str],
         Meta(
-            description="Addresses or networks of proxies that authenticate the caller and name the user (Knox); needs "
-            "trusted_user_header, trusted_user_parameter or trusted_asterisk_password."
+            description="Addresses or networks of proxies that authenticate the caller and name the user (Knox); "
+            "needs one of trusted_user_header, trusted_user_parameter, trusted_asterisk_password."
         ),
     ] = []
     trusted_proxy_users: Annotated[
         list[str], Meta(description='Users that trusted proxies may name; ["*"] is all users.')
     ] = field(default_factory=lambda: ["*"])
     trusted_user_header: Annotated[
-        str | None, Meta(description="The header in which trusted proxies name the user, such as X-Knox-Actor-ID.")
+        str | None, Meta(description="Header with the user's name from trusted proxies, such as X-Knox-Actor-ID.")
     ] = None
     trusted_user_parameter: Annotated[
         Literal["user.name", "doAs"] | None,
-        Meta(description="The query parameter in which trusted proxies name the user, instead of a header."),
+        Meta(description="Query parameter with the user's name from trusted proxies."),
     ] = None
     trusted_asterisk_password: Annotated[
         bool,
-        Meta(description="Trusted proxies name the user in Basic credentials with the password *."),
+        Meta(description="Trusted proxies send the user's name in Basic credentials with the password *."),
     ] = False
     trusted_proxy_secret: Annotated[
         Secret | None,
-        Meta(description="A text that trusted proxies send in trusted_proxy_secret_header to prove themselves."),
+        Meta(description="Secret that trusted proxies send in trusted_proxy_secret_header."),
     ] = None
-    trusted_proxy_secret_header: Annotated[str, Meta(description="The header for trusted_proxy_secret.")] = (
-        "X-Proxy-Secret"
-    )
+    trusted_proxy_secret_header: Annotated[str, Meta(description="Header of trusted_proxy_secret.")] = "X-Proxy-Secret"
     trusted_proxy_authority: Annotated[
         Path | None,
         Meta(
-            description="PEM certificates of the authority that signs the client certificates of trusted proxies. With "
-            "trusted_proxy_certificate_names it proves a proxy at any address where trusted_proxies is empty."
+            description="PEM certificates of the authority that signs the proxies' client certificates. With "
+            "trusted_proxy_certificate_names, and trusted_proxies empty, a certificate alone "
+            "identifies a proxy."
         ),
     ] = None
     trusted_proxy_certificate_names: Annotated[
         list[str],
         Meta(
-            description="DNS names in those certificates, or the common name where one has no alternative names; empty"
-            " takes any that the authority signed."
+            description="DNS names in the proxies' certificates, or the common name of a certificate without "
+            "alternative names; empty accepts any."
         ),
     ] = []
     client_authority: Annotated[
         Path | None,
         Meta(
-            description="PEM certificates of the authority whose client certificates let users in; read again when the "
-            "file changes."
+            description="PEM certificates of the authority that signs users' client certificates; read again when "
+            "the file changes."
         ),
     ] = None
     client_certificates: Annotated[
         Literal["allow", "require"],
-        Meta(description="Whether connections may or have to show a certificate of client_authority."),
+        Meta(description="Connections may (allow) or must (require) show a certificate of client_authority."),
     ] = "allow"
     client_certificate_user: Annotated[
         Literal["CN", "email", "DNS", "URI"],
         Meta(
-            description="What of a client certificate is the user's name: the common name of its subject, or its one "
+            description="The part of a client certificate that names the user: the common name, or its only "
             "alternative name of this kind."
         ),
     ] = "CN"
     client_revocations: Annotated[
         Path | None,
         Meta(
-            description="PEM lists (CRL) of revoked client certificates, one of each authority; read again when the "
-            "file changes. Lists that are out of date let in no certificate."
+            description="PEM revocation lists (CRL), one of each authority; read again when the file changes. "
+            "With an outdated list no certificate is accepted."
         ),
     ] = None
     forwarding_proxies: Annotated[
         list[str],
         Meta(
-            description="Addresses or networks of proxies that pass Authorization on (nginx); of them, as of "
-            "trusted_proxies, forwarded_header is read."
+            description="Addresses or networks of proxies that forward Authorization (nginx). The gateway reads "
+            "forwarded_header of these and of trusted_proxies."
         ),
     ] = []
     forwarded_header: Annotated[
         Literal["X-Forwarded-For", "Forwarded"],
-        Meta(description="The header in which proxies give the client's address, for limits and logs."),
+        Meta(description="Header in which proxies send the client's address, for limits and logs."),
     ] = "X-Forwarded-For"
-    proxy_users: Annotated[
-        dict[str, ProxyUser], Meta(description="Authenticated users that may act for others with ?doAs=.")
-    ] = {}
+    proxy_users: Annotated[dict[str, ProxyUser], Meta(description="Users who may act for others with ?doAs=.")] = {}
     cors_origins: Annotated[
         list[str],
         Meta(
-            description="Origins of web pages that may call, https://page.example or http://localhost:*; empty is none "
-            'but those of the gateway\'s own address, ["*"] any. --demo sets those of localhost.'
+            description="Origins of web pages that may call: https://page.example or http://localhost:*; empty is "
+            'only the gateway\'s own, ["*"] any. --demo sets those of localhost.'
         ),
     ] = []
 
-    console: Annotated[bool, Meta(description="Serve the web console at /ui; / leads there (docs/console.md).")] = True
+    console: Annotated[bool, Meta(description="Serve the web console at /ui; / redirects there (docs/console.md).")] = (
+        True
+    )
 
     txn_timeout_seconds: Annotated[
-        float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for longer is lost.")
+        float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for this long is aborted.")
     ] = 300.0
     locks_implicit: Annotated[
         Literal["off", "deny", "wait"],
         Meta(
-            description="What becomes of a change while others hold a lock that excludes it: it is made (off), refused "
-            "(deny), or tried again (wait)."
+            description="A change that conflicts with a lock of others is made (off), refused (deny) or tried "
+            "again (wait)."
         ),
     ] = "off"
     locks_implicit_retries: Annotated[
-        int, Meta(ge=0, le=10**6, description="How often such a change is tried again (locks_implicit is wait).")
+        int, Meta(ge=0, le=10**6, description="Number of retries where locks_implicit is wait.")
     ] = 100
-    locks_implicit_pause_seconds: Annotated[
-        float, Meta(gt=0, le=10**6, description="The time between two of these tries.")
-    ] = 60.0
+    locks_implicit_pause_seconds: Annotated[float, Meta(gt=0, le=10**6, description="Time between two retries.")] = 60.0
     administrators: Annotated[
         list[str],
         Meta(
-            description="Users who may take the leases and locks of others away, who may use delegation tokens and "
-            "master keys, and who may record what another metastore knows."
+            description="Users with all rights if authorization is grants. In any case they grant, make roles, "
+            "change owners, end leases and locks of others, use delegation tokens and master keys, "
+            "and make recorded calls (docs/moving.md)."
         ),
     ] = field(default_factory=lambda: ["admin"])
     authorization: Annotated[
         Literal["off", "grants"] | None,
         Meta(
-            description="grants: users may do what grants, roles, owners and authorization_rules_file give them, and "
-            "see nothing else. off: every user may do everything; unset is the same, with a warning for several users."
+            description="grants: users have the rights from grants, roles, ownership and "
+            "authorization_rules_file, and see nothing else. off: every user may do everything except "
+            "grant, make roles and change owners. Unset: grants for a database that this version or "
+            "a later one made, otherwise off."
         ),
     ] = None
     authorization_rules_file: Annotated[
@@ -480,15 +497,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     authorization_locations: Annotated[
         Literal["open", "owned"],
         Meta(
-            description="Which locations a call may name where authorization is grants. owned: the own place of the "
-            "database, table or partition, and what authorization_rules_file gives (docs/rights.md). open: any."
+            description="Locations that a call may name if authorization is grants. owned: the object's own place "
+            "and those of authorization_rules_file (docs/rights.md). open: any."
         ),
     ] = "owned"
     lease_seconds_max: Annotated[
-        int, Meta(ge=1, le=10**9, description="The longest time a lease may last, extensions included.")
+        int, Meta(ge=1, le=10**9, description="Longest duration of a lease, extensions included.")
     ] = 86_400
     lease_wait_seconds_max: Annotated[
-        int, Meta(ge=0, le=3600, description="The longest time a request for a lease may wait.")
+        int, Meta(ge=0, le=3600, description="Longest time a request for a lease may wait.")
     ] = 300
 
     warehouse_dir: Annotated[
@@ -497,58 +514,58 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     file_systems: Annotated[
         dict[str, Literal["manage", "ignore", "refuse"]],
         Meta(
-            description="By scheme, each named by itself: make, move and delete directories below the roots (manage), "
-            "leave them alone (ignore), or refuse such locations (refuse)."
+            description="For each scheme: manage (make, move and delete directories below the roots), ignore, or "
+            "refuse such locations."
         ),
     ] = field(default_factory=lambda: {"file": "manage"})
     file_system_default: Annotated[
         Literal["ignore", "refuse"] | None,
         Meta(
-            description="What holds for schemes that file_systems does not name; unset ignores the known ones of "
-            "Hadoop and object stores and refuses the rest."
+            description="For schemes outside of file_systems; unset ignores those of Hadoop and object stores and "
+            "refuses others."
         ),
     ] = None
     file_roots: Annotated[
         list[str],
         Meta(
-            description="Locations beside the warehouse below which directories are made, moved, deleted and measured; "
-            "elsewhere nothing is touched."
+            description="Roots besides the warehouse. The gateway makes, moves, deletes and measures directories "
+            "only below roots."
         ),
     ] = []
 
     event_seconds_max: Annotated[
-        int, Meta(ge=60, description="Notification events are kept so long for clients that follow the log.")
+        int, Meta(ge=60, description="How long notification events are kept for clients that follow the log.")
     ] = 86_400
     partition_mark_seconds_max: Annotated[
-        int, Meta(ge=0, description="What markPartitionForEvent notes is kept so long; 0 is for ever.")
+        int, Meta(ge=0, description="How long marks of markPartitionForEvent are kept; 0 is for ever.")
     ] = 0
 
     partitions_per_reply_max: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Partitions that one call may ask for, but by names (hive.metastore.limit.partition.request); "
-            "unset is any number."
+            description="Most partitions that one call may request, except by names and, before Hive 4, by partial "
+            "values (hive.metastore.limit.partition.request); unset is any number."
         ),
     ] = None
     require_write_id_lists: Annotated[
         bool,
         Meta(
-            description="Reads of one transactional table that do not say which write ids they see are refused "
-            "(docs/caching.md). Spark's client never says it.",
+            description="Refuse reads of a transactional table without a list of write ids (docs/caching.md). "
+            "Spark's client never sends one.",
         ),
     ] = False
     refuse_incompatible_column_changes: Annotated[
         bool,
         Meta(
-            description="alter_table may not change the type of a column to one that Hive cannot read the old data as "
-            "(hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables (table_type=ICEBERG) always may."
+            description="Refuse an alter_table that changes a column to a type that cannot read the old data "
+            "(hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables "
+            "(table_type=ICEBERG) are exempt."
         ),
     ] = True
     column_change_serdes: Annotated[
         list[str],
         Meta(
-            description="Serdes whose tables may change types of columns all the same "
-            "(metastore.allow.incompatible.col.type.changes.serdes)."
+            description="Serdes whose tables are exempt as well (metastore.allow.incompatible.col.type.changes.serdes)."
         ),
     ] = field(
         default_factory=lambda: [
@@ -557,34 +574,34 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ]
     )
 
-    limits: Annotated[Limits, Meta(description="Bounds by name, such as body_bytes_max.")] = Limits()
-    threads: Annotated[int, Meta(ge=1, le=1000, description="Threads that answer calls the cache cannot.")] = 32
+    limits: Annotated[Limits, Meta(description="Limits by name, such as body_bytes_max.")] = Limits()
+    threads: Annotated[int, Meta(ge=1, le=1000, description="Threads for calls that the cache does not answer.")] = 32
     streams_max: Annotated[
         int,
         Meta(
             ge=1,
-            description="Long replies that may be on their way at the same time; each keeps a database connection.",
+            description="Most long replies at the same time; each keeps a database connection.",
         ),
     ] = 24
-    call_seconds_max: Annotated[float, Meta(gt=0, description="A call that takes longer is given up with 503.")] = 600.0
+    call_seconds_max: Annotated[float, Meta(gt=0, description="A call that takes longer is answered with 503.")] = 600.0
     header_seconds_max: Annotated[
-        float, Meta(gt=0, description="Time a connection has for its TLS handshake and for each request's headers.")
+        float, Meta(gt=0, description="Timeout of a TLS handshake, and of each request's headers.")
     ] = 20.0
-    idle_seconds_max: Annotated[float, Meta(gt=0, description="How long an idle keep-alive connection is kept.")] = 75.0
+    idle_seconds_max: Annotated[float, Meta(gt=0, description="How long an idle connection is kept.")] = 75.0
     drain_idle_seconds: Annotated[
         float,
         Meta(
             ge=0,
-            description="How long a stopping gateway keeps idle connections for a request that is on its way; "
-            "longer than the balancer in front keeps them.",
+            description="Time for which a stopping gateway keeps idle connections, for requests under way; set "
+            "more than the balancer's idle time.",
         ),
     ] = 0.0
     write_stall_seconds_max: Annotated[
-        float, Meta(gt=0, description="A client that takes nothing of its reply for so long is cut off.")
+        float, Meta(gt=0, description="A client that reads nothing of its reply for this long is disconnected.")
     ] = 60.0
-    backlog: Annotated[int, Meta(ge=1, description="Connections the kernel holds until they are accepted.")] = 2048
+    backlog: Annotated[int, Meta(ge=1, description="Connections that the kernel holds until they are accepted.")] = 2048
 
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Minimum log level.")] = "info"
     log_format: Annotated[
         Literal["json", "text"] | None,
         Meta(description="One JSON object per line, or text for people; unset is text on a terminal, else JSON."),
@@ -594,8 +611,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     user_rates: Annotated[
         dict[str, Rate],
         Meta(
-            description="calls_per_second, bytes_per_second and partitions_per_second by user, by @group (its members "
-            "together) and for each other user (*); more is 429. burst_seconds of it may come at once."
+            description="calls_per_second, bytes_per_second and partitions_per_second by user, by @group (its "
+            "members together) and for each other user (*). A call above them gets 429. burst_seconds "
+            "is the size of a burst."
         ),
     ] = {}
     audit_log: Annotated[
@@ -609,25 +627,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="Who changed what, from where and by which call is kept so long, and with its event in any "
-            "case (hms-gateway audit); 0 notes nothing.",
+            description="How long the user, address and request of each change are kept (hms-gateway audit), at "
+            "least as long as its event; 0 records nothing.",
         ),
     ] = 90 * 86_400
     slow_call_seconds: Annotated[
-        float, Meta(gt=0, description="Calls that take longer are kept with what their time went to (/status/costs).")
+        float, Meta(gt=0, description="Calls that take longer are kept with the times of their parts (/status/costs).")
     ] = 1.0
     metrics_show_names: Annotated[
         bool,
         Meta(
-            description="The users and objects with most calls are labels in /metrics, which needs no password. "
-            "/status/costs shows them to administrators in any case."
+            description="Label the busiest users and objects in /metrics, which needs no password. /status/costs "
+            "shows them to administrators in any case."
         ),
     ] = False
     otel_endpoint: Annotated[
         str | None,
         Meta(
-            description="OpenTelemetry collector that traces of calls go to by OTLP over HTTP, such as "
-            "http://127.0.0.1:4318 (docs/observability.md, Traces); unset is none. Needs the extra otel."
+            description="OpenTelemetry collector for traces by OTLP over HTTP, such as http://127.0.0.1:4318 "
+            "(docs/observability.md, Traces); unset is none. Needs the extra otel."
         ),
     ] = None
     otel_share: Annotated[
@@ -674,7 +692,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def warehouse_location(self) -> str:
-        """Where databases without a location of their own live, `file:/srv/var/warehouse`."""
+        """Location of databases without one of their own, such as `file:/srv/var/warehouse`."""
         # A location has no `..` in it; data_dir may.
         above = Path(os.path.realpath(self.data_dir)) if ".." in self.data_dir.parts else self.data_dir.absolute()
         return self.warehouse_dir or f"file:{above / 'warehouse'}"
@@ -748,7 +766,8 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
     except msgspec.ValidationError as error:
         words = ", ".join(_words(plain))
         what = f"must be one of {words}" if words else _what_must_be(str(error))
-        is_secret = Secret in (plain, *get_args(plain))
+        # A database URL may have a password in it.
+        is_secret = name == "database_url" or Secret in (plain, *get_args(plain))
         raise SettingsError(f"{name} {what}" + ("" if is_secret else f", not {value!r}")) from error
 
 
@@ -921,7 +940,7 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
                 if problem is None
                 else f"{variable}: {problem}"
             )
-        is_json = text.startswith(("[", "{")) if keys else _is_compound(_plain(_KINDS[name]))
+        is_json = text.startswith(("[", "{")) if keys else any(map(_is_compound, _alternatives(_KINDS[name])))
         value = _from_json(variable, text) if is_json else text
         for key in reversed(keys):
             value = {key: value}
@@ -929,8 +948,14 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    """The type itself, and those of a union such as `Ldap | None`."""
+    plain = _plain(kind)
+    return (plain, *get_args(plain))
+
+
 def _is_compound(kind: Any) -> bool:
-    return kind is Limits or get_origin(kind) in (list, dict)
+    return kind in (Limits, Ldap) or get_origin(kind) in (list, dict)
 
 
 def _from_json(variable: str, text: str) -> Any:

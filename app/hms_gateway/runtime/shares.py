@@ -16,7 +16,7 @@ class Bound(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """Who holds a share. None has no share of its own: an address that many use, such as a proxy's, is not limited."""
+    """The holder of a share. None has no share: an address that many use, such as a proxy's, is not limited."""
 
     user: str | None
     address: str | None

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
+from hms_gateway.metastore.vocabulary.hiveql_tokens import TokenReader
 from hms_gateway.sql.statements import KeyValue, PartitionSpec, Principal, TableName
-from hms_gateway.sql.tokens import TokenReader
 from hms_gateway.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.structs import Order as SortOrder
 
@@ -16,6 +16,7 @@ _PRIMITIVES: Final = frozenset(
     )
 )  # fmt: skip
 _SAME: Final = {"INTEGER": "int", "NUMERIC": "decimal", "DEC": "decimal"}
+_TYPES: Final = (*_PRIMITIVES, *_SAME, "DECIMAL", "VARCHAR", "CHAR", "ARRAY", "MAP", "STRUCT", "UNIONTYPE")
 _DEFAULT_PRECISION: Final = 10
 _CONSTRAINTS: Final = ("PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK", "NOT", "DEFAULT", "REFERENCES")
 _SIGNS: Final = ("=", "<", ">", "<=", ">=", "<>", "!=")
@@ -73,7 +74,10 @@ class DefinitionReader(TokenReader):
         return self._name()
 
     def _pattern(self) -> str:
-        """What follows LIKE, or comes without it; `*` when there is nothing."""
+        """Read the pattern after LIKE, or without it; `*` when there is none, and for the `%` of SQL, as of Hive 4."""
+        return self._written_pattern().replace("%", "*")
+
+    def _written_pattern(self) -> str:
         if self._takes("LIKE"):
             return self._string("a pattern in quotes, such as 'a*|b*'") if not self._is_name() else self._name()
         if self._is_string():
@@ -102,7 +106,7 @@ class DefinitionReader(TokenReader):
             return f"struct<{self._inside(self._struct_fields)}>"
         if self._takes("UNIONTYPE"):
             return f"uniontype<{self._inside(self._union_types)}>"
-        raise self._expected("a type")
+        raise self._expected("a type", _TYPES)
 
     def _primitive(self) -> str:
         word = self._next("a type").upper

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from hms_gateway.client.concurrency import Command, Operation, Place
-from hms_gateway.sql.tokens import TokenReader
+from hms_gateway.client.concurrency import Command, Equal, Operation, Place
+from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, TokenReader
 
 # Makes the name of a partition out of its keys and values.
 MakeName = Callable[[Sequence[str], Sequence[str]], str]
@@ -23,8 +23,8 @@ _NO_ALIASES: Final = re.compile(
 def parse_command(text: str, make_name: MakeName, default_db: str = "default") -> Command:
     """The command that a statement is. Raises CommandError.
 
-    Understood are queries, INSERT, LOAD, ALTER TABLE, DROP, TRUNCATE, CREATE and LOCK, and the short forms
-    `select .. t partition p` and `insert into t(partition p.q) select ..`.
+    Understood are queries, INSERT, UPDATE, DELETE, MERGE, LOAD, ALTER TABLE, DROP, TRUNCATE, CREATE, ANALYZE, MSCK,
+    EXPORT and LOCK, and the short forms `select .. t partition p` and `insert into t(partition p.q) select ..`.
     """
     return _Parser(text, make_name, default_db).command()
 
@@ -42,7 +42,21 @@ class _Parser(TokenReader):
 
     def command(self) -> Command:
         if self._takes("SELECT"):
-            return Command(Operation.SELECT, reads=self._reads())
+            return Command(Operation.SELECT, reads=self._reads(), where=self._equals(1))
+        if self._takes("UPDATE"):
+            return Command(Operation.UPDATE, (self._place(),), self._reads(), self._equals(0))
+        if self._takes("DELETE", "FROM"):
+            return Command(Operation.DELETE, (self._place(),), self._reads(), self._equals(0))
+        if self._takes("MERGE", "INTO"):
+            return self._merge()
+        if self._takes("ANALYZE", "TABLE"):
+            return Command(Operation.ANALYZE, (self._place(),))
+        if self._takes("MSCK"):
+            self._takes("REPAIR")
+            self._needs("TABLE")
+            return Command(Operation.REPAIR, (self._table(),))
+        if self._takes("EXPORT", "TABLE"):
+            return Command(Operation.EXPORT, reads=(self._place(),))
         if self._peek() in ("WITH", "FROM", "INSERT"):
             return self._query()
         if self._takes("LOAD", "DATA"):
@@ -81,7 +95,14 @@ class _Parser(TokenReader):
             self._at = at + 1
             places += self._inserted()
         self._at = begin
-        return Command(Operation.INSERT if places else Operation.SELECT, tuple(places), self._reads())
+        operation = Operation.INSERT if places else Operation.SELECT
+        return Command(operation, tuple(places), self._reads(), self._equals(1) if len(places) < 2 else ())
+
+    def _merge(self) -> Command:
+        place = self._table()
+        if not self._finds("USING"):
+            raise self._expected("USING")
+        return Command(Operation.MERGE, (place,), (*self._sources(), *self._reads()))
 
     def _outside_brackets(self, word: str) -> list[int]:
         """The position of `word` from here on."""
@@ -232,6 +253,34 @@ class _Parser(TokenReader):
         unqualified = {Place(self._default_db.lower(), name) for name in own}
         return tuple(dict.fromkeys(place for place in places if place not in unqualified))
 
+    def _equals(self, selects_max: int) -> tuple[Equal, ...]:
+        """The conditions `column = value` that all rows fulfil; none of a statement in which other words may decide."""
+        words = [token.upper for token in self._tokens]
+        if words.count("WHERE") != 1 or words.count("SELECT") > selects_max or not _DECIDING.isdisjoint(words):
+            return ()
+        where = words.index("WHERE")
+        if "FROM" in words[:where] and "," in words[words.index("FROM") : where]:
+            return ()
+        depth, parts = 0, [list[Token]()]
+        for token in self._tokens[where + 1 :]:
+            depth += (token.upper == "(") - (token.upper == ")")
+            if depth == 0 and token.upper == "AND":
+                parts.append([])
+            elif depth < 0 or (depth == 0 and token.upper in _ENDS):
+                break
+            else:
+                parts[-1].append(token)
+        return tuple(found for part in parts for found in self._equal(part))
+
+    def _equal(self, tokens: Sequence[Token]) -> list[Equal]:
+        tokens = tokens[2:] if len(tokens) > 1 and tokens[1].upper == "." else tokens
+        if len(tokens) != 3 or not tokens[0].is_name or tokens[1].upper != "=":
+            return []
+        column, value = tokens[0].text.lower(), tokens[2]
+        if not value.text or not (value.is_string or value.text.isdecimal()):
+            return []
+        return [Equal(column, self._make_name([column], [value.text]), value.text, value.is_string)]
+
     def _begins_query(self) -> bool:
         """Whether the word before is the first of a bracket: `(FROM u SELECT …)`."""
         return self._at >= 2 and self._tokens[self._at - 2].upper == "("
@@ -265,6 +314,12 @@ class _Parser(TokenReader):
             and [token.upper for token in tokens[place + 1 : place + 4]] == ["AS", "(", "SELECT"]
         }
 
+
+# What may make a condition hold for some rows only, or bring in other tables.
+_DECIDING: Final = frozenset(
+    ["WITH", "JOIN", "UNION", "INTERSECT", "EXCEPT", "MINUS", "LATERAL", "OR", "BETWEEN", "CASE", "IF", "QUALIFY"]
+)
+_ENDS: Final = frozenset(["AND", "GROUP", "ORDER", "HAVING", "LIMIT", "SORT", "CLUSTER", "DISTRIBUTE", "WINDOW", ";"])
 
 _OF_PARTITIONS: Final = frozenset(
     {Operation.ADD_PARTITION, Operation.DROP_PARTITION, Operation.TOUCH, Operation.ARCHIVE}

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.sql.statements import TableName
-from hms_gateway.sql.tokens import CommandError
 from hms_gateway.structs import FieldSchema
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ class ShowReader(AlterationReader):
             return self._show_tables("MATERIALIZED_VIEW")
         word = self._peek()
         if word not in _SHOWN:
-            raise self._expected(f"what to show ({', '.join(_SHOWN)}, CREATE TABLE, CREATE DATABASE)")
+            raise self._expected(f"what to show ({', '.join(_SHOWN)}, CREATE TABLE, CREATE DATABASE)", _SHOWN)
         self._at += 1
         return _SHOWN[word](self)
 
@@ -41,14 +41,14 @@ class ShowReader(AlterationReader):
     def _show_partitions(self) -> Statement:
         table = self._table_name()
         spec = self._optional_spec()
-        text = ""
+        begin, text = 0, ""
         if self._takes("WHERE"):
-            text = self._filter_text()
+            begin, text = self._position(), self._condition_text()
         limit = self._number("a number of rows") if self._takes("LIMIT") else None
-        return say.ShowPartitions(table, spec, text, limit)
+        return say.ShowPartitions(table, spec, text, limit, begin)
 
-    def _filter_text(self) -> str:
-        """What the metastore reads as a filter of partitions: all up to LIMIT."""
+    def _condition_text(self) -> str:
+        """All up to LIMIT: it is read when the partition keys are known."""
         begin = self._position()
         while not self._is_at_end() and self._peek() != "LIMIT":
             self._at += 1
@@ -104,6 +104,10 @@ class ShowReader(AlterationReader):
         if self._takes_any("DATABASE", "SCHEMA"):
             return PlaceName(self._object_name("the name of a database"))
         self._takes("TABLE")
+        if self._peek(1) == "." and self._peek(2) == "*":
+            database = self._object_name("the name of a database")
+            self._takes(".", "*")
+            return PlaceName(database)
         table = self._table_name()
         return PlaceName(table.db_name, table.table_name, self._optional_spec())
 

@@ -5,13 +5,13 @@ from types import MappingProxyType
 from typing import Final
 
 from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
+from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.lock_commands import parse_command
 from hms_gateway.sql.queries import check_query
 from hms_gateway.sql.showings import ShowReader
 from hms_gateway.sql.statements import Principal, Statement, TableName
-from hms_gateway.sql.tokens import CommandError
 from hms_gateway.structs import (
     Database,
     FieldSchema,
@@ -49,7 +49,10 @@ class StatementReader(ShowReader):
         if word in _QUERIES or word in _DATA:
             return self._for_engines(word)
         if word not in _READERS:
-            raise self._expected(f"a statement ({', '.join(_READERS)})")
+            raise self._expected(
+                f"a statement ({', '.join(word for word in _READERS if word.isalpha())})",
+                [*_READERS, *_QUERIES, *_DATA],
+            )
         self._at += 1
         found = _READERS[word](self)
         self._needs_end()
@@ -59,6 +62,9 @@ class StatementReader(ShowReader):
         if verb in _QUERIES:
             check_query(self._text)
         return say.ForEngines("SELECT" if verb == "(" else verb)
+
+    def _help(self) -> Statement:
+        return say.Help()
 
     def _use(self) -> Statement:
         return say.Use(self._object_name("the name of a database"))
@@ -247,10 +253,8 @@ class StatementReader(ShowReader):
             self._at = len(self._tokens)
             return say.ForEngines("EXPLAIN")
         begin = self._position()
-        try:
+        with counted_from(begin):
             command = parse_command(self._text[begin:], make_name, self._default_db)
-        except CommandError as error:
-            raise CommandError(str(error), begin + error.position) from error
         self._at = len(self._tokens)
         return say.ExplainLocks(command)
 
@@ -383,5 +387,7 @@ _READERS: Final[Mapping[str, Callable[[StatementReader], Statement]]] = MappingP
         "REVOKE": StatementReader._revoke,
         "MSCK": StatementReader._repair,
         "REPAIR": StatementReader._repair,
+        "HELP": StatementReader._help,
+        "?": StatementReader._help,
     }
 )

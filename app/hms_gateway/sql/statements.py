@@ -37,6 +37,10 @@ class Statement(msgspec.Struct, frozen=True):
     """What every statement is."""
 
 
+class Help(Statement, frozen=True):
+    pass
+
+
 class Use(Statement, frozen=True):
     database: str
 
@@ -61,10 +65,13 @@ class ShowTables(Statement, frozen=True):
 
 
 class ShowPartitions(Statement, frozen=True):
+    """`condition` is the one of WHERE, which begins at `condition_begin` of the text."""
+
     table: TableName
     spec: PartitionSpec = ()
-    filter: str = ""
+    condition: str = ""
     limit: int | None = None
+    condition_begin: int = 0
 
 
 class ShowColumns(Statement, frozen=True):

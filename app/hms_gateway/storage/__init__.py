@@ -2,6 +2,6 @@
 
 from hms_gateway.storage.migrations.revisions import migrate, revision_of
 from hms_gateway.storage.schema.catalog import REVISION
-from hms_gateway.storage.writing.store import SqlStore, open_store
+from hms_gateway.storage.writing.store import SqlStore, connections_wanted, open_store
 
-__all__ = ["REVISION", "SqlStore", "migrate", "open_store", "revision_of"]
+__all__ = ["REVISION", "SqlStore", "connections_wanted", "migrate", "open_store", "revision_of"]

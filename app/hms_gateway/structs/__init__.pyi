@@ -4402,6 +4402,7 @@ class BlockingLock(Struct):
     lost_at: int | None
     blocked: list[int] | None
     blocked_count: int | None
+    blocked_since: list[int] | None
     def __init__(
         self,
         lock: ShowLocksResponseElement | Encoded | None = None,
@@ -4409,17 +4410,43 @@ class BlockingLock(Struct):
         lost_at: int | None = None,
         blocked: list[int] | None = None,
         blocked_count: int | None = None,
+        blocked_since: list[int] | None = None,
     ) -> None: ...
 
 class FoundName(Struct):
     db_name: str | None
     name: str | None
     kind: str | None
+    owner: str | None
+    comment: str | None
+    rows: int | None
+    bytes: int | None
+    partitions: int | None
     def __init__(
         self,
         db_name: str | None = None,
         name: str | None = None,
         kind: str | None = None,
+        owner: str | None = None,
+        comment: str | None = None,
+        rows: int | None = None,
+        bytes: int | None = None,
+        partitions: int | None = None,
+    ) -> None: ...
+
+class DatabaseCounts(Struct):
+    db_name: str | None
+    tables: int | None
+    functions: int | None
+    views: int | None
+    partitions: int | None
+    def __init__(
+        self,
+        db_name: str | None = None,
+        tables: int | None = None,
+        functions: int | None = None,
+        views: int | None = None,
+        partitions: int | None = None,
     ) -> None: ...
 
 class PartitionGroup(Struct):
@@ -4475,6 +4502,17 @@ class ChangesRequest(Struct):
         limit: int | None = None,
     ) -> None: ...
 
+class RightAnswer(Struct):
+    is_allowed: bool | None
+    why: str | None
+    notes: list[str] | None
+    def __init__(
+        self,
+        is_allowed: bool | None = None,
+        why: str | None = None,
+        notes: list[str] | None = None,
+    ) -> None: ...
+
 class LeaseAlreadyExistsException(ThriftException):
     def __init__(
         self,
@@ -4498,31 +4536,18 @@ class LeaseObject(Struct):
     table_name: str | None
     partition_name: str | None
     lease_type: str | None
-    def __init__(
-        self,
-        db_name: str | None = None,
-        table_name: str | None = None,
-        partition_name: str | None = None,
-        lease_type: str | None = None,
-    ) -> None: ...
-
-class Lease(Struct):
     user: str | None
     lease_id: int | None
-    db_name: str | None
-    table_name: str | None
-    partition_name: str | None
     start_utc: int | None
     end_utc: int | None
-    lease_type: str | None
     def __init__(
         self,
-        user: str | None = None,
-        lease_id: int | None = None,
         db_name: str | None = None,
         table_name: str | None = None,
         partition_name: str | None = None,
+        lease_type: str | None = None,
+        user: str | None = None,
+        lease_id: int | None = None,
         start_utc: int | None = None,
         end_utc: int | None = None,
-        lease_type: str | None = None,
     ) -> None: ...

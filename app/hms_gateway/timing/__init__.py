@@ -1,1 +1,1 @@
-"""Where the time of calls goes."""
+"""Times of the parts of calls."""

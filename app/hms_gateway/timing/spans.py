@@ -1,4 +1,4 @@
-"""Where the time of a call goes: its thread notes what it does, as a name and two moments of `time.perf_counter`.
+"""Spans of a call: its thread records each part as a name and two moments of `time.perf_counter`.
 
 Nothing is noted for threads that do not answer a call. Calls that are traced have `Notes` besides, with more of it.
 """
@@ -25,7 +25,7 @@ class Note(NamedTuple):
 
 
 class Notes:
-    """What was noted for one call. Threads take turns at it."""
+    """The spans of one call. Threads take turns at it."""
 
     def __init__(self) -> None:
         self.parts: list[Note] = []

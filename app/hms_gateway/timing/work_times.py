@@ -1,4 +1,4 @@
-"""How many units of work a store has run, and the time that their callers waited for them."""
+"""Number of units of work of a store, and the time that their callers waited for them."""
 
 import threading
 

@@ -417,7 +417,7 @@ def _required_check(struct_class: Any) -> _Check | None:
                 check_field(field)
         for name in required:
             if getattr(value, name) is None:
-                raise ProtocolError(f"Required field '{name}' is unset! Struct:{definition.name}")
+                raise ProtocolError(f"Required field '{name}' is unset! Struct:{definition.hive_name}")
 
     return check
 

@@ -126,7 +126,7 @@ class _Scanner:
         self._depth -= 1
         for field in definition.fields:
             if field.requiredness is Requiredness.REQUIRED and values.get(field.name) is None:
-                raise ProtocolError(f"Required field '{field.name}' is unset! Struct:{definition.name}")
+                raise ProtocolError(f"Required field '{field.name}' is unset! Struct:{definition.hive_name}")
         return struct_class(**values)
 
     def _known_field(self, fields: "_Fields") -> tuple[Field, str] | None:

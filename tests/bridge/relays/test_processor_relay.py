@@ -82,6 +82,9 @@ class Cache(dict):
     def ticket(self):
         return 3
 
+    def note_answered(self, method):
+        assert method in METHODS
+
     def remember(self, key, arguments, payload, ticket, tagged=None):
         assert ticket == 3
         self[key] = payload

@@ -161,7 +161,7 @@ def test_where_accounts_are_not_known_only_passwords_open(logged):
         with a_connection() as (ends, _):
             assert admission.policy_for(ends) == policy
     texts = [line["event"] for line in logged()]
-    assert sum("does not say which account" in text for text in texts) == 2
+    assert sum("does not name the account" in text for text in texts) == 2
     assert all("--thrift-open" in line["hint"] for line in logged())
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import threading
 
 import pytest
@@ -12,6 +13,7 @@ from rich.console import Console
 from hms_gateway.cli.application import application
 from hms_gateway.cli.calls import calling
 from tests.support.answering import Answer, always, answering
+from tests.support.server import PASSWORD
 
 runner = CliRunner()
 NAME = b'[1,"getName",2,1,{"0":{"str":"hms"}}]'
@@ -185,3 +187,27 @@ def test_progress_stays_silent_where_nobody_watches(monkeypatch):
     with calling.show_progress("get_partitions") as on_progress:
         on_progress(1, None)
     assert pipe.file.getvalue() == ""
+
+
+def test_examples_about_statistics_run_as_printed(gateway):
+    def hms(*words):
+        return CliRunner().invoke(
+            application, [*words, "-k", "--url", gateway.url], env={"HMS_GATEWAY_PASSWORD": PASSWORD}
+        )
+
+    make = (
+        "create database sales; create table sales.orders (id int) partitioned by (ds string); "
+        "alter table sales.orders add partition (ds = '2024-01-01')"
+    )
+    assert hms("sql", "-e", make).exit_code == 0
+    try:
+        for name in ("update_table_column_statistics", "update_partition_column_statistics"):
+            shown = hms("call", "--explain", name).stdout
+            line = next(line for line in shown.splitlines() if line.startswith("  hms-gateway call"))
+            result = hms(*shlex.split(line)[1:])
+            assert (result.exit_code, result.stdout) == (0, "true\n"), (line, result.stderr)
+        refused = hms("call", "get_table", "sales")
+        assert refused.exit_code == 1
+        assert "not given: tbl_name; hms-gateway call --explain get_table shows an example" in refused.stderr
+    finally:
+        assert hms("sql", "-e", "drop database sales cascade").exit_code == 0

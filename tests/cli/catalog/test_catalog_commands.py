@@ -46,6 +46,8 @@ def test_names_are_listed_one_in_a_line(gateway, shop):
     assert hms(gateway, "ls", "shop.orders").stdout == "ds=10/hr=9\nds=2/hr=10\nds=a%2Fb/hr=1\n"
     assert hms(gateway, "ls", "shop.orders", "--limit", "1").stdout == "ds=10/hr=9\n"
     assert hms(gateway, "ls", "shop", "--limit", "2").stdout == "items\norders\n"
+    assert hms(gateway, "ls", "shop.orders/hr=1").stdout == "ds=a%2Fb/hr=1\n"
+    assert hms(gateway, "ls", "shop.orders/ds=a%2Fb").stdout == "ds=a%2Fb/hr=1\n"
 
 
 def test_a_long_list_says_what_tables_are(gateway, shop):
@@ -63,6 +65,8 @@ def test_a_long_list_says_what_tables_are(gateway, shop):
         (["ls", "nowhere"], "database nowhere does not exist"),
         (["ls", "default.nothing"], "table default.nothing does not exist"),
         (["ls", "a.b.c"], "'a.b.c' is not a name"),
+        (["ls", "default.t/2024"], "'default.t/2024' is not a name"),
+        (["export", "default.t/ds=1"], "write database or database.table"),
         (["describe", "default.nothing"], "table default.nothing does not exist"),
         (["export", "default.nothing"], "NoSuchObjectException"),
     ],
@@ -95,9 +99,35 @@ def test_an_export_is_imported_as_it_was(gateway, shop, tmp_path):
         assert second.read_text() == first.read_text()
         assert hms(other, "diff", "--only", "shop", str(first)).exit_code == 0
         assert hms(gateway, "diff", "--only", "shop", gateway.url, other.url).exit_code == 0
-        assert hms(other, "import", str(first)).exit_code == 1
+        refused = hms(other, "import", str(first))
+        assert refused.exit_code == 1
+        assert refused.stderr.splitlines() == [
+            "error: database shop: Database shop already exists",
+            "--skip-existing leaves what is there as it is",
+        ]
         again = hms(other, "import", "--skip-existing", str(first))
-        assert (again.exit_code, "were there already" in again.stderr) == (0, True), again.stderr
+        assert (again.exit_code, again.stderr) == (0, "made nothing; 10 were there already\n")
+        assert hms(other, "sql", "-e", "alter table shop.orders drop partition (ds = '2', hr = 10)").exit_code == 0
+        again = hms(other, "import", "--exact", "--skip-existing", str(first))
+        assert again.stderr == "made 1 partition; 9 were there already\n"
+
+
+def test_an_export_goes_into_another_warehouse(gateway, shop, tmp_path):
+    file = tmp_path / "shop.jsonl"
+    assert hms(gateway, "export", "shop", "-o", str(file)).exit_code == 0
+    database = json.loads(hms(gateway, "describe", "shop", "--format", "json").stdout)["locationUri"]
+    warehouse = database.removesuffix("/shop.db")
+    with GatewayServer(tmp_path / "other") as other:
+        refused = hms(other, "import", str(file))
+        assert (refused.exit_code, "--relocate OLD=NEW" in refused.stderr) == (1, True), refused.stderr
+        assert hms(other, "import", "--relocate", "x", str(file)).exit_code == 2
+        default = json.loads(hms(other, "describe", "default", "--format", "json").stdout)
+        there = default["locationUri"]
+        made = hms(other, "import", str(file), "--relocate", f"{warehouse}={there}")
+        assert made.exit_code == 0, made.stderr
+        found = [json.loads(line) for line in hms(other, "export", "shop").stdout.splitlines()[1:]]
+        places = [each["value"]["sd"].get("location") for each in found if each["kind"] in ("table", "partition")]
+        assert all(place is None or place.startswith(f"{there}/shop.db") for place in places), places
 
 
 def test_an_export_goes_into_a_pipe_and_through_a_link(gateway, shop, tmp_path):
@@ -192,6 +222,18 @@ def test_tail_shows_the_last_events_and_those_of_one_table(gateway, shop):
     events = [json.loads(line) for line in found]
     assert {event["tableName"] for event in events} == {"items"}
     assert isinstance(events[0]["message"], dict)
+
+
+def test_tail_of_what_does_not_exist_is_an_error(gateway):
+    for name, text in (("nowhere", "database nowhere does not exist"), ("default.nothing", "default.nothing does not")):
+        result = hms(gateway, "tail", "--no-follow", name)
+        assert (result.exit_code, text in result.stderr) == (1, True)
+    assert hms(gateway, "tail", "--no-follow", "--since", "0", "nowhere").exit_code == 0
+
+
+def test_what_does_not_exist_is_said_in_words_of_the_command_line(gateway):
+    assert "hms-gateway ls lists those that do" in hms(gateway, "ls", "nowhere").stderr
+    assert "hms-gateway ls default lists those that do" in hms(gateway, "ls", "default.nothing").stderr
 
 
 def test_tail_follows(gateway, shop, client):

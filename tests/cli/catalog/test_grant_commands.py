@@ -39,9 +39,21 @@ def test_what_is_granted_is_shown_until_it_is_revoked(grants: Grants, thing: str
     for party in ("zoe", "group:staff", "role:clerk"):
         assert grants.call("grant", "Select", thing, party).exit_code == 0
         shown = party if ":" in party else f"user:{party}"
-        assert f"{shown} select {thing}" in [" ".join(line.split()) for line in grants.of(party)]
+        assert f"{shown} select {thing} false admin" in [" ".join(line.split()) for line in grants.of(party)]
         assert grants.call("revoke", "select", thing, party).exit_code == 0
         assert not any("select" in line for line in grants.of(party))
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_group_that_has_nothing_yet_is_noted(grants: Grants) -> None:
+    off = 'note: authorization is not "grants": every user may do everything, whatever is said here\n'
+    note = f"{off}note: it is the first grant to group salse-team; is that its name?\n"
+    assert grants.call("grant", "select", "shop.items", "group:salse-team").stderr == note
+    assert grants.call("grant", "insert", "shop.items", "group:salse-team").stderr == off
+    for privilege in ("select", "insert"):
+        assert grants.call("revoke", privilege, "shop.items", "group:salse-team").exit_code == 0
+    assert grants.call("grant", "role", "clerk", "group:salse-team").stderr == note
+    assert "user salse is not in the password file" in grants.call("grant", "select", "shop.items", "salse").stderr
 
 
 @pytest.mark.usefixtures("shop")

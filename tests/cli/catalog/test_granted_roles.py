@@ -1,5 +1,8 @@
 """grant, revoke, grants and may together: what is granted holds, through roles, chains of them and groups."""
 
+import json
+import re
+import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -9,9 +12,12 @@ from click.testing import CliRunner, Result
 from hms_gateway.cli.application import application
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.structs import Database, PrincipalType, Role
+from tests.support.readme import ROOT
 from tests.support.server import PASSWORD, GatewayServer
 
 GRANTOR = ("admin", PrincipalType.USER, False)
+# Without grant option, by whom.
+PLAIN = "false\tadmin"
 CHAIN = [f"chain_{number}" for number in range(101)]
 
 
@@ -31,20 +37,20 @@ def made(gateway: GatewayServer) -> Iterator[GatewayServer]:
 
 
 def hms(gateway: GatewayServer, command: str, *words: str) -> Result:
-    where = ["--data-dir", str(gateway.data_dir)] if command == "may" else ["-k", "--url", gateway.url]
-    return CliRunner().invoke(application, [command, *where, *words], env={"HMS_GATEWAY_PASSWORD": PASSWORD})
+    where = ["-k", "--url", gateway.url]
+    return CliRunner().invoke(application, [command, *words, *where], env={"HMS_GATEWAY_PASSWORD": PASSWORD})
 
 
 @pytest.mark.parametrize(
     ("words", "party", "shown", "may"),
     [
-        (("select", "granted", "ann"), "ann", "user:ann\tselect\tgranted", ("ann", "select", "granted.t")),
-        (("ALL", "Granted", "user:ann"), "user:ann", "user:ann\tall\tgranted", ("ann", "drop", "granted")),
-        (("insert", "*", "group:g"), "group:g", "group:g\tinsert\t*", ("ann", "insert", "x", "--group", "g")),
-        (("drop", "granted", "role:reader"), "role:reader", "role:reader\tdrop\tgranted", None),
-        (("select", "granted", "ann", "--grant-option"), "ann", "user:ann\tselect\tgranted with grant option", None),
-        (("role", "reader", "ann"), "ann", "user:ann\trole\treader", None),
-        (("role", "reader", "group:staff"), "group:staff", "group:staff\trole\treader", None),
+        (("select", "granted", "ann"), "ann", f"user:ann\tselect\tgranted\t{PLAIN}", ("ann", "select", "granted.t")),
+        (("ALL", "Granted", "user:ann"), "user:ann", f"user:ann\tall\tgranted\t{PLAIN}", ("ann", "drop", "granted")),
+        (("insert", "*", "group:g"), "group:g", f"group:g\tinsert\t*\t{PLAIN}", ("ann", "insert", "x", "--group", "g")),
+        (("drop", "granted", "role:reader"), "role:reader", f"role:reader\tdrop\tgranted\t{PLAIN}", None),
+        (("select", "granted", "ann", "--grant-option"), "ann", "user:ann\tselect\tgranted\ttrue\tadmin", None),
+        (("role", "reader", "ann"), "ann", "user:ann\trole\treader\t\\N\t\\N", None),
+        (("role", "reader", "group:staff"), "group:staff", "group:staff\trole\treader\t\\N\t\\N", None),
     ],
 )  # fmt: skip
 def test_what_is_granted_is_shown_holds_and_is_revoked(made, words, party, shown, may):
@@ -62,7 +68,7 @@ def test_grants_of_everybody_are_shown(made):
     for party in ("ann", "group:staff"):
         assert hms(made, "grant", "select", "granted", party).exit_code == 0
     lines = hms(made, "grants").stdout.splitlines()
-    assert {"user:ann\tselect\tgranted", "group:staff\tselect\tgranted"} <= set(lines)
+    assert {f"{party}\tselect\tgranted\tfalse\tadmin" for party in ("user:ann", "group:staff")} <= set(lines)
     for party in ("ann", "group:staff"):
         assert hms(made, "revoke", "select", "granted", party).exit_code == 0
 
@@ -87,3 +93,54 @@ def test_a_group_that_nothing_names_is_noted(made):
     result = hms(made, "may", "ann", "select", "granted", "--group", "nowhere-named")
     assert result.exit_code == 1
     assert "note: no grant, role or rule names the group nowhere-named" in result.stdout
+
+
+def test_roles_are_made_listed_and_dropped_by_commands(made):
+    assert hms(made, "role", "create", "analyst").exit_code == 0
+    again = hms(made, "role", "create", "analyst")
+    assert (again.exit_code, "Role analyst already exists." in again.stderr) == (1, True)
+    assert hms(made, "grant", "role", "analyst", "group:staff").exit_code == 0
+    assert "analyst" in hms(made, "role", "list").stdout.splitlines()
+    members = hms(made, "role", "list", "--format", "json", "analyst").stdout.splitlines()
+    assert [(each["principal_name"], each["principal_type"]) for each in map(json.loads, members)] == [
+        ("staff", "GROUP")
+    ]
+    assert hms(made, "role", "drop", "analyst").exit_code == 0
+    assert "analyst" not in hms(made, "role", "list").stdout.splitlines()
+
+
+def test_who_has_rights_on_an_object_is_shown(made):
+    grants = [("select", "granted", "ann"), ("insert", "*", "bob"), ("select", "default", "eve")]
+    for words in grants:
+        assert hms(made, "grant", *words).exit_code == 0
+    found = [line.split("\t")[:3] for line in hms(made, "grants", "--on", "granted").stdout.splitlines()]
+    assert found[:2] == [["party", "right", "object"], ["user:somebody", "own", "granted"]]
+    assert ["user:ann", "select", "granted"] in found
+    assert ["user:bob", "insert", "*"] in found
+    assert not any(each[2] == "default" for each in found)
+    nobody = hms(made, "grants", "granted.orders")
+    assert (nobody.exit_code, nobody.stdout.count("\n")) == (0, 2)
+    assert "hms-gateway grants --on granted.orders" in nobody.stderr
+    for words in grants:
+        assert hms(made, "revoke", *words).exit_code == 0
+
+
+def test_a_grant_says_what_may_be_a_slip(made):
+    off = 'note: authorization is not "grants": every user may do everything'
+    assert hms(made, "grant", "select", "granted", "ann").stderr.startswith(off)
+    again = hms(made, "grant", "--grant-option", "select", "granted", "ann")
+    assert again.exit_code == 1
+    assert "to change its grant option, REVOKE it first" in again.stderr
+    assert hms(made, "revoke", "select", "granted", "ann").stderr == ""
+
+
+def test_the_blocks_of_the_document_run_in_order(made):
+    """`may` answers no by its exit status."""
+    text = (ROOT / "docs" / "rights.md").read_text("utf-8")
+    lines = re.findall(r"^hms-gateway (.*)$", text, re.MULTILINE)
+    assert any(line.startswith("role create") for line in lines)
+    assert hms(made, "sql", "-e", "create database sales; create table sales.orders (id int)").exit_code == 0
+    for line in lines:
+        result = hms(made, *shlex.split(line, comments=True))
+        assert result.exit_code in ((0, 1) if line.startswith("may ") else (0,)), (line, result.stderr)
+    assert hms(made, "sql", "-e", "drop database sales cascade; drop role analyst").exit_code == 0

@@ -62,7 +62,7 @@ def test_who_is_in_the_way_is_told(run):
 @pytest.mark.parametrize(
     ("words", "exit_code", "text"),
     [
-        (("grab",), 2, "a lease of what?"),
+        (("grab",), 2, "the lease has no object"),
         (("grab", "-x", "a.b.c"), 2, "'a.b.c' is not an object"),
         (("grab", "-x", "t", "--seconds", "0"), 1, "must be above zero"),
         (("grab", "-x", "t", "--seconds", "315360000"), 1, "ExceedsMaxLeaseTimeException"),
@@ -87,8 +87,13 @@ def test_a_lease_belongs_to_its_user_until_an_administrator_takes_it(run):
     assert refused.exit_code == 1
     assert "user ann is not an administrator" in refused.stderr
     grabbed(run, "-x", "hr.people")
-    assert run("leases", "force-drop", "sales.*").exit_code == 0
+    nothing = run("leases", "force-drop", "sales.nothing")
+    assert (nothing.exit_code, nothing.stderr) == (1, "error: no lease has sales.nothing\n")
+    dropped = run("leases", "force-drop", "sales.*")
+    assert (dropped.exit_code, dropped.stderr) == (0, f"dropped from the leases {lease_id}\n")
     assert shown(run) == [["hr", "people", "NULL", "EXCLUSIVE"]]
+    found = run("leases", "show", "--format", "json").stdout.splitlines()
+    assert [json.loads(line)["Table"] for line in found] == ["people"]
     assert run("leases", "force-drop", "*").exit_code == 0
     assert shown(run) == []
 

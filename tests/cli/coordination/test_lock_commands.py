@@ -29,6 +29,7 @@ from hms_gateway.structs import (
 from tests.cli.conftest import OTHER_USER
 from tests.sql.test_lock_commands import PAGE
 from tests.support.catalog import columns, new_table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import METASTORE_PATH, PASSWORD, USER
 
 AT_ONCE = ("--hiveconf", "hive.lock.numretries=0")
@@ -95,7 +96,7 @@ def test_explain_structured_and_as_hive_does():
         ((), "give a statement, or --operation"),
         (("drop table t", "--operation", "insert"), "give a statement, or --operation"),
         (("drop table t", "--on", "t"), "belong to --operation"),
-        (("make t",), "'make t': expected a statement whose locks are known, found make t"),
+        (("make t",), "'make t': expected a statement whose locks are known, found make"),
         (("--operation", "frobnicate"), "unknown operation 'frobnicate'"),
         (("--operation", "insert", "--on", "a.b.c"), "'a.b.c' is not an object"),
         (("--operation", "insert", "--on", ".t"), "'.t' is not an object"),
@@ -184,7 +185,7 @@ def test_a_wait_that_is_ended_by_a_signal_leaves_no_request_behind(gateway, clie
             while b"trying again" not in (line := process.stderr.readline()):
                 assert line, "it ended"
             process.terminate()
-            assert process.wait(30) == 128 + signal.SIGTERM
+            assert process.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
         finally:
             process.kill()
     assert held(client) == ["EXCLUSIVE default.t"]

@@ -16,6 +16,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
 from hms_gateway.structs import Database
 from tests.support.catalog import columns, new_table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, trusting
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
@@ -39,7 +40,7 @@ def warehouse(gateway: GatewayServer) -> Path:
 def check(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
     command = [str(COMMAND), "check", "--data-dir", str(folder), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment)
 
 
 def findings(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:

@@ -2,13 +2,17 @@
 
 import json
 import os
+import re
+import shutil
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
 from hms_gateway.cli.operations.doctor import findings
+from hms_gateway.files.remote import missing_extra
 from hms_gateway.gateway.certificates.self_signed import make_certificate
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage import migrate
@@ -38,7 +42,8 @@ def own_certificate(tmp_path):
 
 def test_an_installation_before_its_first_start(settings):
     assert {key.partition(" ")[0] for key in found(settings())} <= {"ok", "warning"}
-    assert found(settings())["ok database"] == "the first start makes it"
+    assert found(settings())["ok database"].startswith("the first start makes /")
+    assert "no gateway has used /" in found(settings())["warning data_dir"]
 
 
 def test_a_running_gateway_is_ready(gateway):
@@ -81,12 +86,69 @@ def test_a_database_that_does_not_answer(settings):
 
 
 def test_a_folder_that_everybody_can_write(settings, tmp_path):
+    (tmp_path / "users").touch()
     os.chmod(tmp_path, 0o777)
     assert "chmod o-w" in found(settings())["warning data_dir"]
 
 
 def test_replicas_that_do_not_answer_or_are_not_ready(settings):
-    assert "is it started?" in found(settings(), "http://127.0.0.1:9")["warning gateway"]
+    assert "is it started, and on this port (--port)?" in found(settings(), "http://127.0.0.1:9")["warning gateway"]
+
+
+def test_a_full_disk_is_an_error():
+    # A file system that has no room for anything.
+    said = found(Settings(data_dir=Path("/proc"), port=0))["error data_dir"]
+    assert said == "0 MB are free on the disk of /proc; changes are refused with 503 until there is room"
+    elsewhere = Settings(data_dir=Path("/proc"), port=0, database_url="postgresql+psycopg://x@127.0.0.1:9/x")
+    assert "directories and files cannot be made" in found(elsewhere)["error data_dir"]
+
+
+def test_a_data_dir_that_is_not_that_of_the_gateway(gateway, tmp_path):
+    words = ["doctor", "--json", "--port", str(gateway.port), "--data-dir", str(tmp_path)]
+    result = CliRunner().invoke(application, words)
+    assert result.exit_code == 1, result.stdout
+    assert f"it has other settings, since {tmp_path}/users does not exist" in result.stdout
+    (tmp_path / "users").touch()
+    assert f"it has other settings, since {tmp_path}/metastore.db" in CliRunner().invoke(application, words).stdout
+
+
+def test_a_restored_copy_is_not_taken_for_the_gateway_beside_it(gateway, tmp_path):
+    """Its folder has the same files, and the other gateway is on its port."""
+    for name in ("users", "metastore.db"):
+        shutil.copy(gateway.data_dir / name, tmp_path / name)
+    make_certificate(tmp_path / "certificate.pem", tmp_path / "key.pem", int(time.time()))
+    words = ["doctor", "--json", "--port", str(gateway.port), "--data-dir", str(tmp_path)]
+    said = CliRunner().invoke(application, words).stdout
+    assert f"it shows another certificate than {tmp_path}/certificate.pem" in said
+    shutil.copy(gateway.data_dir / "certificate.pem", tmp_path / "certificate.pem")
+    assert "another certificate" not in CliRunner().invoke(application, words).stdout
+
+
+def test_the_reason_of_the_database_is_named(settings):
+    said = found(settings(database_url="postgresql+psycopg://x@127.0.0.1:9/x"))["error database"]
+    assert "onnection refused" in said
+
+
+def test_connections_are_compared_with_what_the_database_allows(server_database, settings):
+    migrate(server_database)
+    said = found(settings(database_url=server_database, workers=16))
+    text = r"the database allows (\d+) connections, and its gateways \(processes: 16\) may take (\d+): .*"
+    allowed, wanted = map(int, re.fullmatch(text, said["warning database"]).groups())
+    assert 50 < allowed < wanted == 16 * 52
+    assert "lower database_connections_max (40) or workers" in said["warning database"]
+    assert "warning database" not in found(
+        settings(database_url=server_database, database_connections_max=2, streams_max=1)
+    )
+
+
+def test_a_file_system_without_its_library(settings):
+    missing = next((scheme for scheme in ("s3a", "gs", "abfss", "hdfs") if missing_extra(scheme)), None)
+    if missing is None:
+        pytest.skip("the libraries of all schemes are installed")
+    given = {"file_roots": [f"{missing}://bucket/tables"], "file_systems": {"file": "manage", missing: "manage"}}
+    said = found(settings(**given))["error start"]
+    assert f"pip install 'hms-gateway[{missing_extra(missing)}]'" in said
+    assert "error start" not in found(settings(**given | {"file_systems": {missing: "ignore"}}))
 
 
 def test_settings_that_are_wrong_end_it():

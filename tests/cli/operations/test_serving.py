@@ -1,5 +1,6 @@
 """The real `hms-gateway serve` as a child process: what it says, what it makes, how it fails."""
 
+import json
 import os
 import re
 import shlex
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.storage import migrate
+from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
@@ -28,7 +31,12 @@ class WithoutPassword(GatewayServer):
 def hms_gateway(*words, stdin="", **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
     return subprocess.run(
-        [str(COMMAND), *words], input=stdin, capture_output=True, text=True, timeout=60, env=environment | variables
+        [str(COMMAND), *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        env=environment | variables,
     )
 
 
@@ -52,7 +60,7 @@ def test_the_first_start_shows_a_password_once_and_a_line_to_paste(tmp_path):
     with gateway:
         said = gateway.log_text()
         line = re.search(r"^try: (.*)$", said, re.MULTILINE).group(1)
-        answer = subprocess.run(shlex.split(line), capture_output=True, text=True, timeout=30)
+        answer = subprocess.run(shlex.split(line), capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     password = re.search(r"with the password (\S+) \(shown only this once\)", said).group(1)
     assert answer.stdout == '[1,"get_all_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
     assert password not in (tmp_path / "users").read_text()
@@ -64,6 +72,30 @@ def test_the_first_start_shows_a_password_once_and_a_line_to_paste(tmp_path):
     assert f"hms-gateway user add admin --data-dir {tmp_path}" in said_again
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_log_of_a_later_start_is_json_with_start_and_stop(tmp_path, workers):
+    gateway = GatewayServer(tmp_path, settings={"workers": workers})
+    (tmp_path / "users").write_text("")
+    with gateway:
+        # A restart of the parent says it after the workers listen.
+        until(lambda: "listening on" in gateway.log_text())
+    lines = [json.loads(line) for line in gateway.log_text().splitlines()]
+    assert all(line["timestamp"] for line in lines)
+    events = [line["event"] for line in lines]
+    assert f"listening on https://localhost:{gateway.port}/gateway/default/hmshttpthrift/api/hms" in events
+    stopping = [line for line in lines if line["event"].startswith("stopping")]
+    assert [line["cause"] for line in stopping] == ["SIGTERM"] * workers
+    assert events[-1] == "stopped"
+
+
+@pytest.mark.postgres
+def test_a_start_compares_connections_with_what_the_database_allows(tmp_path, fresh_postgres_database):
+    migrate(fresh_postgres_database)
+    settings = {"database_connections_max": 300}
+    with GatewayServer(tmp_path, database=fresh_postgres_database, settings=settings) as gateway:
+        until(lambda: "connections, and its gateways (processes: 1) may take 312" in gateway.log_text())
+
+
 def test_a_given_password_is_not_shown(server):
     said = server.log_text()
     assert "made the user admin with the password given in the settings" in said
@@ -72,12 +104,12 @@ def test_a_given_password_is_not_shown(server):
 
 def test_a_user_added_to_a_running_server_may_call(tmp_path):
     with GatewayServer(tmp_path) as gateway:
-        added = hms_gateway("user", "add", "bob", "--data-dir", str(tmp_path), "--password-stdin", stdin="new\n")
+        added = hms_gateway("user", "add", "bob", "--data-dir", str(tmp_path), "--password-stdin", stdin="a new one\n")
         assert added.returncode == 0
         words = ("call", "--url", gateway.url, "--insecure", "--user", "bob", "getName")
         # The server looks at the file once a second.
         for _ in range(100):
-            answer = hms_gateway(*words, HMS_GATEWAY_PASSWORD="new")
+            answer = hms_gateway(*words, HMS_GATEWAY_PASSWORD="a new one")
             if answer.returncode == 0:
                 break
         assert answer.returncode == 0, answer.stderr
@@ -147,7 +179,8 @@ def test_what_keeps_it_from_starting_is_one_line(tmp_path, words, text):
     assert len([line for line in ended.stderr.splitlines() if line.startswith("error: ")]) == 1
 
 
-def test_a_port_in_use_is_named(tmp_path):
+def test_a_port_in_use_is_named_and_no_user_is_made(tmp_path):
+    """The start that follows would say nothing of a password, and not take the one that it is given."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -155,8 +188,15 @@ def test_a_port_in_use_is_named(tmp_path):
         ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", str(port))
     assert ended.returncode == 2
     assert f"error: 127.0.0.1:{port} is in use" in ended.stderr
-    # The first password is told even though the start failed: it is not told again.
-    assert "shown only this once" in ended.stdout
+    assert ended.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_a_database_without_a_schema_is_named_and_no_user_is_made(tmp_path, fresh_postgres_database):
+    ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0", "--database", fresh_postgres_database)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "error: the database has no schema yet: run `hms-gateway migrate` first\n"
+    assert [path.name for path in tmp_path.iterdir()] == []
 
 
 def test_a_first_password_that_cannot_be_printed_is_made_anew(tmp_path):
@@ -164,7 +204,9 @@ def test_a_first_password_that_cannot_be_printed_is_made_anew(tmp_path):
     words = [str(COMMAND), "serve", "--data-dir", str(tmp_path), "--port", "0"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
     with open("/dev/full", "w") as full:
-        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=environment)
+        ended = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS, env=environment
+        )
     assert ended.returncode == 2
     assert "error: the password of the user admin cannot be printed: No space left on device" in ended.stderr
     assert not (tmp_path / "users").exists()
@@ -177,13 +219,13 @@ def test_a_password_file_that_cannot_be_read_is_one_line(tmp_path):
 
 
 def test_a_first_password_that_comes_too_late_is_told(tmp_path):
-    hms_gateway("user", "add", "admin", "--data-dir", str(tmp_path), "--password-stdin", stdin="first\n")
+    hms_gateway("user", "add", "admin", "--data-dir", str(tmp_path), "--password-stdin", stdin="the first\n")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        words = ("serve", "--data-dir", str(tmp_path), "--port", str(taken.getsockname()[1]))
-        assert "has another password" in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="second").stdout
-        assert "has another password" not in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="first").stdout
+        words = ("serve", "--data-dir", str(tmp_path), "--port", "0", "--thrift-port", str(taken.getsockname()[1]))
+        assert "has another password" in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="second").stderr
+        assert "has another password" not in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="the first").stderr
 
 
 def test_a_thrift_port_in_use_is_one_line(tmp_path):
@@ -291,7 +333,9 @@ def test_a_password_file_of_admin_that_cannot_be_used_is_one_line(tmp_path, cont
     secret = tmp_path / "password"
     if content is not None:
         secret.write_bytes(content)
-    ended = hms_gateway("serve", "--data-dir", str(tmp_path / "var"), HMS_GATEWAY_ADMIN_PASSWORD_FILE=str(secret))
+    ended = hms_gateway(
+        *("serve", "--port", "0", "--data-dir", str(tmp_path / "var")), HMS_GATEWAY_ADMIN_PASSWORD_FILE=str(secret)
+    )
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
     assert "password" in ended.stderr

@@ -66,7 +66,7 @@ def test_tokens_are_revoked(run, tmp_path):
 
 
 def test_a_user_is_removed_with_the_tokens(run, tmp_path):
-    run("user", "add", "ann", "--password-stdin", stdin="secret\n")
+    run("user", "add", "ann", "--password-stdin", stdin="a secret\n")
     assert "has no password" not in run("token", "create", "ann").stderr
     run("token", "create", "etl")
     assert run("user", "remove", "ann").stdout == "ann removed with 1 token\n"
@@ -85,10 +85,10 @@ def delegation_tokens(folder: Path, *names: tuple[str, str]) -> None:
             tokens.issue(owner, "yarn", real_user)
 
 
-def test_delegation_tokens_end_with_their_user_and_of_a_user_of_another_login(run, tmp_path, monkeypatch):
+def test_delegation_tokens_end_with_their_user_and_of_a_user_of_another_login(run, tmp_path):
+    """Also where the command does not have the setting that the gateway was given."""
     delegation_tokens(tmp_path, ("ann", ""), ("ann", "hue"), ("bo", "ann"), ("bo", ""), ("bo", "hue"))
-    run("user", "add", "ann", "--password-stdin", stdin="secret\n")
-    monkeypatch.setenv("HMS_GATEWAY_DELEGATION_TOKENS", "true")
+    run("user", "add", "ann", "--password-stdin", stdin="a secret\n")
     removed = run("user", "remove", "ann").stdout
     assert removed == "ann removed\n3 delegation tokens of ann cancelled\n"
     assert "token revoke --user bo" in run("user", "remove", "bo").stderr
@@ -96,9 +96,8 @@ def test_delegation_tokens_end_with_their_user_and_of_a_user_of_another_login(ru
     assert run("token", "revoke", "--user", "bo").stderr == ""
 
 
-def test_a_user_is_removed_while_the_database_is_away(run, tmp_path, monkeypatch):
-    run("user", "add", "ann", "--password-stdin", stdin="secret\n")
-    monkeypatch.setenv("HMS_GATEWAY_DELEGATION_TOKENS", "true")
+def test_a_user_is_removed_while_the_database_is_away(run, tmp_path):
+    run("user", "add", "ann", "--password-stdin", stdin="a secret\n")
     (tmp_path / "metastore.db").write_bytes(b"this is not a database" * 100)
     removed = run("user", "remove", "ann")
     assert (removed.exit_code, removed.stdout) == (2, "ann removed\n")

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from hms_gateway.metastore.vocabulary.create_text import create_table_text, literal
+from hms_gateway.metastore.vocabulary.hiveql_tokens import tokens_of
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.sql.statement_reader import parse_statement
-from hms_gateway.sql.tokens import tokens_of
 from hms_gateway.structs import SerDeInfo, StorageDescriptor, Table
 
 TABLES = {

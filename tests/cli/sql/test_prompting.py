@@ -4,10 +4,12 @@ import threading
 
 import pytest
 
+from hms_gateway.structs import FieldSchema
 from tests.support.answering import answering
 from tests.support.catalog import new_table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
-from tests.support.terminal import SECONDS_MAX, on_terminal
+from tests.support.terminal import on_terminal
 
 pytestmark = pytest.mark.slow
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
@@ -55,6 +57,21 @@ def test_names_of_the_live_catalog_are_completed(shell, client):
         shell.expect("col_name")
     finally:
         client.call("drop_table", "default", "completed_table", True)
+
+
+def test_tables_with_partitions_are_offered_where_partitions_are_shown(shell, client):
+    for name, keys in (("offered_flat", []), ("offered_parts", [FieldSchema("d", "date")])):
+        table = new_table(name)
+        table.partitionKeys = keys
+        client.call("create_table", table)
+    try:
+        shell.type("show partitions default.offered\t")
+        shell.expect("_parts")
+        shell.type(";\r")
+        shell.expect("partition")
+    finally:
+        for name in ("offered_flat", "offered_parts"):
+            client.call("drop_table", "default", name, True)
 
 
 def test_words_of_statements_are_completed(shell):
@@ -125,8 +142,10 @@ def test_ctrl_c_stops_a_statement_and_the_shell_goes_on(tmp_path):
     asked, released = threading.Event(), threading.Event()
 
     def answer(body, headers):
-        asked.set()
-        released.wait(SECONDS_MAX)
+        # Completion asks for names as well, while the line is typed.
+        if b"get_databases" in body:
+            asked.set()
+        released.wait(PATIENCE_SECONDS)
         return 200, b'[1,"get_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
 
     with answering(answer) as url:
@@ -134,7 +153,7 @@ def test_ctrl_c_stops_a_statement_and_the_shell_goes_on(tmp_path):
         with on_terminal("sql", "--url", url, environment=environment) as shell:
             shell.expect("default>")
             shell.type("show databases;\r")
-            assert asked.wait(SECONDS_MAX)
+            assert asked.wait(PATIENCE_SECONDS)
             shell.type(CTRL_C)
             shell.expect("interrupted")
             shell.expect("default>")

@@ -8,11 +8,25 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
+from hms_gateway.cli.sql.session import Watch
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.sql.statement_reader import parse_statement
-from hms_gateway.structs import OpenTxnRequest, ShowLocksRequest, UnlockRequest
+from hms_gateway.structs import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Date,
+    DateColumnStatsData,
+    Decimal,
+    DecimalColumnStatsData,
+    LongColumnStatsData,
+    OpenTxnRequest,
+    ShowLocksRequest,
+    UnlockRequest,
+)
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 ID = re.compile(r"hms-gateway_[0-9a-f-]{36}")
@@ -21,12 +35,16 @@ ID = re.compile(r"hms-gateway_[0-9a-f-]{36}")
 SESSION = r"""
 create database shop comment 'it\'s' with dbproperties ('a' = 'b');
 create database shop;
-    ! AlreadyExistsException
+    ! Database shop already exists; IF NOT EXISTS leaves it as it is
+drop database nowhere;
+    ! database nowhere does not exist
 create database if not exists shop;
 use nowhere;
     ! database nowhere does not exist; SHOW DATABASES lists those that do
 use shop;
 show databases like 'sh*';
+    shop
+show databases like 'sh%';
     shop
 create table t (a int comment 'x', b string) partitioned by (ds date, hr int) stored as orc tblproperties ('k' = 'v');
 show tables;
@@ -39,6 +57,14 @@ show partitions t partition (hr = 2);
     ds=2024-01-02/hr=2
 show partitions t where hr < 2;
     ds=2024-01-01/hr=1
+show partitions t where hr in (1, 3) or not ds < '2024-01-02' limit 1;
+    ds=2024-01-01/hr=1
+show partitions t where hour = 1;
+    ! hour is not a partition key; the table is partitioned by ds, hr
+alter table t add partition (ds = 'banana', hr = 1);
+    ! 'banana' is not of type date, the type of ds
+alter table t drop partition (ds > 'banana');
+    ! 'banana' is not of type date, the type of ds
 show partitions t limit 1;
     ds=2024-01-01/hr=1
 alter table t add partition (ds = '2024-01-01');
@@ -75,6 +101,8 @@ show tblproperties t ('x');
 alter table t partition (hr = 1) set fileformat parquet;
 alter table t partition (ds = '2024-01-01', hr = 1) rename to partition (ds = '2024-01-03', hr = 3);
 alter table t drop partition (hr < 3);
+alter table t partition (ds = '2024-01-03', hr = 3) rename to partition (ds = '2024-13-03', hr = 3);
+    ! '2024-13-03' is not of type date, the type of ds
 show partitions t;
     ds=2024-01-03/hr=3
 alter table t drop partition (hr = 7);
@@ -96,10 +124,14 @@ drop view v;
     ! table shop.v does not exist; SHOW TABLES IN shop lists those that do
 drop view if exists v;
 explain locks insert into t partition (hr = 1, ds = '2024-01-01') select * from u;
-    shop | t | \N | SHARED
-    shop | t | ds=2024-01-01 | SHARED
-    shop | t | ds=2024-01-01/hr=1 | EXCLUSIVE
-    shop | u | \N | SHARED
+    shop | t | \N | SHARED | false
+    shop | t | ds=2024-01-01 | SHARED | true
+    shop | t | ds=2024-01-01/hr=1 | EXCLUSIVE | true
+    shop | u | \N | SHARED | true
+explain locks select * from t where hr = 1 and ds = '2024-01-01' and a > 5;
+    shop | t | \N | SHARED | false
+    shop | t | ds=2024-01-01 | SHARED | true
+    shop | t | ds=2024-01-01/hr=1 | SHARED | true
 lock table t exclusive;
     1
 lock table t shared;
@@ -126,7 +158,7 @@ create table w like t;
 alter table w add constraint pk primary key (b);
 alter table w drop constraint pk;
 alter table w compact 'huge';
-    ! expected 'major' or 'minor', found huge
+    ! expected 'major' or 'minor', found 'huge'
 alter table w rename to x;
 show tables;
     t
@@ -138,12 +170,18 @@ set;
 set spark.x = 1;
     ! setting spark.x is not known here
 set metaconf:hive.metastore.try.direct.sql = false;
+show lease nowhere.t partition (hr = 1, ds = '1');
+drop force lease nowhere.t partition (ds = '1'), nowhere.*;
 drop force lease *;
 show lease *;
 select * from t;
     ! SELECT needs an engine that reads and writes data, and a metastore is not one; run it in spark-sql
+analyze table t compute statistics;
+    ! behind it; hms-gateway pipeline stats writes statistics
+export table t to '/x';
+    ! behind it; hms-gateway export writes definitions without data
 drop database shop;
-    ! InvalidOperationException
+    ! CASCADE drops what is in it, too
 drop database shop cascade;
 show tables;
 """
@@ -202,6 +240,35 @@ def test_transactions_are_shown_and_aborted(state, client):
     assert shown().get(txn_id, "ABORTED") == "ABORTED"
 
 
+def test_a_column_is_described_with_its_statistics(state, client):
+    def described(statement):
+        return dict(run_statement(parse_statement(statement, state.database), state).rows)
+
+    run_statement(parse_statement("create table measured (n int comment 'c', d date, p decimal(5,2))"), state)
+    try:
+        assert described("describe formatted measured n") == {
+            "col_name": "n", "data_type": "int", "comment": "c", "min": None, "max": None, "num_nulls": None,
+            "distinct_count": None, "avg_col_len": None, "max_col_len": None, "num_trues": None, "num_falses": None,
+        }  # fmt: skip
+        data = [
+            ("n", "int", ColumnStatisticsData(longStats=LongColumnStatsData(-1, 7, 2, 5))),
+            ("d", "date", ColumnStatisticsData(dateStats=DateColumnStatsData(Date(0), Date(19723), 0, 2))),
+            ("p", "decimal(5,2)", ColumnStatisticsData(
+                decimalStats=DecimalColumnStatsData(Decimal(b"\xff", 2), Decimal(b"\x04\xd2", 2), 0, 2)
+            )),
+        ]  # fmt: skip
+        description = ColumnStatisticsDesc(True, "default", "measured")
+        objects = [ColumnStatisticsObj(*each) for each in data]
+        client.call("update_table_column_statistics", ColumnStatistics(description, objects))
+        found = described("describe formatted measured n")
+        assert [found[name] for name in ("min", "max", "num_nulls", "distinct_count")] == ["-1", "7", "2", "5"]
+        for column, limits in (("d", ["1970-01-01", "2024-01-01"]), ("p", ["-0.01", "12.34"])):
+            found = described(f"describe extended measured {column}")
+            assert [found["min"], found["max"]] == limits
+    finally:
+        client.call("drop_table", "default", "measured", True)
+
+
 def run_sql(gateway, *words, stdin=""):
     environment = {"HMS_GATEWAY_PASSWORD": gateway.password}
     return CliRunner().invoke(application, ["sql", "-k", "--url", gateway.url, *words], input=stdin, env=environment)
@@ -225,6 +292,38 @@ def test_the_first_error_ends_it_with_its_place(gateway, tmp_path):
     assert (line, mark.index("^") - line.index("foo")) == ("line 3:   foo;", 0)
 
 
+@pytest.mark.parametrize(
+    ("statement", "text", "place"),
+    [
+        ("selct 1", "found selct; did you mean SELECT?", "selct"),
+        ("show tabels", "found tabels; did you mean TABLES?", "tabels"),
+        ("alter tabel t add columns (a int)", "found tabel; did you mean TABLE?", "tabel"),
+        ("create table x (a strng)", "expected a type, found strng; did you mean STRING?", "strng"),
+        (r"\d default", r"found \d", r"\d"),
+        ("show databases drop table hr.t", "expected the end of the statement, found table", "table"),
+    ],
+)
+def test_an_error_shows_the_word_as_it_is_written(gateway, statement, text, place):
+    result = run_sql(gateway, "-e", statement)
+    error, line, mark = result.stderr.rstrip("\n").split("\n")
+    assert (result.exit_code, line, mark) == (1, statement, " " * statement.index(place) + "^")
+    assert error.endswith(text)
+
+
+@pytest.mark.parametrize("word", ["exit", "QUIT"])
+def test_a_text_ends_where_it_leaves(gateway, word):
+    result = run_sql(gateway, "-e", f"show databases like 'default'; {word}; show foo")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "database_name\ndefault\n", "")
+
+
+def test_the_place_in_a_condition_is_one_in_the_statement(gateway):
+    run_sql(gateway, "-e", "create table if not exists placed (a int) partitioned by (d date)")
+    for condition, wrong in (("d > 'banana'", "'banana'"), ("x = 1", "x ="), ("d = '2024", "'2024")):
+        statement = f"show partitions placed where {condition}"
+        result = run_sql(gateway, "-e", statement)
+        assert result.stderr.rstrip("\n").split("\n")[-2:] == [statement, " " * statement.index(wrong) + "^"]
+
+
 def test_keep_going_runs_what_comes_behind_an_error(gateway):
     result = run_sql(gateway, "--keep-going", "-e", "show foo; show databases like 'default'")
     assert (result.exit_code, result.stdout) == (1, "database_name\ndefault\n")
@@ -243,6 +342,48 @@ def test_a_statement_as_text_is_as_it_is_and_in_json_a_value(gateway):
     assert text.startswith("CREATE DATABASE `default`\n")
     found = run_sql(gateway, "--format", "json", "-e", "show create database default").stdout
     assert json.loads(found)["createdb_stmt"] + "\n" == text
+
+
+def test_help_is_a_statement(gateway):
+    for word in ("help", "?", "HELP;"):
+        assert run_sql(gateway, "-e", word).stdout.startswith("Statements end with a semicolon")
+
+
+def test_what_the_metastore_says_comes_without_the_name_of_a_class(gateway):
+    statements = "create role twice; grant select on database default to user t; "
+    result = run_sql(gateway, "-e", f"{statements} grant select on database default to user t with grant option")
+    assert "SELECT is already granted" in result.stderr
+    assert result.stderr.endswith("to change its grant option, REVOKE it first\n")
+    assert run_sql(gateway, "-e", "create role twice").stderr == "error: Role twice already exists.\n"
+
+
+def test_a_lock_that_nothing_keeps_alive_is_named(gateway, client):
+    statements = "create table if not exists held (a int); lock table held exclusive"
+    text = run_sql(gateway, "-e", statements).stderr
+    lock_id = int(re.search(r"nothing keeps the locks (\d+) alive now", text)[1])
+    client.call("unlock", UnlockRequest(lock_id))
+    assert "nothing keeps" not in run_sql(gateway, "-e", f"{statements}; unlock table held").stderr
+    client.call("drop_table", "default", "held", True)
+
+
+def test_the_time_of_a_statement_is_without_that_of_the_pager():
+    class Clock:
+        now = 0.0
+
+        def monotonic(self):
+            return self.now
+
+    clock = Clock()
+
+    def rows():
+        for number in range(3):
+            clock.now += 0.1
+            yield (number,)
+
+    watch = Watch(clock.monotonic)
+    for _ in watch.each(rows()):
+        clock.now += 60
+    assert round(watch.seconds, 3) == 0.3
 
 
 def test_hiveconf_is_checked(gateway):

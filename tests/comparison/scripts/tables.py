@@ -169,7 +169,7 @@ def _transactional() -> Iterator[Step]:
     yield call("alter_table", "sales", "acid", table("sales", "acid", sd=placed))
     yield call("alter_table", "sales", "acid", table("sales", "acid", sd=placed, parameters={"transactional": "false"}))
     yield call("alter_table", "sales", "acid", table("sales", "acid", sd=placed, parameters={"transactional": "true"}))
-    for value in ("default", "LEGACY", "nonsense"):
+    for value in ("default", "nonsense"):
         properties = {"transactional": "true", "transactional_properties": value}
         yield call("create_table", table("sales", "acid2", sd=orc, parameters=properties))
         yield call("get_table", "sales", "acid2")
@@ -178,6 +178,15 @@ def _transactional() -> Iterator[Step]:
         "create_table", external("sales", "acid3", sd=orc, parameters={"EXTERNAL": "TRUE", "transactional": "true"})
     )
     yield call("drop_table", "sales", "acid", True)
+    properties = {"transactional": "true", "transactional_properties": "LEGACY"}
+    yield call("create_table", table("sales", "legacy", sd=orc, parameters=properties))
+    yield call("drop_table", "sales", "legacy", True)
+    yield call("create_table", table("sales", "acid4", sd=descriptor(inputFormat=ORC_INPUT, outputFormat=ORC_OUTPUT)))
+    plain = descriptor(inputFormat=ORC_INPUT, outputFormat=ORC_OUTPUT, location="{warehouse}/sales.db/acid4")
+    yield call(
+        "alter_table", "sales", "acid4", table("sales", "acid4", sd=plain, parameters={"transactional": "false"})
+    )
+    yield call("drop_table", "sales", "acid4", True)
 
 
 def _list() -> Iterator[Step]:

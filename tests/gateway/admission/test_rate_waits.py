@@ -10,6 +10,7 @@ from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Rate
+from tests.support.patience import PATIENCE_SECONDS
 
 ANN, BOB = Identity("ann", ""), Identity("bob", "")
 
@@ -42,7 +43,7 @@ def test_a_call_of_a_client_that_has_gone_ends_and_gives_its_place_back():
         await a_turn()
         waits.gone.set()
         with pytest.raises(ClientGone):
-            await asyncio.wait_for(waiting, 10)
+            await asyncio.wait_for(waiting, PATIENCE_SECONDS)
         waits.gone.clear()
         another = waits.begin()
         await a_turn()
@@ -76,6 +77,6 @@ def test_one_that_would_wait_for_long_is_refused_and_the_others_are_made_when_th
         waiting = waits.begin()
         await a_turn()
         waits.now += 1.0
-        await asyncio.wait_for(waiting, 30)
+        await asyncio.wait_for(waiting, PATIENCE_SECONDS)
 
     asyncio.run(run())

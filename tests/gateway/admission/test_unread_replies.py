@@ -7,6 +7,7 @@ from hms_gateway.gateway.admission.unread_replies import UnreadReplies
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
+from tests.support.patience import PATIENCE_SECONDS
 
 LIMITS = Limits(unread_reply_bytes_max=100, unread_reply_bytes_per_user_max=40, unread_reply_bytes_per_address_max=60)
 
@@ -82,7 +83,7 @@ def test_only_a_client_that_takes_nothing_is_cut_off():
     async def scenario() -> None:
         it = Counted(stall_seconds_max=0.0)
         stalled, slow = it.paused(20, "ann", "a"), it.paused(20, "bob", "b", taken=1)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while it.replies.bytes_counted:
                 await asyncio.sleep(0)
         assert (stalled.is_aborted, slow.is_aborted, slow.size) == (True, False, 0)

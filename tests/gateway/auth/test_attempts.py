@@ -65,3 +65,15 @@ def test_the_number_of_sources_is_bounded():
     for number in range(SOURCES_MAX):
         bench.attempts.failed((f"user {number}", "10.0.0.1"))
     assert bench.attempts.reserve(SOURCE) == 0.0
+
+
+def test_who_comes_from_the_address_of_guesses_waits_for_half_a_minute_after_the_last_of_them():
+    """As docs/security.md says of what is not defended."""
+    bench = Bench()
+    bench.fail(20)
+    while bench.attempts.reserve(SOURCE) is not None:
+        pass
+    assert bench.attempts.reserve(("ann", "10.0.0.2")) == 0.0
+    assert bench.attempts.reserve(("bob", "10.0.0.1")) == 0.0
+    bench.now += WAIT_SECONDS_MAX + DELAY_SECONDS_MAX
+    assert bench.attempts.reserve(SOURCE) == 0.0

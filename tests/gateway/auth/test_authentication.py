@@ -5,12 +5,13 @@ import base64
 import os
 
 import pytest
+from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.authentication import BasicAuthenticator
 from hms_gateway.gateway.auth.user_file import UserFile
-from hms_gateway.gateway.auth.users import hash_password
+from hms_gateway.gateway.auth.users import UserFileError, hash_password
 from hms_gateway.runtime.file_versions import file_version
 
 
@@ -145,11 +146,52 @@ def test_a_new_user_and_a_new_password_are_let_in_at_once(bench):
     assert bench.ask(basic("ann", "right")) == 401
 
 
-def test_a_removed_file_lets_nobody_in(bench):
+def test_an_empty_file_lets_nobody_in(bench):
     assert bench.ask(basic("ann", "right")) == "ann"
     bench.clock.now += 2
-    bench.path.unlink()
+    bench.write({})
     assert bench.ask(basic("ann", "right")) == 401
+
+
+def test_a_file_that_is_gone_keeps_the_users_known_before_and_says_so(bench):
+    assert bench.ask(basic("ann", "right")) == "ann"
+    bench.file.check()
+    bench.clock.now += 2
+    bench.path.unlink()
+    with capture_logs() as lines:
+        for name, password in (("ann", "right"), ("bob", "secret"), ("bob", "secret")):
+            assert bench.ask(basic(name, password)) == name
+            bench.clock.now += 2
+        assert bench.ask(basic("ann", "wrong")) == 401
+    [line] = lines
+    assert (line["log_level"], f"{bench.path} is gone" in line["problem"]) == ("error", True)
+    with pytest.raises(UserFileError, match="is gone"):
+        bench.file.check()
+    bench.clock.now += 2
+    bench.write({"bob": "secret"})
+    assert [bench.ask(basic(name, "right")) for name in ("ann", "bob")] == [401, 401]
+    bench.file.check()
+
+
+def test_a_file_that_could_not_be_read_is_tried_again_though_it_looks_the_same(bench):
+    """As one whose mode is corrected."""
+    good, before = bench.path.read_text(), bench.path.stat().st_mtime_ns
+    bench.clock.now += 2
+    bench.path.write_text("x" * len(good))
+    with capture_logs() as lines:
+        for _ in range(3):
+            assert bench.ask(basic("ann", "right")) == "ann"
+            bench.clock.now += 2
+    assert len(lines) == 1
+    broken = bench.path.stat().st_mtime_ns
+    bench.path.write_text(good)
+    os.utime(bench.path, ns=(broken, broken))
+    assert before != broken
+    bench.file.check()
+
+
+def test_a_file_that_is_not_there_yet_has_no_users(tmp_path):
+    UserFile(tmp_path / "users", Clock()).check()
 
 
 def test_a_broken_file_keeps_the_users_known_before(bench):

@@ -9,8 +9,9 @@ from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.assembly import build_authenticator
 from hms_gateway.gateway.auth.directory import DirectoryUser
 from hms_gateway.gateway.auth.directory_login import DirectoryAuthenticator
+from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import load_settings
-from tests.gateway.auth.test_authentication import basic
+from tests.gateway.auth.test_authentication import Clock, basic
 
 
 def test_another_spelling_is_not_a_user_of_the_file(tmp_path):
@@ -34,3 +35,45 @@ def test_another_spelling_is_not_a_user_of_the_file(tmp_path):
             login("ADMIN")
     finally:
         authenticator.close()
+
+
+def test_a_check_that_gets_no_thread_keeps_no_place(tmp_path):
+    authenticator = DirectoryAuthenticator(
+        build_authenticator(load_settings(data_dir=tmp_path)),
+        lambda user, password: DirectoryUser(user, frozenset()),
+        is_local=lambda user: False,
+        challenges=(),
+        remembered_seconds=300.0,
+        kept_seconds=300.0,
+        seconds_max=20.0,
+        limits=Limits(password_checks_max=1),
+    )
+    authenticator.close()
+    head = RequestHead({b"authorization": basic("ann", "x")}, [], b"", "")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="cannot schedule new futures after shutdown"):
+            asyncio.run(authenticator.authenticate(head))
+
+
+def test_guesses_of_one_entry_count_together_however_its_name_is_written(tmp_path):
+    clock = Clock()
+    authenticator = DirectoryAuthenticator(
+        build_authenticator(load_settings(data_dir=tmp_path)),
+        lambda user, password: None,
+        is_local=lambda user: False,
+        challenges=(),
+        remembered_seconds=300.0,
+        kept_seconds=300.0,
+        seconds_max=20.0,
+        monotonic=clock,
+        sleep=clock.sleep,
+    )
+    spellings = ("ann", "ANN", " ann", "ann  ", "\uff41nn", "\u24d0nn", "\u24b6nn", "a\ufe0fnn\u1806", "\U0001d482nn")
+    try:
+        for spelling in spellings:
+            head = RequestHead({b"authorization": basic(spelling, f"guess of {spelling}")}, [], b"", "10.0.0.1")
+            with pytest.raises(Refused, match="wrong"):
+                asyncio.run(authenticator.authenticate(head))
+    finally:
+        authenticator.close()
+    assert clock.slept == [0.25, 0.5, 1.0, 2.0, 4.0]

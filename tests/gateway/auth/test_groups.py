@@ -13,7 +13,8 @@ from hms_gateway.gateway.auth.groups import READ_AT_ONCE_BYTES, GroupsFile, Grou
 from hms_gateway.gateway.auth.tokens import create_token
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.runtime.settings import SettingsError, load_settings
-from tests.gateway.serving import CALL, CannedProcessor, running, until
+from tests.gateway.serving import CALL, CannedProcessor, running
+from tests.support.patience import until
 from tests.support.server import basic
 
 
@@ -112,6 +113,4 @@ def test_every_login_has_them_also_on_an_open_connection(tmp_path):
         assert [groups(login) for login in logins] == [{"sales"}] * 4
         rewritten(path, "other: ann bob cid\n")
         for login in logins:
-            end = time.monotonic() + 60
-            while groups(login) != {"other"}:
-                assert time.monotonic() < end
+            until(lambda login=login: groups(login) == {"other"})

@@ -16,7 +16,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
 from hms_gateway.wire import MessageType, make_codecs
 from tests.gateway.calls.test_suspended_calls import LOCK, Metastore, Store
-from tests.gateway.serving import PATIENCE_SECONDS, until
+from tests.support.patience import PATIENCE_SECONDS, until
 
 
 class LateReplies:

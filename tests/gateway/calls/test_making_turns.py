@@ -8,7 +8,7 @@ import pytest
 
 from hms_gateway.gateway.calls import making_turns
 from hms_gateway.gateway.calls.making_turns import MakingTurns
-from tests.gateway.serving import until
+from tests.support.patience import PATIENCE_SECONDS, until
 
 
 class HandLoop:
@@ -45,11 +45,11 @@ class Maker:
     def _make(self, turns: MakingTurns, loop: HandLoop, user: str) -> None:
         with turns.of(user, loop):
             self.is_inside.set()
-            assert self._may_leave.wait(10)
+            assert self._may_leave.wait(PATIENCE_SECONDS)
 
     def leave(self) -> None:
         self._may_leave.set()
-        self._thread.join(10)
+        self._thread.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -79,23 +79,23 @@ def queued(turns: MakingTurns, loop: HandLoop, *users: str) -> list[Maker]:
 
 def test_the_next_chunk_is_made_after_a_turn_of_the_loop(turns, loop):
     first = Maker(turns, loop, "ann")
-    assert first.is_inside.wait(10)
+    assert first.is_inside.wait(PATIENCE_SECONDS)
     [second] = queued(turns, loop, "ann")
     first.leave()
     assert not second.is_inside.is_set()
     assert loop.run() == 2
-    assert second.is_inside.wait(10)
+    assert second.is_inside.wait(PATIENCE_SECONDS)
     second.leave()
 
 
 def test_users_take_turns(turns, loop):
     first = Maker(turns, loop, "greedy")
-    assert first.is_inside.wait(10)
+    assert first.is_inside.wait(PATIENCE_SECONDS)
     one, two, other = queued(turns, loop, "greedy", "greedy", "quiet")
     for leaving, following in ((first, one), (one, other), (other, two)):
         leaving.leave()
         loop.run()
-        assert following.is_inside.wait(10)
+        assert following.is_inside.wait(PATIENCE_SECONDS)
     two.leave()
     loop.run()
 
@@ -114,7 +114,7 @@ def test_of_several_replies_each_chunk_waits_for_the_loop(turns, loop):
             pass
         [second] = queued(turns, loop, "ann")
         loop.run()
-        assert second.is_inside.wait(10)
+        assert second.is_inside.wait(PATIENCE_SECONDS)
         second.leave()
         loop.run()
     # Nobody waits any more, and the last one has left.
@@ -128,14 +128,14 @@ def test_a_chunk_that_waits_for_a_database_holds_up_no_other(loop, monkeypatch):
     with ExitStack() as slow:
         slow.enter_context(turns.of("ann", loop))
         second = Maker(turns, loop, "bo")
-        assert second.is_inside.wait(10)
+        assert second.is_inside.wait(PATIENCE_SECONDS)
         [third] = queued_behind(turns, loop, monkeypatch)
     # The slow one has no turn to pass on.
     assert loop.run() == 0
     assert not third.is_inside.is_set()
     second.leave()
     loop.run()
-    assert third.is_inside.wait(10)
+    assert third.is_inside.wait(PATIENCE_SECONDS)
     third.leave()
 
 

@@ -9,7 +9,8 @@ import pytest
 from hms_gateway.gateway.calls import thread_runner
 from hms_gateway.gateway.calls.streaming import PIECE_BYTES, SendingTurns
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running, until
+from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running
+from tests.support.patience import PATIENCE_SECONDS, until
 
 BEFORE, AFTER = b'[1,"get_all_databases",2,1,', b"]"
 
@@ -48,7 +49,7 @@ def test_chunks_are_sent_inside_the_envelope_and_the_iterator_is_closed():
         reply = httpx.post(server.url, content=CALL)
         assert reply.headers["transfer-encoding"] == "chunked"
         assert reply.content == BEFORE + b"".join(chunks.chunks) + AFTER
-        assert chunks.closed.wait(10)
+        assert chunks.closed.wait(PATIENCE_SECONDS)
         until(lambda: server.metrics.streams_in_flight == 0 and server.metrics.calls_in_flight == 0)
 
 
@@ -60,7 +61,7 @@ def test_one_thread_makes_the_reply_from_the_call_to_the_close():
     )
     with running(processor) as server:
         httpx.post(server.url, content=CALL)
-        assert chunks.closed.wait(10)
+        assert chunks.closed.wait(PATIENCE_SECONDS)
         assert chunks.threads == set(called_in)
 
 
@@ -79,7 +80,7 @@ def test_a_client_that_leaves_closes_the_iterator():
         with server.connect() as connection:
             connection.sendall(post(CALL))
             connection.recv(1000)
-        assert chunks.closed.wait(10)
+        assert chunks.closed.wait(PATIENCE_SECONDS)
         assert chunks.position < 1000
         until(lambda: server.metrics.streams_in_flight == 0)
 
@@ -98,7 +99,7 @@ def test_a_client_that_takes_nothing_for_too_long_is_cut_off():
     with running(CannedProcessor(get_all_databases=chunks), write_stall_seconds_max=0.05) as server:
         with server.connect() as connection:
             connection.sendall(post(CALL))
-            assert chunks.closed.wait(10)
+            assert chunks.closed.wait(PATIENCE_SECONDS)
         assert chunks.position < 1000
 
 
@@ -123,7 +124,7 @@ def test_too_many_streams_are_503():
         connection.recv(1000)
         refused = httpx.post(server.url, content=CALL)
         assert refused.status_code == 503
-        assert chunks[1].closed.wait(10)
+        assert chunks[1].closed.wait(PATIENCE_SECONDS)
 
 
 def test_a_long_reply_waits_a_moment_for_another_one_of_its_user(monkeypatch):
@@ -156,7 +157,7 @@ def test_one_chunk_of_all_long_replies_is_sent_in_each_turn_of_the_loop_and_user
             loop.call_soon(count)
 
         count()
-        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as tasks:
             for user in ("greedy", "greedy", "greedy", "quiet"):
                 tasks.create_task(send(turns, user, turn_of_loop))
             gone = tasks.create_task(send(turns, "gone", turn_of_loop))

@@ -6,17 +6,8 @@ from hms_gateway.gateway.calls.waiting import WaitingCalls
 from hms_gateway.rpc.call import Waiting
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import (
-    ANSWER,
-    CALL,
-    DATABASES,
-    PATIENCE_SECONDS,
-    CannedProcessor,
-    post,
-    read_response,
-    running,
-    until,
-)
+from tests.gateway.serving import ANSWER, CALL, DATABASES, CannedProcessor, post, read_response, running
+from tests.support.patience import PATIENCE_SECONDS, until
 
 # Nothing in these tests may depend on a pause ending by itself.
 FOR_EVER = 3_600.0

@@ -8,8 +8,7 @@ from hms_gateway.gateway.calls import worker_threads
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.runtime.shares import Holder
 from hms_gateway.runtime.suspension import awaited
-
-PATIENCE_SECONDS = 20
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def test_jobs_run_in_parallel_up_to_the_bound():

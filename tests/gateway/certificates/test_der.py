@@ -8,17 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_gateway.gateway.certificates.der import CertificateFields, certificate_fields
+from hms_gateway.gateway.certificates.self_signed import make_certificate
 from tests.support.certificates import der_of, write_certificate
 
 
 @pytest.mark.parametrize("year", [1960, 1999, 2026, 2049, 2050, 2120])
 @pytest.mark.parametrize("is_rsa", [True, False])
-@pytest.mark.parametrize("issuer", [None, "authority"])
-def test_end_and_issuer(tmp_path, year, is_rsa, issuer):
+def test_the_end_of_one_that_is_not_ours(tmp_path, year, is_rsa):
     expires = datetime.datetime(year, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
     certificate = tmp_path / "certificate"
-    write_certificate(certificate, tmp_path / "key", expires=expires, is_rsa=is_rsa, issuer=issuer, name="n" * 64)
-    assert certificate_fields(der_of(certificate)) == CertificateFields(int(expires.timestamp()), issuer is None)
+    write_certificate(certificate, tmp_path / "key", expires=expires, is_rsa=is_rsa, name="n" * 64)
+    assert certificate_fields(der_of(certificate)) == CertificateFields(int(expires.timestamp()), False)
+
+
+@pytest.mark.parametrize("now_seconds", [0, 2_000_000_000, 2_600_000_000])
+def test_the_end_of_our_own(tmp_path, now_seconds):
+    make_certificate(tmp_path / "certificate", tmp_path / "key", now_seconds)
+    assert certificate_fields(der_of(tmp_path / "certificate")) == CertificateFields(now_seconds + 820 * 86_400, True)
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.logging import configure_logging
 from tests.support.certificates import days_from, der_of, expires_of, write_certificate
+from tests.support.patience import PATIENCE_SECONDS
 
 DAY = 86_400
 EXPIRES = "hms_gateway_certificate_expires_timestamp_seconds"
@@ -183,7 +184,10 @@ def test_our_own_is_renewed_in_time(tmp_path, clock, metrics, log):
     certificate.look()
     assert shown(certificate) == der_of(files.certificate) != first
     assert metrics.certificate_expires_seconds == clock.seconds() + 820 * DAY
-    assert [line["event"] for line in log()] == ["certificate read again"]
+    assert [(line["event"], line.get("days_left")) for line in log()] == [
+        ("renewed the self-signed certificate", 29),
+        ("certificate read again", 820),
+    ]
 
 
 def test_of_several_processes_one_renews_and_all_show_the_same(tmp_path, clock):
@@ -194,7 +198,7 @@ def test_of_several_processes_one_renews_and_all_show_the_same(tmp_path, clock):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_SECONDS)
     for replica in replicas:
         replica.look()
     assert {shown(replica) for replica in replicas} == {der_of(files.certificate)}
@@ -231,6 +235,8 @@ def test_what_others_signed_is_never_replaced(tmp_path, clock, metrics):
 
 def test_what_a_killed_renewal_leaves_is_made_anew_by_the_next_start(tmp_path, clock):
     files = ensure_certificate(tmp_path, clock)
+    files.key.unlink()
+    ServedCertificate(ensure_certificate(tmp_path, clock), clock, Metrics(()))
     write_certificate(tmp_path / "other.pem", files.key)
     ServedCertificate(ensure_certificate(tmp_path, clock), clock, Metrics(()))
 

@@ -11,6 +11,7 @@ from hms_gateway.gateway.delegation.logins import REMEMBERED_SECONDS, Delegation
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import TokenName, token_text
 from hms_gateway.runtime.logins.login_checks import LoginChecks
+from tests.support.patience import PATIENCE_SECONDS
 
 PASSWORD = b"password"
 
@@ -47,7 +48,7 @@ def test_calls_that_show_the_same_token_at_once_take_one_check():
     with contextlib.closing(LoginChecks(Limits(ticket_checks_per_address_max=2))) as checks:
 
         def password_of(name: bytes) -> bytes:
-            assert begin.wait(60)
+            assert begin.wait(PATIENCE_SECONDS)
             return PASSWORD
 
         logins = DelegationLogins(password_of, checks)

@@ -28,8 +28,8 @@ from tests.gateway.serving import (
     post,
     read_response,
     running,
-    until,
 )
+from tests.support.patience import until
 
 TJSON_TYPE = "application/vnd.apache.thrift.json"
 CODECS = make_codecs(Limits())
@@ -90,17 +90,27 @@ def test_an_unknown_method_is_an_application_exception_with_200(server, client):
     assert exception(reply.content) == ("get_everything", -7, "Invalid method name: 'get_everything'", 1)
 
 
-def test_an_unreadable_message_whose_name_and_seqid_are_readable_is_answered_with_200(server, client):
-    reply = client.post(server.url, content=b'[2,"get_table",1,3,{}]')
-    assert reply.status_code == 200
-    assert exception(reply.content)[:2] == ("get_table", 3)
-    assert exception(reply.content)[3] == 7
-
-
-def test_cut_tjson_without_a_readable_name_is_400_with_seqid_0(server, client):
-    reply = client.post(server.url, content=b'[1,"get_ta')
+@pytest.mark.parametrize(
+    ("body", "addressee", "kind"),
+    [
+        (b'[2,"get_table",1,3,{}]', ("get_table", 3), 7),
+        (b'[1,"get_table",9,3,{}]', ("get_table", 3), 2),
+        (b'[1,"get_table",1,9999999999,{}]', ("get_table", 0), 7),
+        (b'[1,"get_table",1,{}]', ("get_table", 0), 7),
+        (b'[1,"get_table",1,3,{', ("get_table", 3), 7),
+        (b'[1,"get_ta', ("", 0), 7),
+    ],
+)
+def test_an_envelope_is_refused_with_400_whatever_is_wrong_with_it(server, client, body, addressee, kind):
+    reply = client.post(server.url, content=body)
     assert (reply.status_code, reply.headers["content-type"]) == (400, TJSON_TYPE)
-    assert exception(reply.content)[:2] == ("", 0)
+    assert exception(reply.content)[:2] == addressee
+    assert exception(reply.content)[3] == kind
+
+
+def test_so_is_one_of_the_binary_protocol(server, client):
+    reply = client.post(server.url, content=binary_call().replace(b"\x80\x01\x00\x01", b"\x80\x01\x00\x09"))
+    assert (reply.status_code, reply.headers["content-type"]) == (400, "text/plain; charset=utf-8")
 
 
 @pytest.mark.parametrize("body", [b"", b"hello", b"<html>", b"\x00", b"{}", b"\xff\xfe"])

@@ -25,17 +25,17 @@ from tests.gateway.serving import (
     CALL,
     DATABASES,
     PATH,
-    PATIENCE_SECONDS,
     SECONDS_TO_SEND,
     Anybody,
     CannedProcessor,
     FakeCache,
     Running,
+    is_closed_after_a_line_end,
     post,
-    read_all,
     read_response,
     running,
 )
+from tests.support.patience import PATIENCE_SECONDS, until
 
 LARGE = b'{"0":{"str":"' + b"a" * 20_000 + b'"}}'
 KNOWN = {
@@ -327,11 +327,8 @@ def test_a_connection_that_was_answered_from_the_cache_is_closed_when_it_falls_s
 
 
 def test_line_ends_after_an_answer_at_once_do_not_keep_a_connection():
-    with running(cache=FakeCache(KNOWN), header_seconds_max=SECONDS_TO_SEND) as server, server.connect() as connection:
-        connection.sendall(post(CALL))
-        read_response(connection)
-        connection.sendall(b"\r\n")
-        read_all(connection)
+    with running(cache=FakeCache(KNOWN), header_seconds_max=SECONDS_TO_SEND) as server:
+        until(lambda: is_closed_after_a_line_end(server))
 
 
 def test_stopping_closes_a_connection_that_was_answered_at_once_and_finishes_the_call_of_another():

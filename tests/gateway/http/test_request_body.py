@@ -9,7 +9,8 @@ import pytest
 from hms_gateway.gateway.admission.body_shares import UNCOUNTED_BYTES
 from hms_gateway.gateway.http.request_body import Freeing
 from hms_gateway.runtime.limits import Limits
-from tests.gateway.serving import ANSWER, CALL, CannedProcessor, parse_head, post, read_response, running, until
+from tests.gateway.serving import ANSWER, CALL, CannedProcessor, parse_head, post, read_response, running
+from tests.support.patience import PATIENCE_SECONDS, until
 
 
 def chunked(*pieces: bytes) -> bytes:
@@ -114,7 +115,7 @@ def test_buffers_of_refused_bodies_are_freed_one_at_a_time():
             freeing.add(buffer)
         assert not any(buffer.closed for buffer in buffers)
         closed = [0]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while closed[-1] < len(buffers):
                 await asyncio.sleep(0)
                 closed.append(sum(buffer.closed for buffer in buffers))

@@ -18,8 +18,8 @@ from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, Struct
 from hms_gateway.wire import MessageType, make_codecs
-from tests.gateway.serving import until
 from tests.handlers.bad_values import template
+from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import PASSWORD, USER, GatewayServer, basic
 
 SECRETS = ("planted-password", "planted-parameter", "planted-token", "planted-key", "planted-header", PASSWORD)
@@ -87,6 +87,18 @@ def test_denied_calls_are_lines_too(server):
     assert (denied["status"], denied["user"], denied["address"]) == (401, "", "127.0.0.1")
 
 
+def test_a_login_that_was_refused_is_a_line_with_the_name_that_was_tried(server):
+    body = json.dumps([1, "get_all_token_identifiers", 1, 1, {}]).encode()
+    names = ("planted", 'a"b\\c', "é<" + "x" * 1_000)
+    for name in names:
+        assert server.post(body, headers=basic(name, "planted-password"))[0] == 401
+    found = lines(server, "get_all_token_identifiers", 3)
+    assert [line["user"] for line in found] == [""] * 3
+    assert [line["tried_user"] for line in found] == [name[:256] for name in names]
+    call(server, "get_all_token_identifiers", {})
+    assert "tried_user" not in lines(server, "get_all_token_identifiers", 4)[-1]
+
+
 def test_values_and_secrets_never_appear(server):
     call(server, "add_token", {"1": {"str": "id"}, "2": {"str": "planted-token"}})
     call(server, "add_master_key", {"1": {"str": "planted-key"}})
@@ -122,7 +134,9 @@ def test_who_dropped_a_table_is_known(server):
     environment = {**os.environ, "HMS_GATEWAY_PASSWORD": PASSWORD}
     environment["HMS_GATEWAY_URL"], environment["HMS_GATEWAY_USER"] = server.url, USER
     environment["HMS_GATEWAY_CACERT"] = str(server.data_dir / "certificate.pem")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert done.returncode == 0, done.stderr
     dropped, made = json.loads(done.stdout)
     assert (dropped["event_type"], dropped["user"], dropped["method"]) == ("DROP_TABLE", USER, "drop_table")

@@ -5,6 +5,7 @@ import httpx
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
 from tests.gateway.serving import CALL, running
+from tests.support.patience import until
 
 
 def count(metrics: Metrics, method: str, outcome: str, seconds: float) -> None:
@@ -55,6 +56,7 @@ def test_the_page_shows_what_the_endpoint_did():
         for _ in range(3):
             httpx.post(server.url, content=CALL)
         httpx.get(server.url)
+        until(lambda: server.metrics.calls_in_flight == 0)
         reply = httpx.get(f"{server.root}/metrics")
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert value(reply.text, 'hms_gateway_calls_total{method="get_all_databases",outcome="ok"}') == 3

@@ -15,7 +15,7 @@ from hms_gateway.gateway.observability.trace_export import TraceExport, open_exp
 from hms_gateway.gateway.observability.traces import Trace, TracedCall
 from hms_gateway.timing.spans import Note
 from tests.bridge.bridge_process import connected
-from tests.gateway.serving import until
+from tests.support.patience import until
 from tests.support.server import PASSWORD, USER, GatewayServer, basic, free_port
 
 pytestmark = pytest.mark.otel

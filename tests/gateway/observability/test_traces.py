@@ -19,7 +19,8 @@ from hms_gateway.gateway.observability.traces import (
 from hms_gateway.runtime.settings import SettingsError, load_settings
 from hms_gateway.timing.spans import Note, Notes, set_notes, shared_notes
 from hms_gateway.timing.spans import current_notes as notes_here
-from tests.gateway.serving import CALL, CannedProcessor, post, read_response, running, until
+from tests.gateway.serving import CALL, CannedProcessor, post, read_response, running
+from tests.support.patience import PATIENCE_SECONDS, until
 
 TRACE_ID, SPAN_ID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PARENT = f"00-{TRACE_ID}-{SPAN_ID}-01"
@@ -89,11 +90,11 @@ def test_calls_that_a_slow_collector_has_no_place_for_are_counted_and_not_waited
 
     def export(calls):
         begun.set()
-        return goes_on.wait(20)
+        return goes_on.wait(PATIENCE_SECONDS)
 
     traces = Traces(export, 1.0)
     traces.end(a_call(599))
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_SECONDS)
     traces.end(a_call(SPANS_WAITING_MAX - 601))
     assert traces.dropped == 0
     traces.end(a_call())

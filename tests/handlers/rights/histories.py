@@ -1,6 +1,7 @@
 """Random changes of a catalog, its grants, roles and owners, and calls whose answers the oracle knows."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from hms_gateway.rpc.call import Caller
@@ -8,6 +9,10 @@ from hms_gateway.structs import (
     CheckLockRequest,
     Database,
     FieldSchema,
+    GrantRevokePrivilegeRequest,
+    GrantRevokeType,
+    HiveObjectRef,
+    HiveObjectType,
     LockComponent,
     LockLevel,
     LockRequest,
@@ -33,7 +38,7 @@ from tests.handlers.rights.oracle import (
     Oracle,
 )
 from tests.handlers.rights.privileges import bag
-from tests.handlers.rights.replicas import ADMINISTRATOR, Asker, Repeatable, Replica
+from tests.handlers.rights.replicas import ADMINISTRATOR, Asker, Door, Repeatable, Replica
 
 _ROOT = Caller(ADMINISTRATOR)
 _KEPT_CALLS_MAX = 50
@@ -52,9 +57,9 @@ def located_table(db: str, name: str, owner: str) -> Table:
 class History:
     """One seed, one history. The catalog begins empty."""
 
-    def __init__(self, made: list[Replica], seed: int) -> None:
+    def __init__(self, made: list[Replica], seed: int, others: Sequence[Door] = ()) -> None:
         self.random = random.Random(seed)
-        self.asker = Asker(made, self.random)
+        self.asker = Asker(made, self.random, others)
         self.oracle = Oracle()
         self.calls = self.decisions = 0
         # Mostly the call before, so that caches have it.
@@ -149,14 +154,14 @@ class History:
             return
         kind, name, privilege, db, tbl = grant
         assert self.root("grant_privileges", bag(privilege, f"{db}.{tbl}" if tbl else db, name, kind)) is True
-        self.oracle.grants.add(grant)
+        self.oracle.grants[grant] = ADMINISTRATOR
 
     def revoke(self) -> None:
         if not self.oracle.grants:
             return
         kind, name, privilege, db, tbl = grant = self.random.choice(sorted(self.oracle.grants))
         assert self.root("revoke_privileges", bag(privilege, f"{db}.{tbl}" if tbl else db, name, kind)) is True
-        self.oracle.grants.discard(grant)
+        del self.oracle.grants[grant]
 
     def role(self) -> None:
         name = self.random.choice(ROLES)
@@ -238,6 +243,7 @@ class _Comparison:
     def _see(self) -> None:
         answer = self._ask("get_table", self._db, self._tbl)
         if self._may("see", self._db, self._tbl):
+            assert not isinstance(answer, str), answer
             assert answer.tableName == self._tbl
         else:
             assert answer == f"NoSuchObjectException: {self._db}.{self._tbl} table not found"
@@ -250,6 +256,7 @@ class _Comparison:
     def _objects(self) -> None:
         answer = self._ask("get_table_objects_by_name", self._db, [*TABLES])
         if self._may("see", self._db):
+            assert not isinstance(answer, str), answer
             assert sorted(one.tableName for one in answer) == self._seen()
         else:
             assert isinstance(answer, str)
@@ -345,9 +352,49 @@ class _Comparison:
         answer = self._ask("grant_privileges", bag("select", f"{db}.{tbl}", grant[1], USER))
         if self._may("own", db, tbl):
             assert answer is True
-            self._oracle.grants.add(grant)
-        elif self._would("see", db, tbl) and not self._would("own", db, tbl):
-            assert "Permission denied" in answer
+            self._oracle.grants[grant] = self._caller.user
+        elif not self._would("own", db, tbl):
+            assert "Permission denied" in str(answer)
+
+    def _take(self) -> None:
+        """A grant is taken away by an owner, and by who gave it."""
+        if not self._oracle.grants:
+            return
+        kind, name, privilege, db, tbl = grant = self._history.random.choice(sorted(self._oracle.grants))
+        on = f"{db}.{tbl}" if tbl else db
+        answer = self._ask("revoke_privileges", bag(privilege, on, name, kind))
+        is_owner = bool(db) and self._may("own", db, *filter(None, [tbl]))
+        if is_owner or self._oracle.grants[grant] == self._caller.user:
+            assert answer is True, (answer, grant)
+            del self._oracle.grants[grant]
+        else:
+            assert "Permission denied" in str(answer), (answer, grant)
+
+    def _shape(self) -> None:
+        """Privileges on an object of any kind, named in any way: nothing to who owns none of it."""
+        if self._would("own", self._db) or self._would("own", self._db, self._tbl) or self._would("own", "default"):
+            return
+        choose = self._history.random.choice
+        given = bag("all", f"{self._db}.{self._tbl}", choose(("public", *USERS)), choose((USER, ROLE)))
+        names = choose((None, "", self._db)), choose((None, "", self._tbl))
+        given.privileges[0].hiveObject = HiveObjectRef(choose((None, 0, *HiveObjectType, 99)), *names, columnName="a")
+        request = GrantRevokePrivilegeRequest(choose((None, *GrantRevokeType, 99)), given)
+        name = choose(("grant_privileges", "revoke_privileges", "grant_revoke_privileges"))
+        assert isinstance(self._ask(name, request if "_revoke_" in name else given), str)
+
+    def _move(self) -> None:
+        """To another database: the table is lost for those who have it by the one where it is."""
+        old, to = (self._db, self._tbl), self._history.random.choice(DATABASES)
+        if to == self._db:
+            return
+        new = (to, self._tbl)
+        kind, owner = self._oracle.tables.get(old, (USER, "x"))
+        assert kind == USER
+        answer = self._ask("alter_table", *old, located_table(*new, owner))
+        may = self._may("alter", *old) and self._may("drop", *old) and self._may("create", to)
+        assert (answer is None) is (may and new not in self._oracle.tables), answer
+        if answer is None:
+            self._oracle.rename(old, new)
 
     def _lock(self) -> None:
         """An exclusive lock, which is refused for hidden and missing tables alike."""
@@ -390,6 +437,6 @@ _NAMES = {
 }
 KINDS = (
     *("see", "list", "objects", "metas", "databases", "database", "roles", "events"),
-    *("select", "alter", "delete", "insert", "drop", "create", "grant", "lock"),
+    *("select", "alter", "delete", "insert", "drop", "create", "grant", "lock", "take", "shape", "move"),
 )
-WEIGHTS = (5, 3, 2, 1, 2, 2, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1)
+WEIGHTS = (5, 3, 2, 1, 2, 2, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 1, 2, 1)

@@ -32,8 +32,8 @@ class Oracle:
         self.tables: dict[tuple[str, str], tuple[int, str]] = {}
         self.roles: set[str] = set()
         self.members: set[tuple[str, int, str]] = set()
-        # (kind, name, privilege, database, table)
-        self.grants: set[tuple[int, str, str, str, str]] = set()
+        # (kind, name, privilege, database, table), and who gave it
+        self.grants: dict[tuple[int, str, str, str, str], str] = {}
 
     def parties(self, user: str, groups: frozenset[str]) -> set[tuple[int, str]]:
         mine = {(USER, user), PUBLIC, *((GROUP, group) for group in groups)}
@@ -71,23 +71,21 @@ class Oracle:
     def drop_tables(self, tables: set[tuple[str, str]]) -> None:
         for name in tables:
             del self.tables[name]
-        self.grants = {one for one in self.grants if (one[3], one[4]) not in tables}
+        self.grants = {one: by for one, by in self.grants.items() if (one[3], one[4]) not in tables}
 
     def drop_database(self, db: str) -> None:
         self.drop_tables({name for name in self.tables if name[0] == db})
         del self.databases[db]
-        self.grants = {one for one in self.grants if one[3] != db}
+        self.grants = {one: by for one, by in self.grants.items() if one[3] != db}
 
     def drop_role(self, name: str) -> None:
         self.roles.discard(name)
         self.members = {one for one in self.members if name != one[0] and (ROLE, name) != one[1:]}
-        self.grants = {one for one in self.grants if one[:2] != (ROLE, name)}
+        self.grants = {one: by for one, by in self.grants.items() if one[:2] != (ROLE, name)}
 
     def rename(self, old: tuple[str, str], new: tuple[str, str]) -> None:
         self.tables[new] = self.tables.pop(old)
-        self.grants = {
-            (one[0], one[1], one[2], *(new if (one[3], one[4]) == old else (one[3], one[4]))) for one in self.grants
-        }
+        self.grants = {(*one[:3], *(new if one[3:] == old else one[3:])): by for one, by in self.grants.items()}
 
     def _table(self, mine: set[tuple[int, str]], action: str, db: str, tbl: str) -> bool:
         for owner in (self.tables.get((db, tbl)), self.databases.get(db)):

@@ -21,12 +21,15 @@ import uvloop
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
 from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.composition.thrift_port import ThriftPort
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.assembly import build_gateway, served_certificate, server_options
+from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator
+from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server
 from hms_gateway.rpc.call import Caller, Dialect
@@ -37,12 +40,13 @@ from hms_gateway.storage import migrate
 from hms_gateway.structs import METHODS
 from hms_gateway.wire import Codec, MessageType, TApplicationException, make_codecs
 from tests.support.catalog import place_empty_database
-from tests.support.server import API_PATH, METASTORE_PATH, free_port, trusting
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, free_port, trusting
 
 CODECS = make_codecs(Limits())
 PATHS = {Dialect.HIVE_2_3: API_PATH, Dialect.HIVE_4: METASTORE_PATH}
-PATIENCE_SECONDS = 60.0
 ADMINISTRATOR = "root"
+BRIDGE = "bridge"
 _PLAIN, _STARTED, _COMPLETE = b"PLAIN", 1, 5
 
 
@@ -80,7 +84,12 @@ class Asked(NamedTuple):
 
 
 class Door(Protocol):
-    """A way into one replica. Used from one thread."""
+    """A way into one replica. Used from one thread.
+
+    `takes_groups` is whether a caller's groups come with it.
+    """
+
+    takes_groups: bool
 
     @property
     def dialects(self) -> Sequence[Dialect]: ...
@@ -137,7 +146,10 @@ class _Socket:
         return data
 
     def line(self) -> bytes:
-        return self._file.readline()
+        line = self._file.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError("the server has closed the connection")
+        return line
 
     def close(self) -> None:
         self._file.close()
@@ -149,6 +161,7 @@ class HttpDoor:
 
     dialects = tuple(Dialect)
     protocols = ("tjson", "binary", "compact")
+    takes_groups = True
 
     def __init__(self, port: int, tls: ssl.SSLContext) -> None:
         self._connect: Callable[[], _Socket] = lambda: _Socket(port, tls)
@@ -175,7 +188,7 @@ class HttpDoor:
     def post(self, asked: Asked, *fields: bytes) -> tuple[int, dict[bytes, bytes], bytes]:
         """Status, headers and body."""
         body = asked.message()
-        login = b64encode(f"{asked.caller.user}:{_password(asked.caller)}".encode())
+        login = b64encode(f"{asked.caller.user}:{self.password(asked.caller)}".encode())
         head = [
             b"POST %b HTTP/1.1" % PATHS[asked.dialect].encode(),
             b"host: localhost",
@@ -188,6 +201,10 @@ class HttpDoor:
             self._socket = self._connect()
         self._socket.send(b"\r\n".join(head) + b"\r\n\r\n" + body)
         return self._response(self._socket)
+
+    @staticmethod
+    def password(caller: Caller) -> str:
+        return _password(caller)
 
     def _response(self, connection: _Socket) -> tuple[int, dict[bytes, bytes], bytes]:
         status = int(connection.line()[9:12])
@@ -209,10 +226,21 @@ class HttpDoor:
             self._socket.close()
 
 
+class ProcessDoor(HttpDoor):
+    """HTTPS to a gateway of several processes, whose password file has all users."""
+
+    takes_groups = False
+
+    @staticmethod
+    def password(caller: Caller) -> str:
+        return caller.user
+
+
 class ThriftDoor:
     """Thrift over TCP with SASL PLAIN, a connection for each caller: the Thrift port, or a bridge."""
 
     protocols = ("binary", "compact")
+    takes_groups = True
 
     def __init__(self, port: int, dialect: Dialect) -> None:
         self.dialects = (dialect,)
@@ -242,6 +270,19 @@ class ThriftDoor:
             connection.close()
 
 
+class ActingDoor(ThriftDoor):
+    """A bridge that calls for the users whom its clients name, by `set_ugi`, under a login of its own."""
+
+    takes_groups = False
+
+    def _logged_in(self, caller: Caller) -> _Socket:
+        connection = _Socket(self._port)
+        named = Asked.of(caller, self.dialects[0], "binary", "set_ugi", caller.user, []).message()
+        connection.send(len(named).to_bytes(4, "big") + named)
+        connection.read(int.from_bytes(connection.read(4), "big"))
+        return connection
+
+
 class Replica:
     """One gateway that serves in a thread. Its bridge is in another loop."""
 
@@ -264,7 +305,9 @@ class Replica:
             metrics=self.metrics,
             certificate=certificate,
             releases=self.metastore.releases,
-            authenticator=NamedGroups(),
+            authenticator=TrustedProxyAuthenticator(
+                NamedGroups(), proxy_users={BRIDGE: ImpersonationRule(frozenset("*"))}
+            ),
             newest_event=store.version,
             on_stop=[self.cache.close, store.close],
             secondary_listener=lambda edge: ThriftPort(settings, port, self.metastore.codecs, edge),
@@ -280,15 +323,17 @@ class Replica:
         self._thread.start()
         self.port = ports.get(timeout=PATIENCE_SECONDS)
         self.thrift_port = port
-        self.bridge_port = 0
+        self.bridge_port = self.acting_port = 0
 
-    def bridge_settings(self, encoding: Any) -> BridgeSettings:
+    def bridge_settings(self, encoding: Any, *, acts: bool) -> BridgeSettings:
         return BridgeSettings(
             url=f"https://localhost:{self.port}{PATHS[self.dialect]}",
-            server=ServerOptions(port=0, sasl="require"),
+            server=ServerOptions(port=0, sasl="off" if acts else "require"),
+            credentials=Credentials(BRIDGE, _password(Caller(BRIDGE))) if acts else None,
             is_insecure=True,
             encoding=encoding,
             keeps_keys=True,
+            acts_for_users=acts,
             side_port=None,
         )
 
@@ -298,6 +343,7 @@ class Replica:
             HttpDoor(self.port, trusting()),
             ThriftDoor(self.thrift_port, self.dialect),
             ThriftDoor(self.bridge_port, self.dialect),
+            ActingDoor(self.acting_port, self.dialect),
         ]
 
     def stop(self) -> None:
@@ -339,16 +385,38 @@ def replicas(folder: Path, rules: str, database_url: str | None = None, count: i
 
 
 @contextlib.contextmanager
+def processes(folder: Path, made: list[Replica], users: Sequence[str]) -> Iterator[ProcessDoor]:
+    """A gateway of two processes over the database of the others."""
+    of_first = made[0].settings
+    settings = {
+        "workers": 2,
+        "file_systems.file": "ignore",
+        "warehouse_dir": "file:/w",
+        "administrators": [ADMINISTRATOR],
+        "authorization": "grants",
+        "authorization_rules_file": str(of_first.authorization_rules_file),
+    }
+    for user in (ADMINISTRATOR, *users):
+        add_user(folder / "users", user, user)
+    url = of_first.database_url or f"sqlite:///{of_first.data_dir / DATABASE_FILE}"
+    with GatewayServer(folder, database=url, settings=settings) as served:
+        yield ProcessDoor(served.port, trusting())
+
+
+@contextlib.contextmanager
 def _bridges(made: list[Replica]) -> Iterator[None]:
-    """One in front of each replica; each second one speaks TJSON."""
+    """Two in front of each replica, one of which acts for its users; those of each second one speak TJSON."""
     started, wants_stop = threading.Event(), threading.Event()
 
     async def serve() -> None:
-        servers = []
+        servers: list[Any] = []
         for replica, encoding in zip(made, itertools.cycle(("binary", "tjson")), strict=False):
-            server = make_bridge(replica.bridge_settings(encoding), BridgeMetrics(), None)
-            replica.bridge_port = await server.start()
-            servers.append(server)
+            passing, acting = (
+                make_bridge(replica.bridge_settings(encoding, acts=acts), BridgeMetrics(), None)
+                for acts in (False, True)
+            )
+            replica.bridge_port, replica.acting_port = await passing.start(), await acting.start()
+            servers += passing, acting
         started.set()
         await asyncio.get_running_loop().run_in_executor(None, wants_stop.wait)
         for server in servers:
@@ -371,10 +439,10 @@ def _bridges(made: list[Replica]) -> Iterator[None]:
 class Asker:
     """Asks the replicas, each call through some door, in some dialect and protocol. Used from one thread."""
 
-    def __init__(self, made: list[Replica], choices: random.Random) -> None:
+    def __init__(self, made: list[Replica], choices: random.Random, others: Sequence[Door] = ()) -> None:
         self._random = choices
-        self._doors = [door for one in made for door in one.doors()]
-        self._http = [door for door in self._doors if isinstance(door, HttpDoor)]
+        self._doors = [*(door for one in made for door in one.doors()), *others]
+        self._http = [door for door in self._doors if type(door) is HttpDoor]
         self._way = self._some_way()
         self._held: dict[Any, tuple[bytes, bytes]] = {}
 
@@ -389,7 +457,7 @@ class Asker:
         """What some HTTPS door answers to a call with a key, and what it takes to repeat it."""
         while True:
             door, asked = self._some(caller, method, *values)
-            if isinstance(door, HttpDoor):
+            if type(door) is HttpDoor:
                 break
         call = Repeatable(asked, f"{self._random.getrandbits(64):x}")
         status, _, body = door.post(asked, b"idempotency-key: " + call.key.encode())
@@ -414,13 +482,13 @@ class Asker:
 
     def _some(self, caller: Caller, method: str, *values: Any) -> tuple[Door, Asked]:
         """Mostly the way of the call before, so that caches have it."""
-        if self._random.random() < 0.3:
-            self._way = self._some_way()
+        if self._random.random() < 0.3 or (caller.groups and not self._way[0].takes_groups):
+            self._way = self._some_way(with_groups=bool(caller.groups))
         door, dialect, protocol = self._way
         return door, Asked.of(caller, dialect, protocol, method, *values)
 
-    def _some_way(self) -> tuple[Door, Dialect, str]:
-        door = self._random.choice(self._doors)
+    def _some_way(self, *, with_groups: bool = True) -> tuple[Door, Dialect, str]:
+        door = self._random.choice([door for door in self._doors if door.takes_groups or not with_groups])
         return door, self._random.choice(door.dialects), self._random.choice(door.protocols)
 
 

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.handlers.rights.gate import Gate
+from hms_gateway.metastore.access.changed_rights import note_changed_rights
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import (
+    METHODS,
     CheckLockRequest,
     Database,
     FieldSchema,
@@ -20,6 +23,7 @@ from hms_gateway.structs import (
     LockLevel,
     LockRequest,
     LockType,
+    MetaException,
     NotificationEventRequest,
     OpenTxnRequest,
     PrincipalType,
@@ -181,8 +185,10 @@ def test_the_grant_option_gives_that_privilege_on_and_no_other(everybody: Everyb
     everybody.grant("root", "select", "sales.orders", option=True)
     assert everybody.grant("alice", "select", "sales.orders", "bob") is True
     assert "Permission denied" in everybody.grant("alice", "drop", "sales.orders", "bob")
-    assert "There is no database named hr" in everybody.grant("alice", "select", "hr", "alice")
-    assert everybody.grant("alice", "select", "hr.people", "alice") is True  # as for a table that is missing
+    for hidden, missing in (("hr", "nothing"), ("hr.people", "hr.nothing"), ("sales.public_prices", "sales.nothing")):
+        refused = everybody.grant("alice", "select", hidden, "alice")
+        assert "Permission denied" in refused
+        assert refused.replace(hidden, missing) == everybody.grant("alice", "select", missing, "alice")
     assert everybody.ask("alice", "get_all_tables", "hr") == []
 
 
@@ -223,3 +229,16 @@ def test_keys_and_tokens_are_administrators(everybody: Everybody) -> None:
         assert everybody.ask("root", name) == []
     everybody.ask("root", "grant_role", "admin", "alice", PrincipalType.USER, "root", PrincipalType.USER, False)
     assert everybody.ask("alice", "get_all_databases") == ["default", "hr", "marketing_web", "sales"]
+
+
+def test_a_handler_that_does_not_read_the_hidden_name_changes_nothing(everybody: Everybody) -> None:
+    store, rights, method = everybody.metastore.store, everybody.metastore.rights, METHODS["drop_table"]
+    assert rights is not None
+    gate = Gate(rights, store, frozenset())
+    for table_name, is_changed in (("people", False), ("mine", True)):
+        everybody.ask("root", "create_table", table("hr", "mine", "alice"))
+        arguments = method.arguments("hr", table_name, False)
+        before = store.version()
+        with contextlib.nullcontext() if is_changed else pytest.raises(MetaException, match="Permission denied"):
+            gate.answer(method, Call("alice"), arguments, lambda: store.write(note_changed_rights))
+        assert (store.version() > before) is is_changed

@@ -28,7 +28,6 @@ from hms_gateway.structs import (
     HiveObjectType,
     Index,
     LeaseObject,
-    NotificationEventResponse,
     OpenTxnRequest,
     PrincipalType,
     SerDeInfo,
@@ -182,26 +181,6 @@ def test_a_source_without_a_database_hides_no_view(everybody: Everybody) -> None
     assert shown.creationMetadata.tablesUsed == {"sales.v", "hive.sales.v"}
 
 
-def test_a_follower_gets_past_events_that_it_does_not_see() -> None:
-    """Replies end early where messages are long, and none would be the end of the log."""
-    sight = Sight("alice", frozenset(), Policy(held={Party(USER, "alice"): (Held("select", Thing("sales")),)}))
-    log: list[Any] = [
-        SimpleNamespace(eventId=n, dbName="hr" if n < 30 else "sales", tableName=None) for n in range(1, 41)
-    ]
-    for wanted in (None, 5, 1_000):
-        asked: list[int] = []
-        request = SimpleNamespace(lastEvent=0, maxEvents=wanted)
-
-        def page(request: Any = request, asked: list[int] = asked) -> Any:
-            asked.append(request.lastEvent)
-            first = request.lastEvent
-            return NotificationEventResponse(log[first : first + min(request.maxEvents or 7, 7)])
-
-        answer = ANSWERS["events"](sight, SimpleNamespace(rqst=request), page(), (), page).answer  # type: ignore[arg-type]
-        assert answer.events[0].eventId == 30
-        assert len(asked) < 10
-
-
 def test_a_hidden_database_does_not_narrow_a_search(everybody: Everybody) -> None:  # noqa: F811
     everybody.ask("root", "create_database", Database(name="shared_hr", ownerName="alice", ownerType=1))
     everybody.ask("root", "create_table", table("shared_hr", "people", "alice"))
@@ -218,6 +197,13 @@ def test_a_search_finds_the_functions_of_a_database_that_is_seen(everybody: Ever
     everybody.grant("root", "select", "sales.orders")
     found = everybody.ask("alice", "search_names", "order_v", 10)
     assert [(one.db_name, one.name, one.kind) for one in found] == [("sales", "order_value", "FUNCTION")]
+
+
+def test_only_databases_that_are_seen_as_a_whole_are_counted(everybody: Everybody) -> None:  # noqa: F811
+    everybody.grant("root", "select", "sales.orders")
+    assert "sales" not in {one.db_name for one in everybody.ask("alice", "count_objects", "", False)}
+    assert everybody.ask("alice", "count_objects", "sales", True) == []
+    assert [one.db_name for one in everybody.ask("root", "count_objects", "sales", True)] == ["sales"]
 
 
 def test_a_list_is_asked_for_after_rights(tmp_path: Path) -> None:
@@ -246,15 +232,16 @@ def test_grants_on_partitions_end_with_them() -> None:
     assert _touched([dropped], 1, {("sales", "other")}) == []  # type: ignore[list-item,arg-type]
 
 
-def test_a_place_of_another_table_takes_the_right_to_delete_there(everybody: Everybody) -> None:  # noqa: F811
+def test_a_place_of_another_table_takes_its_ownership(everybody: Everybody) -> None:  # noqa: F811
     place = f"{everybody.ask('root', 'get_database', 'sales').locationUri}/mine-old"
     other, mine = table("sales", "other", "root"), table("sales", "mine", "alice")
     other.sd.location = mine.sd.location = place  # type: ignore[union-attr]
     assert everybody.ask("root", "create_table", other) is None
-    for privilege, on in (("create", "sales"), ("insert", "sales.other"), ("alter", "sales.other")):
+    for privilege, on in (("create", "sales"), ("insert", "sales.other"), ("drop", "sales.other")):
         everybody.grant("root", privilege, on)
         answer = everybody.ask("alice", "create_table", mine)
         assert answer is not None
         assert "Permission denied" in answer
-    everybody.grant("root", "drop", "sales.other")
+    other.owner = "alice"
+    assert everybody.ask("root", "alter_table", "sales", "other", other) is None
     assert everybody.ask("alice", "create_table", mine) is None

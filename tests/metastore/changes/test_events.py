@@ -25,16 +25,13 @@ def test_the_configured_names_come_first() -> None:
     events = EventMaker(settings, ManualClock(5), to_tjson)
     event = events.create_database(Database(name="d"))
     assert (event.event_type, event.db_name, event.table_name) == ("CREATE_DATABASE", "d", None)
-    assert event.message == '{"server":"s","servicePrincipal":"p","db":"d","timestamp":5}'
+    assert event.message.startswith('{"server":"s","servicePrincipal":"p","db":"d","dbJson":"{')
 
 
 def test_an_object_in_a_message_is_text() -> None:
     events = EventMaker(MetastoreSettings(), ManualClock(5), to_tjson)
-    message = events.drop_table(new_table()).message
-    assert message == (
-        '{"server":"","servicePrincipal":"","db":"default","table":"t","tableType":"MANAGED_TABLE","timestamp":5}'
-    )
-    assert '"tableObjJson":"{\\"1\\":{\\"str\\":\\"t\\"}' in events.create_table(new_table()).message
+    for event in (events.create_table(new_table()), events.drop_table(new_table())):
+        assert '"tableObjJson":"{\\"1\\":{\\"str\\":\\"t\\"}' in event.message
 
 
 def test_half_of_a_surrogate_pair_is_left_to_whoever_stores_the_message() -> None:

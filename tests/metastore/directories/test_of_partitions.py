@@ -11,6 +11,7 @@ from hms_gateway.files import Directories
 from hms_gateway.metastore.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.metastore.ports.store import FileSystemError
 from hms_gateway.runtime.recorded_calls import recording
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class MeetingFiles(Directories):
@@ -18,7 +19,7 @@ class MeetingFiles(Directories):
 
     def __init__(self, root: Path, together: int) -> None:
         super().__init__(roots=[f"file:{root}"])
-        self.barrier = threading.Barrier(together, timeout=10)
+        self.barrier = threading.Barrier(together, timeout=PATIENCE_SECONDS)
         self.met = threading.local()
         self.callers_count = 0
 

@@ -12,8 +12,8 @@ from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 from tests.support.catalog import Catalog, new_table, to_tjson
+from tests.support.patience import PATIENCE_SECONDS
 
-WAIT_SECONDS_MAX = 20
 KEYS = [FieldSchema("k", "string")]
 
 
@@ -33,7 +33,7 @@ class Held:
         def held(location: str, *rest: Any) -> Any:
             if "/held_" in location:
                 self._waiting.release()
-                assert self._is_released.wait(WAIT_SECONDS_MAX)
+                assert self._is_released.wait(PATIENCE_SECONDS)
             return method(location, *rest)
 
         return held
@@ -41,7 +41,7 @@ class Held:
     def wait(self, count: int) -> None:
         """Until so many wait at once."""
         for _ in range(count):
-            assert self._waiting.acquire(timeout=WAIT_SECONDS_MAX)
+            assert self._waiting.acquire(timeout=PATIENCE_SECONDS)
 
     def release(self) -> None:
         self._is_released.set()
@@ -91,9 +91,9 @@ def test_a_slow_directory_holds_neither_the_writer_nor_a_connection(catalog: Cat
             rename(catalog, "quick", "renamed")
             catalog.tables.drop(TableName("default", "renamed"), delete_data=True)
 
-        pool.submit(others).result(timeout=WAIT_SECONDS_MAX)
+        pool.submit(others).result(timeout=PATIENCE_SECONDS)
         assert not any(each.done() for each in waiting)
         held.release()
         for each in waiting:
-            each.result(timeout=WAIT_SECONDS_MAX)
+            each.result(timeout=PATIENCE_SECONDS)
     assert catalog.tables.names("default", None) == ["held_moved", "held_new", "held_parts"]

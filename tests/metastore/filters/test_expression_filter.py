@@ -2,7 +2,7 @@ import pytest
 
 from hms_gateway.metastore.filters.binding import bind
 from hms_gateway.metastore.filters.expression_filter import ExpressionFilter, expression_filter
-from hms_gateway.metastore.filters.grammar import And, Or
+from hms_gateway.metastore.filters.grammar import And, Comparison, Or
 from hms_gateway.metastore.filters.hive_expression import Column, Constant, Expression, Function, read_expression
 from tests.metastore.recorded_expressions import KEYS, VALUES, Recorded, recorded
 
@@ -88,7 +88,7 @@ def test_types_that_hive_compares_otherwise_are_left_to_it(type_name: str) -> No
 
 
 def test_one_part_that_cannot_be_told_leaves_the_others_standing() -> None:
-    alone = expression_filter(IS_A, KEYS)
+    alone = expression_filter(both(TRUE, IS_A), KEYS)
     assert alone.is_exact
     assert expression_filter(both(IS_A, STRANGE), KEYS) == ExpressionFilter(alone.selected, is_exact=False)
     assert expression_filter(no(either(no(IS_A), STRANGE)), KEYS) == ExpressionFilter(alone.selected, is_exact=False)
@@ -106,8 +106,7 @@ def test_constants_alone_need_no_condition() -> None:
         assert expression_filter(expression, KEYS) == ExpressionFilter(True)
     for expression in (FALSE, no(TRUE), both(TRUE, FALSE), both(STRANGE, FALSE), either(FALSE, FALSE)):
         assert expression_filter(expression, KEYS) == ExpressionFilter(False)
-    assert expression_filter(both(TRUE, IS_A), KEYS) == expression_filter(IS_A, KEYS)
-    assert expression_filter(either(FALSE, IS_A), KEYS) == expression_filter(IS_A, KEYS)
+    assert expression_filter(both(TRUE, IS_A), KEYS) == expression_filter(either(FALSE, IS_A), KEYS)
 
 
 def test_nested_connectives_of_a_kind_become_one() -> None:
@@ -116,4 +115,38 @@ def test_nested_connectives_of_a_kind_become_one() -> None:
     assert not any(isinstance(child, And) for child in found.children)
     found = expression_filter(either(IS_A, either(IS_ONE, IS_A)), KEYS).selected
     assert isinstance(found, Or)
-    assert [type(child) for child in found.children] == [And, And, And]
+    assert [type(child) for child in found.children] == [Comparison, Comparison, Comparison]
+
+
+DEFAULT = Constant("string", "__HIVE_DEFAULT_PARTITION__")
+IS_NOT_A = Function("GenericUDFOPNotEqual", (DS, TEXT))
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_selected"),
+    [
+        (IS_NOT_A, True),
+        (Function("GenericUDFOPLessThan", (DS, Constant("string", "b"))), True),
+        (Function("GenericUDFOPEqual", (DS, DEFAULT)), True),
+        (Function("GenericUDFIn", (DS, TEXT, DEFAULT)), True),
+        (Function("GenericUDFBetween", (TRUE, DS, TEXT, TEXT)), True),
+        (either(IS_ONE, IS_NOT_A), True),
+        (both(IS_NOT_A, Function("GenericUDFOPNotNull", (HR,))), False),
+        (no(IS_A), False),
+        (Function("UDFLike", (DS, Constant("string", "%"))), False),
+        (both(IS_NOT_A, Function("GenericUDFOPGreaterThan", (HR, NUMBER))), False),
+        (Function("GenericUDFOPNotEqual", (DS, Constant("string", "it's"))), False),
+        (Function("GenericUDFIn", (DS, TEXT, Constant("string", ""))), False),
+        (Function("GenericUDFOPEqual", (DS, Constant("string", ""))), False),
+        (Function("GenericUDFOPGreaterThan", (DS, Constant("string", ""))), True),
+        (Function("GenericUDFOPNotEqual", (Column("v", "varchar(10)"), TEXT)), False),
+    ],
+)
+def test_what_is_a_filter_treats_the_default_partition_as_filters_do(expression: Expression, is_selected: bool) -> None:
+    """The metastore of 2.3.10 answers so: text keys have its name as value, unless Hive has to evaluate."""
+    number = next(
+        n for n, values in enumerate(VALUES) if values[0] == "__HIVE_DEFAULT_PARTITION__" and values[1] == "-3"
+    )
+    found, is_exact = selected(expression)
+    assert is_exact
+    assert (number in found) is is_selected

@@ -1,5 +1,6 @@
 """Altering and renaming partitions, case by case of semantics §2.11 and §3.6."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,8 @@ def test_rename_moves_the_directory(world: World) -> None:
         "new": "1", "transient_lastDdlTime": str(NOW), "numFiles": "1", "totalSize": "4",
     }  # fmt: skip
     (event,) = world.events("ALTER_PARTITION")
-    assert event["keyValues"] == {"ds": "b/c", "hr": "2"}
+    assert event["keyValues"] == {"ds": "a", "hr": "1"}
+    assert json.loads(event["partitionObjAfterJson"])["1"] == {"lst": ["str", 2, "b/c", "2"]}
     assert world.store.read(lambda snapshot: snapshot.pending_moves()) == []
 
 

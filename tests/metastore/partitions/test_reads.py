@@ -329,7 +329,9 @@ def test_request_limit(filled: World) -> None:
     assert refusal(lambda: limited.list_all(SALES, 4)) == MetaException(text.format(4))
     assert refusal(lambda: limited.list_by_filter(SALES, "hr >= 2", -1)) == MetaException(text.format(6))
     assert refusal(lambda: limited.list_by_expression(SALES, b"?", -1)) == MetaException(text.format(6))
-    assert refusal(lambda: limited.list_by_partial_values(SALES, [""], -1)) == MetaException(text.format(6))
+    assert len(structs(limited.list_by_partial_values(SALES, [""], -1))) == 6
+    of_newer = lambda: limited.list_by_partial_values(SALES, [""], -1, is_limited=True)  # noqa: E731
+    assert refusal(of_newer) == MetaException(text.format(6))
     assert refusal(lambda: limited.specs(SALES, -1)) == MetaException(text.format(6))
     assert refusal(lambda: limited.specs_by_filter(SALES, "hr = 2", 4)) == MetaException(text.format(4))
     assert refusal(lambda: limited.specs_by_expression(SALES, b"?", -1)) == MetaException(text.format(6))
@@ -347,7 +349,6 @@ def test_request_limit(filled: World) -> None:
         (PartitionFilterMode.BY_NAMES, ["ds=2024-01-01/hr=2", "unknown"], ["2024-01-01/2"]),
         (PartitionFilterMode.BY_VALUES, ["2024-01-01"], ["2024-01-01/10", "2024-01-01/2"]),
         (PartitionFilterMode.BY_EXPR, ["hr = 2", "ds = '2024-01-01' or hr = 10"], ["2024-01-01/2"]),
-        (PartitionFilterMode.BY_EXPR, [], None),
         (None, None, None),
     ],
 )
@@ -364,8 +365,16 @@ def test_projected_specs(filled: World, mode: int | None, filters: list[str] | N
     assert all(one.sd.location and one.sd.cols is None and one.createTime is None for one in found)
 
 
+@pytest.mark.parametrize("mode", list(PartitionFilterMode))
+@pytest.mark.parametrize("filters", [None, []])
+def test_projected_specs_without_filters(filled: World, mode: PartitionFilterMode, filters: list[str] | None) -> None:
+    conditions = GetPartitionsFilterSpec(filterMode=mode, filters=filters)
+    error = refusal(lambda: filled.service.reads.projected_specs(SALES, conditions, Projection()))
+    assert error == MetaException("Invalid filter expressions in the filter spec")
+
+
 def test_projected_specs_with_an_unknown_mode(filled: World) -> None:
-    conditions = GetPartitionsFilterSpec(filterMode=9)
+    conditions = GetPartitionsFilterSpec(filterMode=9, filters=["a"])
     error = refusal(lambda: filled.service.reads.projected_specs(SALES, conditions, Projection()))
     assert error == MetaException("No such partition filter mode: 9")
 

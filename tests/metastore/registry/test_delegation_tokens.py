@@ -136,3 +136,27 @@ def test_without_the_key_tokens_cannot_be_looked_up(tokens, catalog, clock, tmp_
     other = TokenService(catalog.store, Seal(tmp_path / "another.key"))
     with pytest.raises(TokensAway, match="secrets_key_file"):
         DelegationTokens(catalog.store, other, clock, TokenTimes(DAY, DAY), Limits()).password(name)
+
+
+def test_a_token_ends_with_the_user_it_was_made_for_and_with_who_asked_for_it(catalog, clock, tmp_path):
+    entries = {"ann": "first", "hue": "service"}
+    service = TokenService(catalog.store, Seal(tmp_path / "secrets.key"))
+    tokens = DelegationTokens(
+        *(catalog.store, service, clock, TokenTimes(7 * DAY, DAY), Limits()), lambda user: entries.get(user, "")
+    )
+    own, got, foreign = tokens.issue("ann", "yarn"), tokens.issue("bo", "yarn", "hue"), tokens.issue("bo", "yarn")
+    tokens.renew(own, "yarn")
+
+    def good() -> list[bool]:
+        return [is_good(tokens, token) for token in (own, got, foreign)]
+
+    assert good() == [True, True, True]
+    del entries["ann"]
+    assert good() == [False, True, True]
+    with pytest.raises(MetaException, match="its user is another one since"):
+        tokens.renew(own, "yarn")
+    entries["ann"] = "second"
+    assert good() == [False, True, True]
+    del entries["hue"]
+    entries["bo"] = "a user of the password file now"
+    assert good() == [False, False, False]

@@ -28,7 +28,7 @@ def held(privilege: str, on: Thing, *, is_partial: bool = False, party: Party = 
         ("select", SALES, {"see", "select"}, {"see", "select"}, set()),
         ("select", EVERYTHING, {"see", "select"}, {"see", "select"}, {"see", "select"}),
         ("drop", ORDERS, {"see", "drop", "lock"}, {"see"}, set()),
-        ("create", SALES, set(), {"see", "create"}, set()),
+        ("create", SALES, set(), {"see", "create", "register"}, set()),
         ("show_database", SALES, set(), {"see"}, set()),
         ("nonsense", ORDERS, set(), set(), set()),
     ],
@@ -99,7 +99,7 @@ def test_rules_name_databases_or_tables() -> None:
     )
     policy, groups = Policy(rules=rules), frozenset({"staff"})
     assert allowed(policy, ORDERS, groups) == {"see", "select"}
-    assert allowed(policy, SALES, groups) == {"see", "select", "create"}
+    assert allowed(policy, SALES, groups) == {"see", "select", "create", "register"}
     assert allowed(policy, Thing("hr", "public_holidays"), groups) == {"see", "select"}
     assert allowed(policy, Thing("hr", "people"), groups) == set()
     assert allowed(policy, Thing("hr"), groups) == {"see"}

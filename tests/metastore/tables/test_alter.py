@@ -24,7 +24,7 @@ from hms_gateway.structs import (
     Table,
     ThriftException,
 )
-from tests.support.catalog import NOW, Catalog, columns, new_table
+from tests.support.catalog import NOW, Catalog, columns, new_table, transactional_table
 
 T = TableName("default", "t")
 EXTERNAL = {"EXTERNAL": "TRUE"}
@@ -143,13 +143,19 @@ def test_absent_collections_are_empty_ones(catalog: Catalog) -> None:
         (
             new_table(parameters={"transactional": "maybe"}),
             MetaException,
-            "TBLPROPERTIES with 'transactional'='true' cannot be unset",
+            "TBLPROPERTIES with 'transactional'='true' cannot be unset: default.t",
         ),
         (
-            new_table(parameters={"Transactional": "false"}),
+            new_table(parameters={"transactional": "true"}),
             MetaException,
-            "TBLPROPERTIES with 'transactional'='true' cannot be unset",
+            "The table must be stored using an ACID compliant format (such as ORC): default.t",
         ),
+        (
+            msgspec.structs.replace(new_table(parameters={"transactional": "maybe"}), sd=None),
+            MetaException,
+            "TBLPROPERTIES with 'transactional'='true' cannot be unset: default.t",
+        ),
+        (msgspec.structs.replace(new_table(), sd=None), MetaException, "storage descriptor must not be null"),
     ],
 )
 def test_what_is_refused(catalog: Catalog, new: Table, kind: type[ThriftException], text: str) -> None:
@@ -498,7 +504,8 @@ def new_columns(catalog: Catalog, name: TableName) -> list[list[str]]:
     [
         ({}, False),
         ({"cascade": True}, True),
-        ({"environment": EnvironmentContext({"CASCADE": "TRUE"})}, True),
+        ({"environment": EnvironmentContext({"CASCADE": "true"})}, True),
+        ({"environment": EnvironmentContext({"CASCADE": "TRUE"})}, False),
         ({"environment": EnvironmentContext({"CASCADE": "false"})}, False),
     ],
 )
@@ -561,15 +568,33 @@ def test_files_are_not_counted(
 
 
 @pytest.mark.parametrize(
-    "names", [{"name": None}, {"name": None, "db_name": None}, {"name": "a b"}, {"name": "taken"}, {"db_name": "no"}]
+    "changes",
+    [{"tableName": None}, {"tableName": None, "dbName": None}, {"tableName": "a b"}, {"dbName": "no"}, {"sd": None}],
 )
-def test_the_transactional_rules_come_before_the_names(catalog: Catalog, names: dict[str, Any]) -> None:
+def test_the_transactional_rules_come_before_names_and_descriptor(catalog: Catalog, changes: dict[str, Any]) -> None:
+    catalog.tables.create(transactional_table())
+    bad = msgspec.structs.replace(new_table(parameters={"a": "b"}), **changes)
+    error = refusal(lambda: catalog.alterations.alter(T, bad))
+    assert isinstance(error, MetaException)
+    assert str(error.message).startswith("TBLPROPERTIES with 'transactional'='true' cannot be unset: ")
+
+
+def test_a_table_becomes_transactional_whatever_its_files_are_called(catalog: Catalog) -> None:
+    plain = transactional_table()
+    plain.parameters = {}
+    catalog.tables.create(plain)
+    write_files(catalog, "t", data=3)
+    catalog.alterations.alter(T, transactional_table())
+    assert catalog.tables.get(T).parameters["transactional"] == "true"
+
+
+def test_a_table_becomes_insert_only_and_plain_again(catalog: Catalog) -> None:
     catalog.tables.create(new_table())
-    catalog.tables.create(new_table("taken"))
-    bad = new_table(parameters={"transactional": "true"}, **names)
-    assert refusal(lambda: catalog.alterations.alter(T, bad)) == MetaException(
-        "The table must be bucketed and stored using an ACID compliant format (such as ORC)"
-    )
+    insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
+    catalog.alterations.alter(T, new_table(parameters=insert_only))
+    assert insert_only.items() <= catalog.tables.get(T).parameters.items()
+    catalog.alterations.alter(T, new_table(parameters={"transactional": "false"}))
+    assert not catalog.tables.get(T).parameters.keys() & insert_only.keys()
 
 
 @pytest.mark.parametrize("name", [None, "a b", "a\0b"])
@@ -700,6 +725,13 @@ def test_compare_and_swap_does_not_unset(catalog: Catalog) -> None:
     catalog.tables.create(new_table(parameters={"k": "v"}))
     error = refusal(lambda: catalog.alterations.alter(T, new_table(), expecting("k", "v")))
     assert error == MetaException("New value for expected key k is not set")
+
+
+@pytest.mark.parametrize("parameters", [{}, {"k": "other"}])
+def test_a_key_without_an_expected_value_is_not_compared(catalog: Catalog, parameters: dict[str, str]) -> None:
+    catalog.tables.create(new_table(parameters={"k": "v"}))
+    catalog.alterations.alter(T, new_table(parameters=parameters), expecting("k", None))
+    assert catalog.tables.get(T).parameters.get("k") == parameters.get("k")
 
 
 def test_one_of_many_wins_compare_and_swap(catalog: Catalog) -> None:

@@ -151,6 +151,10 @@ def test_no_other_table_becomes_that_of_an_index(base: Catalog, named: str) -> N
     """Dropping the index would drop it."""
     base.tables.create(new_table("kept"))
     error = refusal(lambda: base.indexes.add(index(indexTableName=named), table_of_index()))
+    assert isinstance(error, InvalidObjectException)
+    assert error.message.startswith(f"Index table {named} is not the table given with it")
+    table = table_of_index(named.removeprefix("default."))
+    error = refusal(lambda: base.indexes.add(index(indexTableName=named), table))
     assert error == InvalidObjectException("Unable to add index because index table already exists")
     assert isinstance(refusal(lambda: base.indexes.add(index(indexTableName=named), None)), MetaException)
     assert base.tables.names("default") == ["kept", "t"]

@@ -1,5 +1,6 @@
 """Creating, reading and dropping tables on the real store and real directories (semantics §2.6, §3)."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -214,12 +215,12 @@ def test_an_empty_location_means_the_default_one(catalog: Catalog) -> None:
         (
             new_table(parameters={"Transactional": "maybe"}),
             MetaException,
-            "'transactional' property of TBLPROPERTIES may only have value 'true'",
+            "'transactional' property of TBLPROPERTIES may only have value 'true': default.t",
         ),
         (
             new_table(parameters={"transactional": "true"}),
             MetaException,
-            "The table must be bucketed and stored using an ACID compliant format (such as ORC)",
+            "The table must be stored using an ACID compliant format (such as ORC): default.t",
         ),
     ],
 )
@@ -285,11 +286,9 @@ def test_a_refused_table_leaves_the_directory_of_the_first(catalog: Catalog) -> 
 
 
 def test_transactional_is_spelled_uniformly(catalog: Catalog) -> None:
-    acid = with_sd(
-        new_table(parameters={"TRANSACTIONAL": "TRUE"}), bucketCols=["a"], inputFormat=ORC_IN, outputFormat=ORC_OUT
-    )
+    acid = with_sd(new_table(parameters={"TRANSACTIONAL": "TRUE"}), inputFormat=ORC_IN, outputFormat=ORC_OUT)
     catalog.tables.create(acid)
-    assert get(catalog).parameters["transactional"] == "true"
+    assert get(catalog).parameters.items() >= {"transactional": "true", "transactional_properties": "default"}.items()
     assert "TRANSACTIONAL" not in get(catalog).parameters
     catalog.tables.create(new_table("u", parameters={"transactional": "false"}))
     assert "transactional" not in get(catalog, "u").parameters
@@ -421,7 +420,8 @@ def test_a_managed_table_takes_its_directory_along(catalog: Catalog) -> None:
     assert not (catalog.warehouse / "t").exists()
     kind, db_name, table_name, message = catalog.last_event()
     assert (kind, db_name, table_name) == ("DROP_TABLE", "default", "t")
-    assert list(message) == ["server", "servicePrincipal", "db", "table", "tableType", "timestamp"]
+    assert list(message) == ["server", "servicePrincipal", "db", "table", "tableType", "tableObjJson", "timestamp"]
+    assert json.loads(message["tableObjJson"])["1"] == {"str": "t"}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hms_gateway.metastore.vocabulary.table_types import (
     created_parameters,
     drop_deletes_data,
     is_external,
+    is_insert_only,
     is_transactional,
     is_view,
     parse_table_type,
@@ -97,31 +98,44 @@ def test_purging_and_views() -> None:
     assert not is_view("MATERIALIZED_VIEW")
 
 
-def created(parameters: dict[str, str], **changes: object) -> dict[str, str]:
-    facts = {"table_type": "MANAGED_TABLE", "bucket_columns": ["id"], "input_format": ACID_INPUT_FORMAT} | changes
+TEXT = "org.apache.hadoop.mapred.TextInputFormat"
+NOT_ACID = "The table must be stored using an ACID compliant format (such as ORC): sales.orders"
+NOT_UNSET = "TBLPROPERTIES with 'transactional'='true' cannot be unset: sales.orders"
+UNALTERED = "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created"
+IS_EXTERNAL = "sales.orders cannot be declared transactional because it's an external table"
+IS_SORTED = "Table sales.orders cannot support full ACID functionality since it is sorted."
+UNKNOWN = (
+    "Invalid transactional properties specified for sales.orders with the error"
+    " unknown value {} for transactional_properties"
+)
+
+
+def created(parameters: dict[str, str], input_format: str = ACID_INPUT_FORMAT, *sort_columns: str) -> dict[str, str]:
     return created_parameters(
         "sales.orders",
-        facts["table_type"],  # type: ignore[arg-type]
         parameters,
-        bucket_columns=facts["bucket_columns"],  # type: ignore[arg-type]
-        input_format=facts["input_format"],  # type: ignore[arg-type]
+        sort_columns=sort_columns,
+        input_format=input_format,
         output_format=ACID_OUTPUT_FORMAT,
     )
 
 
-def altered(old: dict[str, str], new: dict[str, str], bucket_columns: tuple[str, ...] = ("id",)) -> dict[str, str]:
+def altered(
+    old: dict[str, str], new: dict[str, str], input_format: str = ACID_INPUT_FORMAT, *sort_columns: str
+) -> dict[str, str]:
     return altered_parameters(
         "sales.orders",
-        "MANAGED_TABLE",
         old,
         new,
-        bucket_columns=bucket_columns,
-        input_format=ACID_INPUT_FORMAT,
+        sort_columns=sort_columns,
+        input_format=input_format,
         output_format=ACID_OUTPUT_FORMAT,
     )
 
 
 TRANSACTIONAL = {"transactional": "true"}
+FULL = TRANSACTIONAL | {"transactional_properties": "default"}
+INSERT_ONLY = TRANSACTIONAL | {"transactional_properties": "insert_only"}
 
 
 @pytest.mark.parametrize(
@@ -130,106 +144,110 @@ TRANSACTIONAL = {"transactional": "true"}
         ({"a": "b"}, {"a": "b"}),
         ({"transactional": "false", "a": "b"}, {"a": "b"}),
         ({"TRANSACTIONAL": "False"}, {}),
-        ({"Transactional": "TRUE"}, TRANSACTIONAL),
-        (
-            TRANSACTIONAL | {"transactional_properties": "DEFAULT"},
-            TRANSACTIONAL | {"transactional_properties": "default"},
-        ),
+        ({"Transactional": "TRUE"}, FULL),
+        (TRANSACTIONAL | {"transactional_properties": "DEFAULT"}, FULL),
+        (TRANSACTIONAL | {"TRANSACTIONAL_properties": "Insert_Only"}, INSERT_ONLY),
+        ({"transactional_properties": "Odd"}, {"transactional_properties": "Odd"}),
     ],
 )
-def test_the_transactional_parameter_is_spelled_uniformly(given: dict[str, str], stored: dict[str, str]) -> None:
+def test_the_transactional_parameters_are_spelled_uniformly(given: dict[str, str], stored: dict[str, str]) -> None:
     assert created(given) == stored
     assert is_transactional(given) is is_transactional(stored)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "changes", "message"),
+    ("parameters", "is_it"),
     [
-        ({"transactional": "yes"}, {}, "'transactional' property of TBLPROPERTIES may only have value 'true'"),
-        (
-            TRANSACTIONAL,
-            {"bucket_columns": []},
-            "The table must be bucketed and stored using an ACID compliant format (such as ORC)",
-        ),
-        (
-            TRANSACTIONAL,
-            {"input_format": "org.apache.hadoop.mapred.TextInputFormat"},
-            "The table must be bucketed and stored using an ACID compliant format (such as ORC)",
-        ),
-        (
-            TRANSACTIONAL,
-            {"table_type": "EXTERNAL_TABLE"},
-            "sales.orders cannot be declared transactional because it's an external table",
-        ),
-        (
-            TRANSACTIONAL | {"transactional_properties": "odd"},
-            {},
-            "Invalid transactional properties specified for the table with the error"
-            " unknown value odd for transactional_properties",
-        ),
+        (INSERT_ONLY, True),
+        ({"Transactional": "TRUE", "Transactional_Properties": "INSERT_ONLY"}, True),
+        (FULL, False),
+        (TRANSACTIONAL, False),
+        ({"transactional_properties": "insert_only"}, False),
     ],
 )
-def test_tables_that_cannot_be_transactional_are_refused(
-    parameters: dict[str, str], changes: dict[str, object], message: str
-) -> None:
-    with pytest.raises(TransactionalError) as refused:
-        created(parameters, **changes)
-    assert str(refused.value) == message
+def test_insert_only_tables_are_transactional(parameters: dict[str, str], is_it: bool) -> None:
+    assert is_insert_only(parameters) is is_it
 
 
-def test_a_table_can_become_and_stay_transactional() -> None:
-    assert altered({}, {"transactional": "True"}) == TRANSACTIONAL
-    assert altered(TRANSACTIONAL, TRANSACTIONAL | {"a": "b"}) == TRANSACTIONAL | {"a": "b"}
-    with_properties = TRANSACTIONAL | {"transactional_properties": "default"}
-    assert altered(with_properties, TRANSACTIONAL | {"transactional_properties": "Default"}) == with_properties
-    assert altered(with_properties, TRANSACTIONAL) == TRANSACTIONAL
-    assert altered({"a": "b"}, {"a": "c"}) == {"a": "c"}
-    assert altered({}, {"transactional_properties": "Default"}) == {"transactional_properties": "default"}
+def test_insert_only_tables_have_any_format_and_order() -> None:
+    assert created(INSERT_ONLY, TEXT, "a") == INSERT_ONLY
+    assert altered({}, INSERT_ONLY, TEXT, "a") == INSERT_ONLY
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "bucket_columns", "message"),
+    ("parameters", "where", "message"),
     [
-        (TRANSACTIONAL, {}, ("id",), "TBLPROPERTIES with 'transactional'='true' cannot be unset"),
         (
-            TRANSACTIONAL,
-            {"transactional": "false"},
-            ("id",),
-            "TBLPROPERTIES with 'transactional'='true' cannot be unset",
-        ),
-        ({}, {"transactional": "false"}, ("id",), "TBLPROPERTIES with 'transactional'='true' cannot be unset"),
-        ({}, {"TRANSACTIONAL": "maybe"}, ("id",), "TBLPROPERTIES with 'transactional'='true' cannot be unset"),
-        ({}, TRANSACTIONAL, (), "The table must be bucketed and stored using an ACID compliant format (such as ORC)"),
-        (
-            TRANSACTIONAL,
-            TRANSACTIONAL,
+            {"transactional": "yes"},
             (),
-            "The table must be bucketed and stored using an ACID compliant format (such as ORC)",
+            "'transactional' property of TBLPROPERTIES may only have value 'true': sales.orders",
         ),
-        (
-            {},
-            {"transactional_properties": "odd"},
-            ("id",),
-            "Invalid transactional properties specified for the table with the error"
-            " unknown value odd for transactional_properties",
-        ),
-        (
-            TRANSACTIONAL,
-            TRANSACTIONAL | {"transactional_properties": "default"},
-            ("id",),
-            "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created",
-        ),
-        (
-            TRANSACTIONAL | {"transactional_properties": "default"},
-            TRANSACTIONAL | {"transactional_properties": "insert_only"},
-            ("id",),
-            "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created",
-        ),
+        (TRANSACTIONAL, (TEXT,), NOT_ACID),
+        (TRANSACTIONAL | {"transactional_properties": "odd"}, (TEXT,), NOT_ACID),
+        (TRANSACTIONAL, (ACID_INPUT_FORMAT, "a"), IS_SORTED),
+        (TRANSACTIONAL | {"EXTERNAL": "TRUE"}, (), IS_EXTERNAL),
+        (INSERT_ONLY | {"EXTERNAL": "true"}, (TEXT,), IS_EXTERNAL),
+        (TRANSACTIONAL | {"transactional_properties": "Odd"}, (), UNKNOWN.format("odd")),
+        (TRANSACTIONAL | {"transactional_properties": "legacy"}, (), UNKNOWN.format("legacy")),
+        (TRANSACTIONAL | {"transactional_properties": ""}, (), UNKNOWN.format("")),
+    ],
+)
+def test_tables_that_cannot_be_transactional_are_refused(
+    parameters: dict[str, str], where: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(TransactionalError) as refused:
+        created(parameters, *where)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "stored"),
+    [
+        ({}, {"transactional": "True"}, (), FULL),
+        ({}, INSERT_ONLY, (TEXT,), INSERT_ONLY),
+        ({}, {"transactional": "false", "a": "b"}, (), {"a": "b"}),
+        ({"a": "b"}, {"a": "c"}, (), {"a": "c"}),
+        ({}, {"transactional_properties": "Default"}, (), {"transactional_properties": "default"}),
+        (TRANSACTIONAL, TRANSACTIONAL | {"a": "b"}, (), TRANSACTIONAL | {"a": "b"}),
+        (FULL, TRANSACTIONAL | {"transactional_properties": "Default"}, (TEXT,), FULL),
+        (FULL, {"TRANSACTIONAL": "True"}, (), TRANSACTIONAL),
+        (FULL, FULL | {"EXTERNAL": "TRUE"}, (), FULL | {"EXTERNAL": "TRUE"}),
+        (INSERT_ONLY, INSERT_ONLY | {"a": "b"}, (TEXT, "a"), INSERT_ONLY | {"a": "b"}),
+        (INSERT_ONLY, FULL, (), FULL),
+        (INSERT_ONLY, TRANSACTIONAL, (), TRANSACTIONAL),
+        (INSERT_ONLY, {"transactional": "false"}, (TEXT,), {}),
+        (INSERT_ONLY, {}, (TEXT,), {}),
+    ],
+)
+def test_a_table_can_become_and_stay_transactional(
+    old: dict[str, str], new: dict[str, str], where: tuple[str, ...], stored: dict[str, str]
+) -> None:
+    assert altered(old, new, *where) == stored
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "message"),
+    [
+        (TRANSACTIONAL, {}, (), NOT_UNSET),
+        (FULL, {"transactional": "false"}, (), NOT_UNSET),
+        (FULL, {"transactional_properties": "default"}, (), NOT_UNSET),
+        ({}, {"TRANSACTIONAL": "maybe"}, (), NOT_UNSET),
+        (INSERT_ONLY, {"transactional": "maybe"}, (), NOT_UNSET),
+        ({}, TRANSACTIONAL, (TEXT,), NOT_ACID),
+        (INSERT_ONLY, FULL, (TEXT,), NOT_ACID),
+        (INSERT_ONLY, TRANSACTIONAL, (TEXT,), NOT_ACID),
+        ({}, TRANSACTIONAL, (ACID_INPUT_FORMAT, "a"), IS_SORTED),
+        (FULL, FULL, (ACID_INPUT_FORMAT, "a"), IS_SORTED),
+        ({}, INSERT_ONLY | {"EXTERNAL": "TRUE"}, (TEXT,), IS_EXTERNAL),
+        ({}, {"transactional_properties": "odd"}, (), UNKNOWN.format("odd")),
+        (INSERT_ONLY, TRANSACTIONAL | {"transactional_properties": "odd"}, (), UNKNOWN.format("odd")),
+        (TRANSACTIONAL, FULL, (), UNALTERED),
+        (FULL, INSERT_ONLY, (), UNALTERED),
     ],
 )
 def test_changes_of_transactional_tables_are_limited(
-    old: dict[str, str], new: dict[str, str], bucket_columns: tuple[str, ...], message: str
+    old: dict[str, str], new: dict[str, str], where: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(TransactionalError) as refused:
-        altered(old, new, bucket_columns)
+        altered(old, new, *where)
     assert str(refused.value) == message

@@ -20,12 +20,13 @@ from hms_gateway.pipeline.jobs.stored import Stored
 from tests.pipeline.audit import world as worlds
 from tests.pipeline.audit.realizing import realize
 from tests.pipeline.audit.world import SMALL_BYTES, SMALL_FILES_MIN, healthy
-from tests.support.scale import SCALE
+from tests.support.sample import sample
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # A world of 16 tables has room for each kind of defect.
-TABLES = 16 if SCALE == 1 else 40
+TABLES = sample(16, of=40)
+WORLDS = sample(1, of=10)
 # Worlds that are audited at once: what Spark takes for a job counts once for them.
 TOGETHER = 10
 ARGUMENTS = AuditArguments(small_bytes=SMALL_BYTES, small_files=SMALL_FILES_MIN)
@@ -59,10 +60,10 @@ def planted(gateway, seed, prefix, tables=TABLES):
     return world, [one for plant in plants for one in plant(world)]
 
 
-@pytest.mark.parametrize("first", range(0, SCALE, TOGETHER))
+@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
 def test_all_that_was_planted_is_found_and_what_can_be_fixed_is_fixed(spark, gateway, options, tmp_path, first):
     expected, only = [], []
-    for seed in range(first, min(first + TOGETHER, SCALE)):
+    for seed in range(first, min(first + TOGETHER, WORLDS)):
         world, of_world = planted(gateway, seed, f"audit{seed}_")
         assert len({one.kind for one in of_world}) == 10
         with gateway.client() as client:

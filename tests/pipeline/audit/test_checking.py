@@ -2,6 +2,7 @@
 
 import io
 import os
+from datetime import datetime
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ import pyarrow.parquet
 
 from hms_gateway.pipeline.audit.checking import Checker, digest_of
 from hms_gateway.pipeline.footers import Column
+from hms_gateway.pipeline.storage import Storage
 from tests.pipeline.audit.world import blob
 
 COLUMNS = (Column("id", "bigint"), Column("note", "string"))
@@ -42,7 +44,7 @@ def checked(folder, reads_all=False, columns=COLUMNS, **changed):
     """Problems of a directory as (severity, kind, file, files, text)."""
     row = {"database": "sales", "table": "t", "location": f"file:{folder}", "format": "parquet", "files": 1}
     rows = pyarrow.Table.from_pylist([{**row, "total_bytes": 2, "newest_seconds": 3.0, **changed}], schema=CONTENTS)
-    step = Checker({}, SimpleNamespace(value={"sales.t": (columns, ("ds",))}), reads_all)
+    step = Checker(Storage(roots=("file:/",)), SimpleNamespace(value={"sales.t": (columns, ("ds",))}), reads_all)
     [found] = [one for piece in step(rows) for one in piece.to_pylist()]
     return sorted((one["severity"], one["kind"], one["file"], one["files"], one["text"]) for one in found["problems"])
 
@@ -63,6 +65,18 @@ def test_drift_is_found_once_for_files_of_one_kind(tmp_path):
     assert checked(tmp_path) == [
         ("error", "drift", "a", 3, "column id is string in the file and bigint in the table"),
         ("warning", "drift", "d", 1, "the table does not have the file's columns more"),
+    ]
+
+
+def test_columns_that_spark_does_not_read_are_drift(tmp_path):
+    at = pyarrow.array([datetime(2024, 1, 1)], pyarrow.timestamp("ns"))
+    columns = (Column("id", "timestamp"), Column("note", "float"))
+    (tmp_path / "a").write_bytes(parquet_of(id=at, note=pyarrow.array([1.0], pyarrow.float16())))
+    (tmp_path / "b").write_bytes(parquet_of(note=pyarrow.array([1.0], pyarrow.float32()), NOTE=[1]))
+    reasons = ("id is a timestamp of nanoseconds; write microseconds", "note is a float of 16 bits; write 32")
+    assert checked(tmp_path, columns=columns) == [
+        ("error", "drift", "a", 1, f"column {', '.join(reasons)}"),
+        ("error", "drift", "b", 1, "column NOTE has the name of another column, but for upper and lower case"),
     ]
 
 

@@ -11,7 +11,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from tests.spark.spark_session import SparkSessionProcess
 from tests.support.server import GatewayServer, free_port
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.whole]
 
 STATEMENTS = (
     "CREATE DATABASE shop",

@@ -15,7 +15,10 @@ import pyarrow
 from hms_gateway.pipeline.audit.rules.areas import Areas
 from hms_gateway.pipeline.audit.rules.values import Directory, Place, Storage
 from hms_gateway.pipeline.audit.walking import LEVEL, LISTED, TO_LIST, UNREADABLE, Walk
+from hms_gateway.pipeline.storage import Storage as FileSystems
 from tests.pipeline.audit.world import blob
+
+DISKS = FileSystems(roots=("file:/", "nowhere://bucket", "memory:///audit-walk"))
 
 
 def level(location, tables=(), storage=None):
@@ -23,7 +26,7 @@ def level(location, tables=(), storage=None):
     areas = SimpleNamespace(value=Areas(tables, {}))
     rows = pyarrow.RecordBatch.from_pylist([{"kind": TO_LIST, "location": location, "payload": b"12.5"}], schema=LEVEL)
     found = [
-        row for piece in Walk(storage or {}, areas)(pyarrow.Table.from_batches([rows])) for row in piece.to_pylist()
+        row for piece in Walk(storage or DISKS, areas)(pyarrow.Table.from_batches([rows])) for row in piece.to_pylist()
     ]
     payloads = {kind: [one for one in found if one["kind"] == kind] for kind in (TO_LIST, LISTED, UNREADABLE)}
     listed = [msgspec.msgpack.decode(one["payload"], type=Directory) for one in payloads[LISTED]]
@@ -65,7 +68,7 @@ def test_what_cannot_be_listed_is_named_with_the_reason(tmp_path):
     [error] = level(f"file:{tmp_path}/odd")[2]
     assert (error.location, error.error) == (f"file:{tmp_path}/odd/\\udcff\\udcfe", "has a name that is not UTF-8")
     [error] = level("nowhere://bucket/x")[2]
-    assert "cannot be opened" in error.error
+    assert "nowhere: cannot be read here" in error.error
 
 
 def test_what_lies_in_a_table_with_a_log_of_its_own_is_not_listed(tmp_path):

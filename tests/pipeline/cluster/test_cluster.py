@@ -13,7 +13,7 @@ from tests.pipeline.content import DAYS, HOURS, make_table
 from tests.support import spark_cluster
 from tests.support.spark_variables import SHORT_LIFE, VARIABLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.whole]
 
 PROGRAM = Path(__file__).with_name("program.py")
 SECONDS_MAX = 270

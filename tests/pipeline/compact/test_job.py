@@ -19,6 +19,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.cli.application import application
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs import run as jobs_run
 from hms_gateway.pipeline.jobs.failures import TablesHeld
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -98,6 +99,22 @@ def test_rows_by_spark_before_and_after_and_again(spark, gateway, client, tmp_pa
         assert len(data_files(old["1"].sd.location)) == FILES
         assert spark_rows(spark, client, table) == before
         client.call("drop_table", "lake", "jobs_special", True)
+
+
+def test_a_table_without_keys_that_was_compacted_is_crawled_as_itself(spark, gateway, client, tmp_path):
+    options = options_for(gateway, tmp_path, "lake.crawled")
+    table = make_table(client, "crawled", keys=())
+    fill(table.sd.location)
+    assert compact(options, ARGUMENTS, spark=spark).counts["compacted"] == 1
+    place = CrawlArguments(location=table.sd.location.rpartition("/")[0])
+    for _ in range(2):
+        crawled = crawl(options, place, spark=spark)
+        mine = [one for one in crawled.refusals if one["item"].startswith(table.sd.location)]
+        assert (mine, crawled.counts["tables"]) == ([], 0)
+        # The old files go, and the table stays where it is.
+        clean(options, CleanArguments(grace_seconds=0), spark=spark)
+    assert not path(table.sd.location).exists()
+    client.call("drop_table", "lake", "crawled", True)
 
 
 def fields(options):
@@ -187,6 +204,7 @@ def words_of(gateway, tmp_path, *words):
     return ["pipeline", "compact", *given, "--master", "local[2]", *words]
 
 
+@pytest.mark.whole
 def test_a_driver_that_is_killed_loses_nothing_and_the_next_run_tidies_up(spark, gateway, client, tmp_path):
     with filled(client, "killed", count=40) as table:
         wanted = {value: rows(one.sd.location) for value, one in partitions(client, table).items()}

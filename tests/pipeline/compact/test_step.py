@@ -17,6 +17,7 @@ from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.batches import Batch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import LeaseLost
+from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import (
     DataOperationType,
     LeaseObject,
@@ -40,6 +41,8 @@ from tests.pipeline.compact.warehouse import (
     path,
     rows,
 )
+
+DISKS = Storage(roots=("file:/",))
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +77,7 @@ def found(connection, table, run="compact-1"):
     given = pyarrow.table({"database": ["lake"], "table": [table.tableName]})
     by_kind = {}
     for names in NamesOf(connection, 5, "")(given):
-        for piece in Look(connection, 5, run, TARGET, {})(pyarrow.Table.from_batches([names])):
+        for piece in Look(connection, 5, run, TARGET, DISKS)(pyarrow.Table.from_batches([names])):
             for row in piece.to_pylist():
                 by_kind.setdefault(row["what"], []).append(row)
     return by_kind
@@ -82,13 +85,13 @@ def found(connection, table, run="compact-1"):
 
 def compact(client, connection, table, run="compact-1", *, locks=False, client_of_run=None):
     candidates = pyarrow.Table.from_pylist(found(connection, table, run).get(CANDIDATE, []))
-    step = CompactStep(run, TARGET, locks, {})
+    step = CompactStep(run, TARGET, locks, DISKS)
     return step((client_of_run or client).begin(run), Batch("compact", "0", candidates))
 
 
 def clean(client, connection, table, *, grace=0.0, shared=False):
     left = [{**row, "shared": shared} for row in found(connection, table).get(LEFT, [])]
-    return CleanStep(grace, {})(
+    return CleanStep(grace, DISKS)(
         client.begin(f"clean {time.time()}"), Batch("clean", "0", pyarrow.Table.from_pylist(left))
     )
 
@@ -265,7 +268,7 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(client, connection, tab
     assert content(client, table) == content_before
     rest = found(connection, table, "compact-2")
     assert LEFTOVERS in rest
-    removed = RemoveLeftovers({})(client, Batch("leftovers", "0", pyarrow.Table.from_pylist(rest[LEFTOVERS])))
+    removed = RemoveLeftovers(DISKS)(client, Batch("leftovers", "0", pyarrow.Table.from_pylist(rest[LEFTOVERS])))
     assert removed.counts == {"leftovers": 0 if at == "swap" else 1}
     done = compact(client, connection, table, "compact-2")
     assert done.counts["compacted"] == (1 if at == "swap" else 2)
@@ -303,7 +306,7 @@ def test_what_a_note_names_stays_where_a_partition_of_another_name_has_it(client
     client.call("drop_partition", "lake", table.tableName, ["1"], False)
     content_before = content(client, table)
     rest = found(connection, table, "compact-2")[LEFTOVERS]
-    removed = RemoveLeftovers({})(client, Batch("leftovers", "0", pyarrow.Table.from_pylist(rest)))
+    removed = RemoveLeftovers(DISKS)(client, Batch("leftovers", "0", pyarrow.Table.from_pylist(rest)))
     assert (removed.counts, content(client, table)) == ({"leftovers": 0}, content_before)
 
 
@@ -321,7 +324,7 @@ def test_a_swap_whose_answer_was_lost_counts(client, connection, table, monkeypa
 
 def test_a_run_that_was_killed_after_a_swap_counts_it(client, connection, table, monkeypatch):
     planned = pyarrow.Table.from_pylist(found(connection, table)[CANDIDATE])
-    step = CompactStep("compact-1", TARGET, False, {})
+    step = CompactStep("compact-1", TARGET, False, DISKS)
     with monkeypatch.context() as patch:
         patch.setattr(stepping.Note, "remove", lambda self: None)
         first = step(client.begin("1"), Batch("compact", "0", planned))
@@ -408,7 +411,7 @@ def test_what_is_not_plain_is_never_touched(client, connection, changed, reason)
         assert [row["reason"] for piece in names for row in piece.to_pylist()] == [reason]
         assert found(connection, table) == {}
         row = {"database": "lake", "table": "special", "name": "", "files": 2, "bytes": 2}
-        done = CompactStep("compact-1", TARGET, False, {})(
+        done = CompactStep("compact-1", TARGET, False, DISKS)(
             client, Batch("compact", "0", pyarrow.Table.from_pylist([row]))
         )
         assert len(done.refused) == 1

@@ -2,14 +2,17 @@
 
 import dataclasses
 import shutil
+from datetime import datetime
 from pathlib import Path
 
+import pyarrow
 import pyarrow.parquet
 import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
+from hms_gateway.cli.pipeline.crawl_command import show
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl import registering
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
@@ -55,6 +58,15 @@ def partition(options, database, table, name):
 
 def refusals(result, lake):
     return {each["item"].removeprefix(f"file:{lake}/"): each["reason"] for each in result.refusals}
+
+
+def test_names_that_become_others_are_said(spark, options, lake, capsys):
+    plant(lake, "odd.db/Order Items-2/a.parquet", "odd.db/Plain/a.parquet")
+    result = crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    assert result.renamed == [{"item": f"file:{lake}/odd.db/Order Items-2", "name": "odd.order_items_2"}]
+    assert (result.findings, result.exit_status) == (1, 1)
+    show(result)
+    assert f"named: file:{lake}/odd.db/Order Items-2 as odd.order_items_2" in capsys.readouterr().out
 
 
 def test_an_empty_catalog_gets_tables_partitions_and_columns(spark, options, lake):
@@ -119,6 +131,38 @@ def test_what_cannot_be_taken_is_named_and_the_rest_done(spark, options, lake):
     assert len(listed) == result.refused == 9
     with options.connection.open() as client:
         client.call("drop_table", "default", "known", False)
+
+
+def test_columns_that_spark_does_not_read_are_named_and_make_no_table(spark, options, lake):
+    at = datetime(2026, 1, 1)
+    plant(lake, "nano/d=1/a", content=parquet(id=1, at=pyarrow.scalar(at, pyarrow.timestamp("ns"))))
+    plant(lake, "half/a", content=parquet(half=pyarrow.scalar(1.0, pyarrow.float16())))
+    plant(lake, "cases/a", content=parquet(A=1, a=2))
+    plant(lake, "fine/a", content=parquet(id=1, at=pyarrow.scalar(at, pyarrow.timestamp("us"))))
+    plant(lake, *(f"mixed/{number}" for number in range(8)), content=parquet(id="x"))
+    plant(lake, "mixed/8")
+    plant(lake, *(f"days/d={day}/a" for day in range(12)))
+    plant(lake, "days/d=12/a", content=parquet(id=True))
+    result = crawl(options, CrawlArguments(location=str(lake), database="unread"), spark=spark)
+    reasons = refusals(result, lake)
+    unread = "is not registered: Spark does not read column"
+    assert {name: reasons.pop(name) for name in ("nano", "half", "cases")} == {
+        "nano": f"{unread} at of {lake}/nano/d=1/a, which is a timestamp of nanoseconds; write microseconds",
+        "half": f"{unread} half of {lake}/half/a, which is a float of 16 bits; write 32",
+        "cases": f"{unread} a of {lake}/cases/a, which has the name of another column, but for upper and lower case",
+    }
+    for name, types in (("mixed", ("string", "bigint")), ("days", ("boolean", "bigint"))):
+        conflict = reasons.pop(name)
+        assert "; Spark reads no type from both, write one of the files again" in conflict
+        assert all(f" {type} in {lake}/{name}/" in conflict for type in types)
+    assert (reasons, result.new_tables, result.exit_status) == ({}, ["unread.fine"], 1)
+
+
+def test_the_folder_around_a_table_is_its_database_on_request(spark, options, lake):
+    plant(lake, "sales/visits/d=1/a", "loose/a")
+    arguments = CrawlArguments(location=str(lake), database="shelf", databases_from_folders=True)
+    result = crawl(options, arguments, spark=spark)
+    assert (result.new_tables, result.refused) == (["shelf.loose", "sales.visits"], 0)
 
 
 def test_the_name_of_another_table_is_not_taken(spark, options, lake):
@@ -193,7 +237,7 @@ def test_a_part_of_a_table_is_crawled_by_its_own_location(spark, options, lake):
     [
         ("lake/nowhere", r"location /\S+/lake/nowhere is not a directory"),
         ("lake/file", r"location /\S+/lake/file is not a directory"),
-        ("file:lake", "location file:lake is not absolute"),
+        ("file:lake", "location file:lake cannot be used: Relative path"),
         ("nowhere://lake", "nowhere"),
     ],
 )

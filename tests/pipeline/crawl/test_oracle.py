@@ -1,10 +1,9 @@
 """Spark's own MSCK REPAIR TABLE, against the real metastore, finds the same partitions in the same tree.
 
-What it found is recorded; HMS_TESTS_LIVE=all asks it again. `python -m tests.pipeline.crawl.test_oracle` records anew.
+What it found is recorded; `make test-all` asks it again. `python -m tests.pipeline.crawl.test_oracle` records anew.
 """
 
 import json
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -84,7 +83,7 @@ def test_the_same_partitions_are_found_as_by_msck(spark, gateway, tmp_path):
 
 
 @pytest.mark.java
-@pytest.mark.skipif(os.environ.get("HMS_TESTS_LIVE") != "all", reason="HMS_TESTS_LIVE is not `all`")
+@pytest.mark.whole
 def test_msck_finds_what_is_recorded(real, tmp_path):
     table = planted(tmp_path)
     assert found_by_msck(real, table, tmp_path) == recorded(table)

@@ -13,8 +13,11 @@ import pyarrow
 
 from hms_gateway.pipeline.crawl import walking
 from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, REFUSED, PartitionsOf, Target
-from hms_gateway.pipeline.crawl.tables import SHAPES, ShapesOf, merged, name_of
+from hms_gateway.pipeline.crawl.tables import SHAPES, Names, ShapesOf, merged
 from hms_gateway.pipeline.crawl.walking import DATA, TO_LIST, Walk, to_list
+from hms_gateway.pipeline.storage import Storage
+
+DISKS = Storage(roots=("file:/",))
 
 TARGET = Target("sales", "orders", "file:/lake/orders", (("ds", "string"), ("hr", "int")))
 
@@ -32,7 +35,7 @@ def make(folder, *names):
 def walk(folder, tables=None):
     """Rows with data, and what is refused, by paths below the folder."""
     known = {f"{folder}/{path}": keys for path, keys in (tables or {}).items()}
-    step = Walk(str(folder), {}, known)
+    step = Walk(str(folder), DISKS, known)
     rows, found, refused = [to_list("", str(folder))], {}, {}
     while rows:
         batch = pyarrow.Table.from_batches(walking.pieces(rows))
@@ -120,7 +123,7 @@ def test_a_directory_with_files_of_several_formats_is_named(tmp_path):
 
 def test_a_directory_that_vanishes_between_two_levels_is_named(tmp_path):
     make(tmp_path, "t/ds=1/a")
-    step = Walk(str(tmp_path), {}, {f"{tmp_path}/t": 1})
+    step = Walk(str(tmp_path), DISKS, {f"{tmp_path}/t": 1})
     batch = pyarrow.Table.from_batches(
         walking.pieces([to_list(f"{tmp_path}/t", "ds=1"), to_list(f"{tmp_path}/t", "ds=2")])
     )
@@ -164,7 +167,7 @@ def test_pieces_have_one_kind_and_a_bounded_size():
 
 
 def directories(*rows):
-    listed = [walking.data(root, relative, walking.Folded(2, 7, 0, 3, "f", 4)) for root, relative in rows]
+    listed = [walking.data(root, relative, walking.Folded(2, 7, "f", 4)) for root, relative in rows]
     return pyarrow.Table.from_batches(walking.pieces(listed))
 
 
@@ -205,11 +208,20 @@ def test_the_shape_of_a_new_table_is_that_of_most_directories():
     usual = found["/lake/t"].usual()
     assert (usual.keys, usual.types(), usual.directories) == (("ds", "hr"), ["date", "int"], 28)
     samples = found["/lake/t"].samples[usual.keys]
-    assert len(samples) == 8
-    assert set(samples) <= {f"{relative}/f" for relative in relatives}
+    assert sorted(samples) == [f"{relative}/f" for relative in relatives]
     assert found["/lake/u"].usual().keys == ()
     assert set(found) == {"/lake/t", "/lake/u"}
     assert pyarrow.RecordBatch.from_pylist(rows, SHAPES).num_rows == 4
+
+
+def test_of_many_files_some_tell_the_columns():
+    listed = [walking.data("/lake/t", f"d={day}", walking.Folded(2, 7, "f", 4)) for day in range(200)]
+    listed.append(walking.data("/lake/u", "", walking.Folded(200, 700, "7", 4, tuple(map(str, range(200))))))
+    batch = pyarrow.Table.from_batches(walking.pieces(listed))
+    found = merged(row for piece in ShapesOf(frozenset())(batch) for row in piece.to_pylist())
+    of_days, of_files = found["/lake/t"].samples[("d",)], found["/lake/u"].samples[()]
+    assert len(of_days) == walking.SAMPLES_MAX
+    assert walking.SAMPLES_MAX // 2 < len(of_files) <= walking.SAMPLES_MAX
 
 
 @pytest.mark.parametrize(
@@ -222,4 +234,19 @@ def test_the_shape_of_a_new_table_is_that_of_most_directories():
     ],
 )
 def test_a_new_table_has_the_name_of_its_directory(root, name):
-    assert name_of(root, "/lake", "default", "given") == name
+    assert Names("/lake", "default", "given", False).of(root) == name
+
+
+@pytest.mark.parametrize(
+    ("root", "name", "is_changed"),
+    [
+        ("/lake/sales/visits", ("sales", "visits"), False),
+        ("/lake/eu/Web Shop/visits", ("web_shop", "visits"), True),
+        ("/lake/a.db/b/t", ("a", "t"), False),
+        ("/lake/visits", ("default", "visits"), False),
+        ("/lake", ("default", "given"), False),
+    ],
+)
+def test_the_folder_around_a_table_names_its_database_on_request(root, name, is_changed):
+    names = Names("/lake", "default", "given", True)
+    assert (names.of(root), names.is_changed(root)) == (name, is_changed)

@@ -9,7 +9,10 @@ import pyarrow.parquet
 
 def parquet(**columns) -> bytes:
     """A file with these columns of one value each."""
-    table = pyarrow.table({name: [value] for name, value in columns.items()})
+    arrays = [
+        pyarrow.array([value], value.type if isinstance(value, pyarrow.Scalar) else None) for value in columns.values()
+    ]
+    table = pyarrow.table(arrays, names=list(columns))
     written = io.BytesIO()
     pyarrow.parquet.write_table(table, written)
     return written.getvalue()

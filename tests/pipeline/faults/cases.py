@@ -60,6 +60,7 @@ class Place:
 
     def options(self, **changed: Any) -> JobOptions:
         values = {"state": str(self.folder / "state"), "calls": 2, "patience_seconds": 120, "yes": True}
+        values["roots"] = (str(self.lake),)
         return JobOptions(connection=Connection.of(self.metastore.options), **{**values, **changed})
 
 

@@ -24,7 +24,6 @@ from tests.support.server import GatewayServer
 
 VICTIMS = ("driver", "worker", "gateway", "disk")
 SECONDS_MAX = 280
-AWAY_SECONDS = float(os.environ.get("HMS_PIPELINE_AWAY_SECONDS", "0"))
 ROOT = Path(__file__).parents[3]
 _STEPS = ("*/plan/*/made/*.json", "*/done/*/*.json")
 
@@ -182,10 +181,7 @@ def kill_workers(spark: Any) -> None:
 
 
 def restart(server: GatewayServer) -> None:
-    """HMS_PIPELINE_AWAY_SECONDS is how long it is away."""
     server.kill()
-    if AWAY_SECONDS:
-        threading.Event().wait(AWAY_SECONDS)
     server.start()
 
 

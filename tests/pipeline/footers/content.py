@@ -8,6 +8,9 @@ from decimal import Decimal
 import pyarrow
 import pyarrow.compute
 
+from hms_gateway.pipeline.listing import files_of
+from hms_gateway.pipeline.storage import Storage
+
 TYPES = {
     "flag": pyarrow.bool_(),
     "tiny": pyarrow.int8(),
@@ -112,3 +115,10 @@ def counted(column: pyarrow.ChunkedArray) -> dict:
         if factor != 1:
             found["low"], found["high"] = found["low"] * factor, found["high"] * factor
     return found
+
+
+def reading(location):
+    """Reads a file, wherever it lies."""
+    files = files_of(location, Storage(roots=("file:/", "memory:///stats")))
+    path = files.root(location)
+    return lambda offset, length: files.read(path, offset, length)

@@ -6,15 +6,15 @@ import pyarrow
 import pytest
 from pyarrow import compute, orc
 
-from hms_gateway.pipeline.footers import local_reader, read_footer
-from tests.pipeline.footers.content import HIVE, TYPES, counted, random_table
+from hms_gateway.pipeline.footers import read_footer
+from tests.pipeline.footers.content import HIVE, TYPES, counted, random_table, reading
 
 # What the file has for these is milliseconds with a rest that the writer may leave out.
 TIMES = ("moment", "exact")
 
 
 def footer(path):
-    return read_footer(str(path), path.stat().st_size, local_reader(str(path)))
+    return read_footer(str(path), path.stat().st_size, reading(str(path)))
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -1,6 +1,7 @@
 """Footers of Parquet files say what pyarrow and DuckDB count in the data."""
 
 import random
+from datetime import datetime
 
 import pyarrow
 import pytest
@@ -8,16 +9,16 @@ from pyarrow import compute, parquet
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from hms_gateway.pipeline.footers import Column, local_reader, read_footer
+from hms_gateway.pipeline.footers import Column, read_footer
 from hms_gateway.pipeline.footers.parquet import parquet_footer
 from hms_gateway.pipeline.footers.parquet_structs import FileMetaData, decode
-from tests.pipeline.footers.content import HIVE, TYPES, counted, random_table
+from tests.pipeline.footers.content import HIVE, TYPES, counted, random_table, reading
 
 BOUNDED = [name for name in TYPES if name not in ("note", "data")]
 
 
 def footer(path):
-    return read_footer(str(path), path.stat().st_size, local_reader(str(path)))
+    return read_footer(str(path), path.stat().st_size, reading(str(path)))
 
 
 def written(tmp_path, table, **options):
@@ -124,8 +125,35 @@ def test_what_hive_does_not_have_is_left_out_and_named(tmp_path):
     table = pyarrow.table([wide, odd, pyarrow.array([1]), pyarrow.array([2])], names=["wide", "odd", "id", "ID"])
     found = written(tmp_path, table)
     assert found.columns == (Column("id", "bigint"),)
-    assert [name for name, _ in found.left_out] == ["wide", "odd", "ID"]
-    assert "decimal(50,2)" in found.left_out[0][1]
+    assert [name for name, _ in found.unread] == ["wide", "odd", "ID"]
+    assert "decimal(50,2)" in found.unread[0][1]
+
+
+def test_what_spark_does_not_read_is_named(tmp_path):
+    at = datetime(2024, 1, 1)
+    table = pyarrow.table(
+        {
+            "At": pyarrow.array([at], pyarrow.timestamp("ns")),
+            "many": pyarrow.array([[at]], pyarrow.list_(pyarrow.timestamp("ns", "UTC"))),
+            "half": pyarrow.array([1.0], pyarrow.float16()),
+            "pair": pyarrow.StructArray.from_arrays([pyarrow.array([1])] * 2, names=["x", "X"]),
+            "micro": pyarrow.array([at], pyarrow.timestamp("us")),
+        }
+    )
+    found = written(tmp_path, table)
+    assert [(column.name, column.type) for column in found.columns if column.name != "pair"] == [
+        ("at", "timestamp"),
+        ("many", "array<timestamp>"),
+        ("half", "float"),
+        ("micro", "timestamp"),
+    ]
+    assert found.unread == (
+        ("At", "is a timestamp of nanoseconds; write microseconds"),
+        ("many", "is a timestamp of nanoseconds; write microseconds"),
+        ("half", "is a float of 16 bits; write 32"),
+        ("pair", "has fields whose names differ in upper and lower case only"),
+    )
+    assert [name for name, _ in found.unread_without({"at", "many"})] == ["half", "pair"]
 
 
 def test_partition_keys_are_left_out(tmp_path):

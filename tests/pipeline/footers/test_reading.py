@@ -9,8 +9,9 @@ import pyarrow
 import pytest
 from pyarrow import orc, parquet
 
-from hms_gateway.pipeline.footers import FooterProblem, file_reader, local_reader, read_footer
-from tests.pipeline.footers.content import random_table
+from hms_gateway.pipeline.footers import FooterProblem, read_footer
+from hms_gateway.pipeline.listing import RemoteFiles
+from tests.pipeline.footers.content import random_table, reading
 
 
 def footer_of(data, path="/data/file"):
@@ -68,7 +69,7 @@ def test_a_long_footer_is_read_in_two_parts(tmp_path):
     table = pyarrow.table({f"column_{number:04}": [number] for number in range(2_000)})
     path = tmp_path / "wide.parquet"
     parquet.write_table(table, path)
-    found = read_footer(str(path), path.stat().st_size, local_reader(str(path)))
+    found = read_footer(str(path), path.stat().st_size, reading(str(path)))
     assert len(found.columns) == 2_000
     assert found.figures["column_1999"].high == 1999
 
@@ -77,10 +78,10 @@ def test_a_file_that_became_shorter_or_is_gone_is_named(tmp_path, written):
     path = tmp_path / "file2"
     path.write_bytes(written)
     with pytest.raises(FooterProblem, match="is shorter than its"):
-        read_footer(str(path), len(written) + 50, local_reader(str(path)))
+        read_footer(str(path), len(written) + 50, reading(str(path)))
     path.unlink()
     with pytest.raises(FooterProblem, match="cannot be read: No such file or directory"):
-        read_footer(str(path), len(written), local_reader(str(path)))
+        read_footer(str(path), len(written), reading(str(path)))
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
@@ -89,15 +90,15 @@ def test_a_file_without_permission_is_named(tmp_path, written):
     path.write_bytes(written)
     path.chmod(0)
     with pytest.raises(FooterProblem, match="cannot be read: Permission denied"):
-        read_footer(str(path), len(written), local_reader(str(path)))
+        read_footer(str(path), len(written), reading(str(path)))
 
 
 def test_any_file_system_of_fsspec_is_read(written):
     memory = fsspec.filesystem("memory")
     memory.pipe_file("/stats/file", written)
-    assert read_footer("memory:///stats/file", len(written), file_reader(memory, "/stats/file")).rows == 20
+    assert read_footer("memory:///stats/file", len(written), reading("memory:///stats/file")).rows == 20
     with pytest.raises(FooterProblem, match="cannot be read"):
-        read_footer("memory:///stats/none", 100, file_reader(memory, "/stats/none"))
+        read_footer("memory:///stats/none", 100, reading("memory:///stats/none"))
 
 
 def test_what_a_library_raises_is_a_problem_of_the_file():
@@ -105,8 +106,12 @@ def test_what_a_library_raises_is_a_problem_of_the_file():
         def cat_file(self, path, start, end):
             raise RuntimeError("no credentials")
 
+        def _strip_protocol(self, location):
+            return location.removeprefix("s3://")
+
+    files = RemoteFiles("s3", Broken(), ["s3://bucket"])
     with pytest.raises(FooterProblem, match="cannot be read: RuntimeError: no credentials"):
-        read_footer("s3://bucket/file", 100, file_reader(Broken(), "bucket/file"))
+        read_footer("s3://bucket/file", 100, lambda *at: files.read("bucket/file", *at))
 
 
 def test_a_problem_is_the_same_on_the_other_side_of_a_process():

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
+from hms_gateway.cli.pipeline.migrate_command import _source
 from hms_gateway.client.metastore_client import Busy, MetastoreClient, NotAuthorized, NotReached
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, LeaseLost
@@ -33,7 +34,7 @@ class Answers(MetastoreClient):
 def client(*answers, patience_seconds=60.0, scope="run", lease_id=None):
     """With the keys that were sent and the pauses that were made."""
     left, keys, pauses = list(answers), [], []
-    connection = SimpleNamespace(url="https://gateway", open=lambda headers: Answers(left, keys))
+    connection = SimpleNamespace(url="https://gateway", option_prefix="--", open=lambda headers: Answers(left, keys))
     made = PatientClient(connection, patience_seconds, scope, lease_id, pauses.append)
     return made, keys, pauses
 
@@ -91,6 +92,18 @@ def test_refusals_are_not_repeated():
     with pytest.raises(NoSuchObjectException):
         asked.call("get_table", "a", "b")
     assert len(keys) == 2
+
+
+@pytest.mark.slow
+def test_a_hint_names_the_options_of_the_source(gateway, tmp_path):
+    (tmp_path / "password").write_text(gateway.options["password"])
+    nothing = dict.fromkeys(("certificate", "key", "cacert"))
+    flags = dict.fromkeys(("negotiate", "insecure", "framed"), False)
+    login = {"user": gateway.options["user"], "password_file": tmp_path / "password"}
+    source = _source(url=gateway.options["url"], **login, **nothing, **flags)
+    with PatientClient(source, 0) as asked, pytest.raises(CallsRefused, match="is not trusted") as caught:
+        asked.call("get_all_databases")
+    assert "give its certificate with --source-cacert, or --source-insecure" in caught.value.hint
 
 
 def test_a_lost_lease_differs_from_other_refusals():

@@ -12,8 +12,10 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from pyspark import cloudpickle
 
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs import records
 from hms_gateway.pipeline.jobs.failures import CallsRefused, JobFailed, LeaseLost, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.structs import LeaseObject, NotificationEventRequest
 from tests.pipeline.content import make_table
 from tests.pipeline.jobs import toy as toys
@@ -98,6 +100,7 @@ def test_a_resume_does_only_what_is_missing(spark, gateway, options, tmp_path):
     [run] = runs_in(options, tmp_path)
     record = msgspec.json.decode((tmp_path / "state" / run / "run.json").read_bytes())
     assert (record["status"], record["error"]) == ("failed", "the table three is not to be touched")
+    assert record["ended"] >= record["began"]
     missing = sum(value != "3" for value in values_in(gateway))
     assert 0 < missing < 5
     with gateway.client() as client:
@@ -157,6 +160,13 @@ def test_a_table_that_another_holds_is_left_alone(spark, gateway, options):
         before = values_in(gateway)
         with pytest.raises(TablesHeld, match=f"conflicts with exclusive lease {lease} of admin on stock.toy_two"):
             toy(options, arguments("7"), spark=spark)
+        # What a run that was killed has noted.
+        state = State.of(options.state, {})
+        killed = records.new("toy", options, arguments("7"))
+        records.note(state, killed, status="running", lease=lease)
+        with pytest.raises(TablesHeld, match=rf"on stock\.toy_two: run {killed['run']}$") as caught:
+            toy(options, arguments("7"), spark=spark)
+        assert caught.value.hint.endswith(f"--resume {killed['run']}")
         client.call("drop_lease", lease, [])
     assert values_in(gateway) == before
 

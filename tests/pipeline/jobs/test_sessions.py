@@ -24,4 +24,4 @@ def test_a_missing_java_is_named_and_the_run_has_failed(gateway, tmp_path, monke
         toy(options, ToyArguments(database="sales", values={}))
     assert "install Java 17" in caught.value.hint
     [record] = records(State.of(options.state, {}))
-    assert (record["status"], record["error"]) == ("failed", str(caught.value))
+    assert (record["status"], record["error"], record["ended"] is None) == ("failed", str(caught.value), False)

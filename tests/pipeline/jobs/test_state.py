@@ -102,7 +102,7 @@ def test_a_full_disk_is_named_and_nothing_half_written_counts(tmp_path):
 
 
 def test_a_scheme_without_its_library_is_named():
-    with pytest.raises(StateFailed, match="location nowhere:// cannot be opened"):
+    with pytest.raises(StateFailed, match="nowhere: cannot be read here: Protocol not known"):
         State.of("nowhere://a", {}).read("x")
 
 
@@ -114,6 +114,16 @@ def begun(tmp_path, **beat):
         sign = state.read_json("toy-1/driver.json")
     state.write_json("toy-1/driver.json", {**sign, **beat})
     return state, options
+
+
+def test_runs_of_one_second_are_listed_in_their_order(tmp_path):
+    options = JobOptions(connection=Connection.of({"url": "https://gateway"}), state=str(tmp_path))
+    state, begun_in_order = State.of(options.state, {}), []
+    for _ in range(20):
+        record = records.new("toy", options, {})
+        records.note(state, record)
+        begun_in_order.append(record["run"])
+    assert [record["run"] for record in records.records(state)] == begun_in_order
 
 
 def test_a_run_that_runs_is_not_resumed(tmp_path):

@@ -36,8 +36,8 @@ from hms_gateway.structs import (
 from tests.bridge.bridge_process import connected
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.oracle.third_peer import ThirdMetastore
-from tests.pipeline.content import Metastore, add_partitions, fill, filled_gateway, make_table
-from tests.pipeline.migrate.content import fill_rest
+from tests.pipeline.content import Metastore, add_partitions, fill, filled_gateway, make_table, storage
+from tests.pipeline.migrate.content import fill_rest, table
 from tests.support.server import PASSWORD, GatewayServer, free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -195,9 +195,15 @@ def test_a_catalog_arrives_whole_and_what_changes_later_too(spark, source, targe
     assert directories(target.folder) == before
     with target.metastore.client() as client:
         assert client.call("list_lease", []) == []
-        calls = [msgspec.json.decode(line) for line in Path(result.rollback).read_bytes().splitlines()]
-        for call in calls:
-            client.call(call["method"], *call["arguments"])
+        login = target.metastore.options
+        environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+        given = ["--user", login["user"], "--cacert", login["cafile"]]
+        subprocess.run(
+            ["sh", result.rollback, *given],
+            env=environment | {"HMS_GATEWAY_PASSWORD": login["password"]},
+            check=True,
+            timeout=120,
+        )
         assert client.call("get_all_databases") == ["default"]
         assert client.call("get_all_functions").functions == []
 
@@ -207,6 +213,15 @@ def test_a_catalog_of_hive_3_arrives_whole(spark, third, target, options):
     assert (result.status, result.refusals, result.differences) == ("done", (), ())
     assert (result.counts["compared tables"], result.counts["compared partitions"]) == (8, 18)
     assert differing(without_catalogs(third.dump()), without_catalogs(target.dump())) == {}
+
+    with third.metastore.client() as client:
+        parameters = {"transactional": "true", "transactional_properties": "insert_only"}
+        client.call("create_table", table("inserted", storage(("id", "int")), parameters))
+    again = dataclasses.replace(options, resume=result.run)
+    result = migrate(again, from_(third, last=True), spark=spark)
+    assert (result.status, result.refusals, result.differences) == ("done", (), ())
+    with target.metastore.client() as client:
+        assert client.call("get_table", "everything", "inserted").parameters.items() >= parameters.items()
 
 
 def without_catalogs(found: dict[str, Any]) -> dict[str, Any]:
@@ -329,6 +344,7 @@ def test_a_source_that_is_away_in_the_middle_ends_the_run_which_is_resumed(spark
     assert result.counts["compared partitions"] == 15
 
 
+@pytest.mark.whole
 def test_a_killed_run_is_resumed(spark, small, target, options, tmp_path):
     """Driver and executors die at once; what they have done is not done again, and nothing is missing."""
     state = tmp_path / "state"
@@ -363,6 +379,7 @@ def test_large_tables_go_in_chunks(spark, small, target, options):
     assert [result.counts[name] for name in ("large tables", "partitions", "compared partitions")] == [1, 2_100, 2_100]
 
 
+@pytest.mark.whole
 def test_back_to_a_real_metastore(spark, source, target, options, tmp_path, tmp_path_factory):
     there = migrate(options, from_(source, last=True), spark=spark)
     assert there.exit_status == 0

@@ -49,6 +49,7 @@ def test_a_token_that_is_wrong_is_named(spark, gateway, by_token):
     assert "hmsgw_wrong" not in str(caught.value)
 
 
+@pytest.mark.whole
 def test_framed_thrift_of_the_real_metastore(spark, tmp_path):
     peer = RealMetastore(Path(tmp_path / "framed"), settings={"hive.metastore.thrift.framed.transport.enabled": "true"})
     try:
@@ -65,7 +66,7 @@ def test_framed_thrift_of_the_real_metastore(spark, tmp_path):
 
 def test_framed_thrift_of_a_gateway(spark, tmp_path):
     port = free_port()
-    with GatewayServer(tmp_path / "var", settings={"thrift_port": port}):
+    with GatewayServer(tmp_path / "var", settings={"thrift_port": port, "administrators": ["etl"]}):
         framed = Metastore({"url": f"thrift://127.0.0.1:{port}", "framed": "true", "user": "etl"})
         fill(framed)
         check_framed(spark, framed)

@@ -20,7 +20,7 @@ PySparkException = pytest.importorskip("pyspark.errors", reason="no PySpark (req
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-@pytest.fixture(params=["gateway", "real"])
+@pytest.fixture(params=["gateway", pytest.param("real", marks=pytest.mark.whole)])
 def metastore(request):
     return request.getfixturevalue(request.param)
 

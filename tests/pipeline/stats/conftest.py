@@ -22,4 +22,5 @@ def options(gateway, tmp_path):
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     state = str(tmp_path / "state %20 {a,b}")
-    return JobOptions(connection=Connection.of(gateway.options), state=state, patience_seconds=20)
+    connection = Connection.of(gateway.options)
+    return JobOptions(connection=connection, state=state, patience_seconds=20, roots=(str(tmp_path),))

@@ -7,12 +7,17 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers import Column, Figures, Footer
 from hms_gateway.pipeline.stats.files import File, NotListed, data_files, digest, uri_of
 from hms_gateway.pipeline.stats.kinds import TableColumn
 from hms_gateway.pipeline.stats.measuring import measured, of_footers
 from hms_gateway.pipeline.stats.selecting import passed_by
+from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import StorageDescriptor, Table
+
+DISKS = Storage(roots=("file:/",))
+MEMORY = Storage(roots=("memory://listed", "memory://nothing-here"))
 
 
 def known(rows, low, high):
@@ -47,7 +52,7 @@ def test_columns_of_old_orc_files_are_found_by_their_place():
 def test_a_file_of_another_format_makes_the_partition_unknown(tmp_path):
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"id": [1]}), path)
-    found = measured({}, f"file:{tmp_path}", data_files(str(tmp_path), {}), [TableColumn("id", "bigint")], "orc")
+    found = measured(DISKS, f"file:{tmp_path}", data_files(str(tmp_path), DISKS), [TableColumn("id", "bigint")], "orc")
     assert found.failed
     assert [(note.path, note.reason) for note in found.notes] == [
         (str(path), "is a file of parquet where the metastore says orc")
@@ -58,7 +63,7 @@ def test_hidden_files_are_not_data_and_folders_below_are(tmp_path):
     for name in ("a", "_SUCCESS", ".b.crc", "_temporary/c", "sub/d", "sub/.e"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"12")
-    found = data_files(f"file://{tmp_path}/", {})
+    found = data_files(f"file://{tmp_path}/", DISKS)
     assert [(file.path, file.size, file.folder) for file in found] == [
         (str(tmp_path / "a"), 2, ""),
         (str(tmp_path / "sub" / "d"), 2, "sub"),
@@ -69,23 +74,28 @@ def test_other_file_systems_are_listed_alike():
     memory = fsspec.filesystem("memory")
     for name in ("a", "_SUCCESS", "sub/d"):
         memory.pipe_file(f"/listed/{name}", b"123")
-    assert [(file.size, file.folder) for file in data_files("memory://listed", {})] == [(3, ""), (3, "sub")]
+    assert [(file.size, file.folder) for file in data_files("memory://listed", MEMORY)] == [(3, ""), (3, "sub")]
     with pytest.raises(NotListed, match="cannot be listed"):
-        data_files("memory://nothing-here", {})
+        data_files("memory://nothing-here", MEMORY)
 
 
-@pytest.mark.parametrize("location", ["/nowhere/at/all", "relative", "nosuch://bucket/x", "file://elsewhere/x"])
-def test_a_location_that_cannot_be_listed_is_named(location):
-    with pytest.raises(NotListed, match=location.partition(":")[0]):
-        data_files(location, {})
+def test_a_location_that_cannot_be_listed_is_named():
+    with pytest.raises(NotListed, match="/nowhere/at/all is not there"):
+        data_files("/nowhere/at/all", DISKS)
+
+
+@pytest.mark.parametrize("location", ["relative", "nosuch://bucket/x", "file://elsewhere/x", "/tmp/../etc"])
+def test_a_location_outside_of_the_roots_is_not_looked_at(location):
+    with pytest.raises(OptionError):
+        data_files(location, DISKS)
 
 
 def test_a_digest_changes_with_each_file_and_the_columns(tmp_path):
     (tmp_path / "a").write_bytes(b"1")
-    before = data_files(str(tmp_path), {})
-    assert digest(before, "id int") == digest(data_files(str(tmp_path), {}), "id int") != digest(before, "id bigint")
+    before = data_files(str(tmp_path), DISKS)
+    assert digest(before, "id int") == digest(data_files(str(tmp_path), DISKS), "id int") != digest(before, "id bigint")
     os.utime(tmp_path / "a", (1, 1))
-    assert digest(data_files(str(tmp_path), {}), "id int") != digest(before, "id int")
+    assert digest(data_files(str(tmp_path), DISKS), "id int") != digest(before, "id int")
     assert digest([], "id int") != digest([File("/a", 1, "v")], "id int")
 
 

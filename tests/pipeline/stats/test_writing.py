@@ -74,6 +74,7 @@ def moderate_table(source, rows, *, all_null):
     return pyarrow.table({name: pyarrow.array(columns[name], TYPES[name]) for name in SUMMED})
 
 
+@pytest.mark.whole
 def test_the_real_metastore_adds_the_same_statistics_up_to_the_same_figures(spark, gateway, real, options, tmp_path):
     source = random.Random(12)
     columns = {name: HIVE[name] for name in SUMMED}

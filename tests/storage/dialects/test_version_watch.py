@@ -14,10 +14,10 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.structs import METHODS
 from tests.storage.test_outage import cut_connections
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_mariadb import PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
 
-PATIENCE_SECONDS = 20
 KEY = ("tjson", "2.3", "get_table", b"sales.orders")
 
 

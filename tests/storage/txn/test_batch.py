@@ -1,6 +1,5 @@
 """A batch gives what its calls give one by one and what the model in memory gives, and leaves the same rows behind."""
 
-import os
 import random
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -33,8 +32,9 @@ from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from tests.simulation.txn_memory import MemoryStore, MemoryTxns
+from tests.support.sample import sample
 
-SEEDS = int(os.environ.get("TXN_BATCH_SEEDS", "6"))
+SEEDS = sample(6, of=100)
 ROUNDS = 14
 WHO = Client("who", "host", "agent")
 GIVEN_IDS = ("component_id", "write_set_id")
@@ -176,7 +176,7 @@ def random_call(dice: random.Random, ids_max: int) -> tuple[Any, ...]:
         for place in dice.sample(PLACES, dice.choice([1, 1, 2])):
             writes = Write(place, dice.choice([Operation.INSERT, Operation.UPDATE]))
             wanted.append(ComponentSpec(place, dice.choice(TYPES), writes if txn_id and dice.random() < 0.4 else None))
-        return "lock", LockSpec(wanted, WHO, txn_id, is_hive4=dice.random() < 0.3)
+        return "lock", LockSpec(wanted, WHO, txn_id, shares_writes=dice.random() < 0.3)
     return name, some_id
 
 

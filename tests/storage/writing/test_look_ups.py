@@ -14,8 +14,8 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.writing import look_ups
 from hms_gateway.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
-from tests.gateway.serving import until
 from tests.storage.test_outage import cut_connections
+from tests.support.patience import until
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

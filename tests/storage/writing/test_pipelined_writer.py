@@ -1,7 +1,6 @@
 """Calls that the event loop writes to PostgreSQL: outcomes and rows are as one by one, whatever happens meanwhile."""
 
 import asyncio
-import os
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -30,10 +29,11 @@ from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.storage.test_outage import cut_connections
 from tests.storage.txn.test_batch import WHO, random_call
 from tests.support.private_postgres import PrivatePostgres
+from tests.support.sample import sample
 
 pytestmark = pytest.mark.postgres
 
-SEEDS = int(os.environ.get("TXN_BATCH_SEEDS", "3"))
+SEEDS = sample(3, of=100)
 ROUNDS = 14
 PATIENCE_SECONDS = 20
 PLACE = target("d", "t")

@@ -21,9 +21,9 @@ from hms_gateway.storage.writing.jobs import Job
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.structs import TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork
+from tests.support.patience import PATIENCE_SECONDS
 
 WHO = Client("who", "host", "agent")
-SECONDS_MAX = 30
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def in_one_batch(writer: ThreadWriter, works: list[Any]) -> "list[Future[Any]]":
 
     def waits(transaction: Any) -> None:
         is_waiting.set()
-        assert may_end.wait(SECONDS_MAX)
+        assert may_end.wait(PATIENCE_SECONDS)
 
     writer._submit(Job(waits, Future(), None))
-    assert is_waiting.wait(SECONDS_MAX)
+    assert is_waiting.wait(PATIENCE_SECONDS)
     outcomes: list[Future[Any]] = [Future() for _ in works]
     for work, outcome in zip(works, outcomes, strict=True):
         writer._submit(Job(work, outcome, None))
@@ -69,9 +69,13 @@ def in_one_batch(writer: ThreadWriter, works: list[Any]) -> "list[Future[Any]]":
 def test_what_the_database_refuses_one_call_fails_that_call_only(writer: ThreadWriter, engine: Engine) -> None:
     works = [TxnWork(opens, opens=True), TxnWork(reads_nonsense), TxnWork(opens, opens=True), lambda _: "else"]
     before, refused, after, other = in_one_batch(writer, works)
-    assert (before.result(SECONDS_MAX), after.result(SECONDS_MAX), other.result(SECONDS_MAX)) == ([1], [2], "else")
+    assert (before.result(PATIENCE_SECONDS), after.result(PATIENCE_SECONDS), other.result(PATIENCE_SECONDS)) == (
+        [1],
+        [2],
+        "else",
+    )
     with pytest.raises(StoreFailure, match="the database refused a statement"):
-        refused.result(SECONDS_MAX)
+        refused.result(PATIENCE_SECONDS)
     with engine.connect() as connection:
         assert len(connection.execute(select(TXNS)).all()) == 2
 
@@ -86,8 +90,8 @@ def test_whom_the_database_refuses_is_found_by_halves(writer: ThreadWriter, monk
 
     monkeypatch.setattr(thread_writer.Batch, "run", running)
     outcomes = in_one_batch(writer, [TxnWork(opens, opens=True)] * 15 + [TxnWork(reads_nonsense)])
-    assert [outcome.result(SECONDS_MAX) for outcome in outcomes[:15]] == [[number] for number in range(1, 16)]
-    assert isinstance(outcomes[15].exception(SECONDS_MAX), StoreFailure)
+    assert [outcome.result(PATIENCE_SECONDS) for outcome in outcomes[:15]] == [[number] for number in range(1, 16)]
+    assert isinstance(outcomes[15].exception(PATIENCE_SECONDS), StoreFailure)
     assert sizes == [1, 16, 8, 8, 4, 4, 2, 2, 1, 1]
 
 
@@ -107,5 +111,5 @@ def test_a_batch_that_may_have_been_committed_is_not_repeated(
     monkeypatch.setattr(thread_writer.Batch, "_commit", commits)
     for outcome in in_one_batch(writer, [TxnWork(opens, opens=True)] * 2):
         with pytest.raises(OutcomeUnknown):
-            outcome.result(SECONDS_MAX)
+            outcome.result(PATIENCE_SECONDS)
     assert runs == [1, 2]

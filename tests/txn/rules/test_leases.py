@@ -22,6 +22,7 @@ from hms_gateway.txn.rules.names import Target
 
 S, X = LeaseType.SHARED, LeaseType.EXCLUSIVE
 DB, TABLE, DAY, HOUR = Target("d"), Target("d", "t"), Target("d", "t", "ds=1"), Target("d", "t", "ds=1/hr=2")
+HOUR_MS = 3_600_000
 OTHER_DAY, OTHER_TABLE = Target("d", "t", "ds=10"), Target("d", "t2")
 
 
@@ -89,25 +90,28 @@ def test_ten_thousand_objects_against_ten_thousand_leases():
 
 
 def test_a_grant_lasts_as_long_as_asked_for_within_the_longest_time():
-    assert end_of_grant(1_000, 500, 500) == 1_500
+    assert end_of_grant(1_000, 5_000, 5_000) == 6_000
+    assert end_of_grant(1_001, 5_000, 5_000) == 7_000
     with pytest.raises(TooLong):
-        end_of_grant(1_000, 501, 500)
+        end_of_grant(1_000, 5_001, 5_000)
 
 
 def test_extending_moves_the_end_and_never_back():
-    lease = [held(TABLE, start=0, end=100, duration=60)]
-    assert extension(1, "ann", [], lease, [], 90, None, 1_000).end_ms == 150
-    assert extension(1, "ann", [], lease, [], 10, None, 1_000).end_ms == 100
-    assert extension(1, "ann", [], lease, [], 90, 300, 1_000).end_ms == 390
-    extended = extension(1, "ann", [], lease, [], 90, 300, 1_000).changed[0]
-    assert (extended.start_ms, extended.claim, extended.duration_ms) == (0, Claim(TABLE, X), 60)
+    lease = [held(TABLE, start=0, end=100_000, duration=60_000)]
+    assert extension(1, "ann", [], lease, [], 90_000, None, HOUR_MS).end_ms == 150_000
+    assert extension(1, "ann", [], lease, [], 90_001, None, HOUR_MS).end_ms == 151_000
+    assert extension(1, "ann", [], lease, [], 10_000, None, HOUR_MS).end_ms == 100_000
+    extended = extension(1, "ann", [], lease, [], 90_000, 300_000, HOUR_MS).changed[0]
+    assert extended.end_ms == 390_000
+    assert (extended.start_ms, extended.claim, extended.duration_ms) == (0, Claim(TABLE, X), 60_000)
 
 
 def test_a_part_may_be_extended_and_the_answer_is_when_that_part_ends():
-    lease = [held(TABLE), held(OTHER_TABLE)]
-    changed = extension(1, "ann", [Claim(OTHER_TABLE, S)], lease, [], 50, None, 1_000).changed
-    assert [(one.claim, one.end_ms) for one in changed] == [(Claim(OTHER_TABLE, X), 150)]
-    assert extension(1, "ann", [], [held(TABLE, end=400), held(DB, end=80)], [], 50, 100, 1_000).end_ms == 150
+    lease = [held(TABLE, end=100_000, duration=100_000), held(OTHER_TABLE, end=100_000, duration=100_000)]
+    changed = extension(1, "ann", [Claim(OTHER_TABLE, S)], lease, [], 50_000, None, HOUR_MS).changed
+    assert [(one.claim, one.end_ms) for one in changed] == [(Claim(OTHER_TABLE, X), 150_000)]
+    both = [held(TABLE, end=400_000), held(DB, end=80_000)]
+    assert extension(1, "ann", [], both, [], 50_000, 100_000, HOUR_MS).end_ms == 150_000
 
 
 @pytest.mark.parametrize(
@@ -125,10 +129,10 @@ def test_what_is_lost_or_not_yours_is_not_extended(user, wanted, now, text):
 
 
 def test_the_longest_time_counts_from_the_start():
-    lease = [held(TABLE, start=0, end=100)]
-    assert extension(1, "ann", [], lease, [], 90, 110, 200).end_ms == 200
+    lease = [held(TABLE, start=0, end=100_000)]
+    assert extension(1, "ann", [], lease, [], 90_000, 110_000, 200_000).end_ms == 200_000
     with pytest.raises(TooLong):
-        extension(1, "ann", [], lease, [], 90, 111, 200)
+        extension(1, "ann", [], lease, [], 90_000, 110_001, 200_000)
 
 
 def test_shared_becomes_exclusive_when_nobody_else_is_there():

@@ -1,7 +1,7 @@
 """Who gets which lock: every cell of the compatibility matrix, and the rules around it."""
 
+from collections.abc import Callable
 from random import Random
-from time import process_time
 
 import pytest
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from hms_gateway.txn.rules.locks import (
     weakest_conflicting,
 )
 from hms_gateway.txn.rules.names import target
+from tests.attacks.work import Work, count, is_linear
 
 TYPES = {"SR": LockType.SHARED_READ, "SW": LockType.SHARED_WRITE, "EW": LockType.EXCL_WRITE, "X": LockType.EXCLUSIVE}
 
@@ -234,33 +235,59 @@ def test_what_waits_for_each_of_many_locks_is_what_it_stops() -> None:
     assert waiting_for(locks[:1], locks[:1]) == [[]]
 
 
-def test_thousands_that_wait_for_thousands_are_not_counted_one_by_one() -> None:
-    held = [lock("SR d.t", number) for number in range(1, 5_001)]
-    waiting = [lock("X d.t", number, waits=True) for number in range(5_001, 10_001)]
-    started = process_time()
-    assert all(len(ids) == 5_000 for ids in waiting_for(held, [*held, *waiting]))
-    assert process_time() - started < 1
+def assert_linear(prepared: Callable[[int], Callable[[], None]]) -> None:
+    """Twice as many locks are at most twice the work."""
+    work = Work()
+    with work.watching():
+        assert is_linear([count(work, prepared(size)) for size in (200, 400, 800)])
 
 
-def test_thousands_below_a_prefix_are_not_compared_one_by_one() -> None:
-    held = [lock(f"SR d.t/p=1/q={number}", number) for number in range(1, 5_001)]
-    others = [lock(f"SR d.t/p={number}", number, waits=True) for number in range(5_001, 10_000)]
-    waiting = [*others, lock("X d.t/p=1", 10_000, waits=True)]
-    started = process_time()
-    assert all(ids == [10_000] for ids in waiting_for(held, [*held, *waiting]))
-    below = [lock(f"SR d.t/p=1/q={number}", 20_000, waits=True, number=number) for number in range(2, 5_001)]
-    assert block_of([lock("X d.t/p=1", 20_000, waits=True), *below], held) is not None
-    assert process_time() - started < 1
+def test_many_that_wait_for_many_are_not_counted_one_by_one() -> None:
+    def prepared(size: int) -> Callable[[], None]:
+        held = [lock("SR d.t", number) for number in range(size)]
+        locks = [*held, *(lock("X d.t", number, waits=True) for number in range(size, 2 * size))]
+
+        def ask() -> None:
+            assert {len(ids) for ids in waiting_for(held, locks)} == {size}
+
+        return ask
+
+    assert_linear(prepared)
 
 
-def test_thousands_of_one_transaction_are_passed_by_it_at_once() -> None:
-    held = [lock(f"X d.t/p={number}", number, txn=1) for number in range(1, 5_001)]
-    waiting = [lock(f"X d.t/p={number - 5_000}", number, txn=number, waits=True) for number in range(5_001, 10_001)]
-    request = [lock("X d.t", 10_001, txn=1, waits=True)]
-    started = process_time()
-    assert block_of(request, [*held, *waiting]) is None
-    assert not any(10_001 in ids for ids in waiting_for(waiting, [*held, *waiting, *request]))
-    assert process_time() - started < 1
+def test_many_below_a_prefix_are_not_compared_one_by_one() -> None:
+    def prepared(size: int) -> Callable[[], None]:
+        last = 2 * size
+        held = [lock(f"SR d.t/p=1/q={number}", number) for number in range(size)]
+        others = [lock(f"SR d.t/p={number}", number, waits=True) for number in range(size, last)]
+        locks = [*held, *others, lock("X d.t/p=1", last, waits=True)]
+        below = [lock(f"SR d.t/p=1/q={number}", last + 1, waits=True, number=number) for number in range(2, size)]
+        request = [lock("X d.t/p=1", last + 1, waits=True), *below]
+
+        def ask() -> None:
+            found = waiting_for(held, locks)
+            assert found == [[last]] * size
+            assert block_of(request, held) is not None
+
+        return ask
+
+    assert_linear(prepared)
+
+
+def test_many_of_one_transaction_are_passed_by_it_at_once() -> None:
+    def prepared(size: int) -> Callable[[], None]:
+        last = 2 * size
+        held = [lock(f"X d.t/p={number}", number, txn=1) for number in range(size)]
+        waiting = [lock(f"X d.t/p={number - size}", number, txn=number, waits=True) for number in range(size, last)]
+        request = [lock("X d.t", last, txn=1, waits=True)]
+
+        def ask() -> None:
+            assert block_of(request, [*held, *waiting]) is None
+            assert not any(last in ids for ids in waiting_for(waiting, [*held, *waiting, *request]))
+
+        return ask
+
+    assert_linear(prepared)
 
 
 def test_a_circle_and_its_youngest_transaction() -> None:

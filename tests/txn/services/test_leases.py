@@ -276,7 +276,7 @@ def test_objects_that_are_none_are_refused_by_every_method(service, wanted):
 def test_types_are_read_in_either_case_and_empty_names_are_absent(service):
     service.grab("ann", [LeaseObject("d", "", "", "X"), LeaseObject("e", "t", "", "")], 60, 0)
     shown = [(lease.db_name, lease.table_name, lease.partition_name, lease.lease_type) for lease in service.listed([])]
-    assert shown == [("d", None, None, "x"), ("e", "t", None, "s")]
+    assert shown == [("d", None, "", "x"), ("e", "t", "", "s")]
 
 
 def test_too_many_objects_are_refused(service):
@@ -328,16 +328,19 @@ class MillisecondsClock(ManualClock):
         return self.now_ms
 
 
-def test_an_end_is_shown_rounded_down_and_held_to_the_millisecond(releases):
-    clock = MillisecondsClock(10_990)
+def test_the_end_that_is_told_is_the_end_that_counts(releases):
+    clock = MillisecondsClock(10_930)
     service = LeaseService(MemoryStore(clock), LeaseSettings(duration_seconds_max=1_000), lambda: releases.append(1))
-    service.grab("ann", [LeaseObject("d", None, None, "x")], 60, 0)
+    lease_id = service.grab("ann", [LeaseObject("d", None, None, "x")], 60, 0)
     [lease] = service.listed([])
-    assert (lease.start_utc, lease.end_utc) == (10, 70)
-    clock.now_ms = 70_989
+    assert (lease.start_utc, lease.end_utc) == (10, 71)
+    clock.now_ms = 70_999
     assert len(service.listed([])) == 1
+    assert service.extend("ann", lease_id, [], 1) == 72
     with pytest.raises(LeaseAlreadyExistsException):
         service.grab("bob", [LeaseObject("d")], 60, 0)
-    clock.now_ms = 70_990
+    clock.now_ms = 72_000
     assert service.listed([]) == []
+    with pytest.raises(InvalidArgumentsException):
+        service.extend("ann", lease_id, [], 1)
     service.grab("bob", [LeaseObject("d")], 60, 0)

@@ -1,15 +1,18 @@
 // The start page, a database, a function, what a search finds.
 
 import { html, useState } from "./vendor/preact_htm.js";
+import { Changes } from "./changes.js";
 import { CreateDatabase, DropDatabase, EditDatabase } from "./changing.js";
 import { CostPanels } from "./cost.js";
-import { count, span, time } from "./format.js";
-import { CHANGES_CALLS, lastChanges, messageOf, useAsked, useCall } from "./live.js";
-import { Answer, Copy, Dialog, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
+import { bytes, count, said, time } from "./format.js";
+import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
+import { Answer, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
 import { t } from "./texts.js";
 import { BlockingList } from "./waits.js";
 
 const CHANGES = 15;
+// A job makes many of one kind, which are one row.
+const CHANGES_ASKED = 300;
 const TABLES = 1000;
 const SEARCHED = 500;
 
@@ -32,18 +35,19 @@ export function nameLink({ db_name, name, kind }) {
 }
 
 export function StartPage() {
-  const databases = useCall("get_all_databases", {});
-  const changes = useAsked(() => lastChanges(CHANGES), "changes", CHANGES_CALLS);
+  const databases = useCall("get_databases_req", { request: {} });
+  const counts = useCall("count_objects", { db_name: "" });
+  const changes = useAsked(() => lastChanges(CHANGES_ASKED), "changes", CHANGES_CALLS);
   const blocking = useCall("list_blocking_locks", { rqst: {} }, true);
   const [isCreating, setCreating] = useState(false);
   return html`<h1>${t.startTitle}</h1>
     <div class="grid">
       <div class="stack">
-      <${Panel} title=${t.databases} aside=${html`<button onClick=${() => setCreating(true)}>${t.createDatabase} …</button>`}>
-        <${Answer} of=${databases}>${(names) => html`<${Databases} names=${names} />`}</${Answer}>
+      <${Panel} title=${t.databases} number=${databases.value?.databases.length} aside=${html`<button onClick=${() => setCreating(true)}>${t.createDatabase} …</button>`}>
+        <${Answer} of=${databases}>${(found) => html`<${Databases} databases=${found.databases} counts=${counts.value} />`}</${Answer}>
       </${Panel}>
       <${Panel} title=${t.changes}>
-        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} />`}</${Answer}>
+        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} most=${CHANGES} />`}</${Answer}>
       </${Panel}>
       </div>
       <div class="stack">
@@ -56,62 +60,31 @@ export function StartPage() {
     ${isCreating && html`<${CreateDatabase} onClose=${() => setCreating(false)} onDone=${databases.reload} />`}`;
 }
 
-function Databases({ names }) {
+function Databases({ databases, counts }) {
+  const known = new Map((counts ?? []).map((each) => [each.db_name, each]));
+  const objects = ({ name }) => known.get(name)?.tables;
   return html`<${Rows}
     label=${t.databases}
-    rows=${names}
+    rows=${databases}
     none=${t.databasesNone}
-    find=${(name) => name}
-    keyOf=${(name) => name}
-    columns=${[[t.name, (name) => html`<a href=${link("d", name)}><bdi>${name}</bdi></a>`]]}
+    find=${({ name, description }) => `${name} ${description ?? ""}`}
+    keyOf=${({ name }) => name}
+    columns=${[
+      [t.name, ({ name }) => html`<a href=${link("d", name)}><bdi>${name}</bdi></a>`, "", ({ name }) => name],
+      [t.tables, (each) => said(objects(each), count), "number", objects],
+      [t.comment, ({ description }) => html`<${Long} text=${description} />`, "wide", ({ description }) => description],
+      [t.owner, ({ ownerName }) => html`<bdi>${ownerName}</bdi>`, "", ({ ownerName }) => ownerName],
+    ]}
   />`;
-}
-
-/** Events of the log, the newest first. */
-export function Changes({ events, isOfOne }) {
-  const [opened, setOpened] = useState(null);
-  const object = ({ dbName, tableName }) => {
-    if (!dbName) return t.none;
-    const address = tableName ? tableLink(dbName, tableName) : link("d", dbName);
-    return html`<a href=${address}><bdi>${tableName ? `${dbName}.${tableName}` : dbName}</bdi></a>`;
-  };
-  const columns = [
-    [t.when, ({ eventTime }) => html`<time datetime=${new Date(eventTime * 1000).toISOString()} title=${time(eventTime * 1000)}>${span(Date.now() - eventTime * 1000)}</time>`, "number"],
-    [t.event, (event) => html`<button class="quiet inline" title=${t.message} onClick=${() => setOpened(event)}>${kindOf(event)}</button>`],
-  ];
-  if (!isOfOne) columns.push([t.object, object, "wide"]);
-  return html`<${Rows} label=${t.changes} rows=${events} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />
-    ${opened && html`<${Message} event=${opened} onClose=${() => setOpened(null)} />`}`;
-}
-
-function kindOf({ eventType }) {
-  return eventType.replaceAll("_", " ").toLowerCase();
-}
-
-/** What the log says about one change. */
-function Message({ event, onClose }) {
-  const asked = useAsked(() => messageOf(event), `message ${event.eventId}`);
-  return html`<${Dialog} title=${t.messageTitle(kindOf(event), event.eventId)} onClose=${onClose}>
-    <${Answer} of=${asked}>
-      ${(text) => text === null ? html`<p class="none">${t.messageGone}</p>` : html`<div class="scroll" role="group" aria-label=${t.message} tabindex="0"><pre><code><${Long} text=${indented(text)} /></code></pre></div>`}
-    </${Answer}>
-    <p class="buttons">${asked.value && html`<${Copy} text=${asked.value} what=${t.message} />`} <button onClick=${onClose}>${t.close}</button></p>
-  </${Dialog}>`;
-}
-
-function indented(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
 
 export function DatabasePage({ names: [name] }) {
   const database = useCall("get_database", { name });
   const [part, setPart] = useState("");
-  const tables = useCall("search_names", { text: `${name}.${part}`, max_names: TABLES });
-  const changes = useAsked(() => lastChanges(CHANGES, { dbName: name }), name);
+  const tables = useCall("search_names", { text: `${name}.${part}`, max_names: TABLES, details: true });
+  const changes = useAsked(() => lastChanges(CHANGES_ASKED, { dbName: name }), name);
+  const counts = useCall("count_objects", { db_name: name });
+  const within = (tables.value ?? []).filter((each) => each.db_name === name);
   const [doing, setDoing] = useState("");
   const close = () => setDoing("");
   if (database.error?.name === "NoSuchObjectException") return html`<h1><bdi>${name}</bdi></h1><p class="none">${t.notFound(name)}</p>`;
@@ -128,20 +101,21 @@ export function DatabasePage({ names: [name] }) {
             [t.location, html`<${Location} of=${found.locationUri} />`],
             [t.owner, found.ownerName],
             [t.created, found.createTime ? time(found.createTime * 1000) : ""],
+            [t.contents, counts.value?.length ? t.contentsOf(counts.value[0]) : ""],
           ]}
         />
         ${doing === "edit" && html`<${EditDatabase} database=${found} onClose=${close} onDone=${database.reload} />`}
         ${doing === "drop" && html`<${DropDatabase} database=${found} onClose=${close} />`}`}
     </${Answer}>
-    <div class="grid">
-      <${Panel} title=${t.tables}>
+    <div class="stack">
+      <${Panel} title=${t.tables} number=${within.length && within.length < TABLES ? within.length : undefined}>
         <p class="tools"><input type="search" aria-label=${t.tablesFilter} placeholder=${t.tablesFilter} value=${part} onInput=${(event) => setPart(event.target.value)} /></p>
         <${Answer} of=${tables}>
-          ${(found) => html`<${Found} found=${found.filter((each) => each.db_name === name)} most=${TABLES} none=${t.tablesNone} isIn=${name} />`}
+          ${() => html`<${Found} found=${within} most=${TABLES} none=${part ? t.searchNone(part) : t.tablesNone} isIn=${name} />`}
         </${Answer}>
       </${Panel}>
       <${Panel} title=${t.changes}>
-        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} />`}</${Answer}>
+        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} most=${CHANGES} />`}</${Answer}>
       </${Panel}>
       <${Panel} title=${t.parameters}>
         <${Answer} of=${database}>${(found) => html`<${Parameters} of=${found.parameters} />`}</${Answer}>
@@ -151,23 +125,29 @@ export function DatabasePage({ names: [name] }) {
 
 function Found({ found, most, none, isIn }) {
   const sorted = found.length < most && isIn ? [...found].sort((one, other) => (one.name < other.name ? -1 : 1)) : found;
+  const text = (each) => (isIn || !each.name ? (each.name ?? each.db_name) : `${each.db_name}.${each.name}`);
   return html`<${Rows}
-      label=${t.tables}
+      label=${isIn ? `${isIn} ${t.tables}` : t.tables}
       rows=${sorted}
       none=${none}
       keyOf=${(each) => JSON.stringify([each.db_name, each.name, each.kind])}
       columns=${[
-        [t.name, (each) => html`<a href=${nameLink(each)}><bdi>${isIn || !each.name ? (each.name ?? each.db_name) : `${each.db_name}.${each.name}`}</bdi></a>`, "wide"],
-        [t.kind, (each) => kindText(each.kind)],
+        [t.name, (each) => html`<a href=${nameLink(each)}><bdi>${text(each)}</bdi></a>`, "", text],
+        [t.kind, (each) => kindText(each.kind), "", (each) => kindText(each.kind)],
+        [t.owner, ({ owner }) => html`<bdi>${owner}</bdi>`, "", ({ owner }) => owner],
+        [t.rowsCount, ({ rows }) => said(rows, count), "number", ({ rows }) => rows],
+        [t.size, (each) => said(each.bytes, bytes), "number", (each) => each.bytes],
+        [t.tabs.partitions, ({ partitions }) => (partitions ? count(partitions) : ""), "number", ({ partitions }) => partitions],
+        [t.comment, ({ comment }) => html`<${Long} text=${comment} />`, "wide", ({ comment }) => comment],
       ]}
     />
     ${found.length >= most && html`<p class="soft">${t.searchMore(count(most))}</p>`}`;
 }
 
 export function SearchPage({ names: [text] }) {
-  const found = useCall("search_names", { text, max_names: SEARCHED });
+  const found = useCall("search_names", { text, max_names: SEARCHED, details: true });
   return html`<h1>${t.search}</h1>
-    <${Panel} title=${`“${text}”`}>
+    <${Panel} title=${`“${text}”`} number=${found.value?.length}>
       <${Answer} of=${found}>${(names) => html`<${Found} found=${names} most=${SEARCHED} none=${t.searchNone(text)} />`}</${Answer}>
     </${Panel}>`;
 }

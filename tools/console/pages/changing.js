@@ -1,13 +1,15 @@
 // Changes: each is one call of the public interface with a key, so that repeating it does nothing twice.
 
 import { html, useMemo, useState } from "./vendor/preact_htm.js";
-import { bytes, count } from "./format.js";
+import { bytes, count, numberIn, time } from "./format.js";
 import { useCall } from "./live.js";
-import { Doing, link, Long } from "./parts.js";
+import { Doing, link, Long, Mistyped } from "./parts.js";
 import { call, DeclaredError } from "./session.js";
 import { t } from "./texts.js";
 
 const LOCATIONS = 5;
+const LOOKED_AT = 1000;
+const LOCKS = ["", t.holds, t.waitsFor];
 
 function freshKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
@@ -33,7 +35,7 @@ function Field({ title, value, onValue, rows, hint, ...more }) {
   return html`<label>${title}
     ${
       rows
-        ? html`<textarea rows=${rows} spellcheck="false" value=${value} onInput=${(event) => onValue(event.target.value)} ...${more}></textarea>`
+        ? html`<textarea rows=${rows} spellcheck=${false} value=${value} onInput=${(event) => onValue(event.target.value)} ...${more}></textarea>`
         : html`<input value=${value} onInput=${(event) => onValue(event.target.value)} ...${more} />`
     }
     ${hint && html`<span class="soft">${hint}</span>`}
@@ -54,14 +56,14 @@ function parametersText(parameters) {
     .join("\n");
 }
 
-/** The parameters a text says; those that no line can say stay. Throws Error with the line that is wrong. */
+/** The parameters a text says; those that no line can say stay. Throws Mistyped with the line that is wrong. */
 function parametersOf(text, before) {
   const kept = [...(before ?? new Map())].filter((each) => !isOneLine(each));
   const found = new Map(kept);
   text.split("\n").forEach((line, index) => {
     if (!line.trim()) return;
     const at = line.indexOf("=");
-    if (at < 1) throw new Error(t.editBad(index + 1));
+    if (at < 1) throw new Mistyped(t.editBad(index + 1));
     found.set(line.slice(0, at).trim(), line.slice(at + 1).trim());
   });
   return found;
@@ -154,13 +156,36 @@ function isExternal(table) {
   return table.tableType === "EXTERNAL_TABLE" || (table.parameters?.get("EXTERNAL") ?? "").toUpperCase() === "TRUE";
 }
 
-function Goes({ lines, locations }) {
+function Goes({ lines, locations = [] }) {
+  const shown = lines.filter(Boolean);
   return html`<p>${t.dropWhat}</p>
     <ul>
-      ${lines.filter(Boolean).map((line) => html`<li>${line}</li>`)}
+      ${shown.map((line) => html`<li>${line}</li>`)}
       ${locations.slice(0, LOCATIONS).map((each) => html`<li><code><${Long} text=${each} /></code></li>`)}
       ${locations.length > LOCATIONS && html`<li>… ${count(locations.length - LOCATIONS)}</li>`}
     </ul>`;
+}
+
+/** Says who uses what is about to be dropped: locks and leases on it and in it, or on some of its partitions. */
+function InUse({ db, table, partitions }) {
+  const locks = useCall("show_locks", { rqst: { dbname: db, tablename: table } });
+  const leases = useCall("list_lease", { objs: [{ db_name: db, table_name: table }] });
+  const names = partitions && new Set(partitions);
+  const isIn = (name) => !names || !name || names.has(name);
+  const lines = [
+    ...(locks.value?.locks ?? []).filter(({ partname }) => isIn(partname)).map((lock) => t.locked(lock.user, LOCKS[lock.state] ?? "", lock.lockid, lockText(lock))),
+    ...(leases.value ?? []).filter(({ partition_name }) => isIn(partition_name)).map((lease) => t.leased(lease.user, lockText({ dbname: lease.db_name, tablename: lease.table_name, partname: lease.partition_name }), time(lease.end_utc * 1000))),
+  ];
+  if (!lines.length) return "";
+  return html`<div class="warning" role="alert">
+    <p>${t.inUse}</p>
+    <ul>${lines.slice(0, LOCATIONS).map((line) => html`<li>${line}</li>`)}${lines.length > LOCATIONS && html`<li>… ${count(lines.length - LOCATIONS)}</li>`}</ul>
+  </div>`;
+}
+
+/** What a lock is on. */
+export function lockText({ dbname, tablename, partname }) {
+  return [dbname, tablename].filter(Boolean).join(".") + (partname ? ` / ${partname}` : "");
 }
 
 export function DropTable({ db, name, table, onClose }) {
@@ -170,19 +195,21 @@ export function DropTable({ db, name, table, onClose }) {
   const isPartitioned = Boolean(table.partitionKeys?.length);
   const hasFiles = Boolean(table.sd?.location);
   const partitions = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: "" });
-  const size = table.parameters?.get("totalSize");
+  const size = numberIn(table.parameters, "totalSize");
   async function go() {
     const values = () => ({ dbname: db, name, deleteData: isDeleting });
     await change("drop_table_with_environment_context", values, String(isDeleting));
     onClose();
     location.hash = link("d", db);
   }
-  return html`<${Doing} title=${t.dropTableTitle(`${db}.${name}`)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name}>
+  return html`<${Doing} title=${t.dropTableTitle(`${db}.${name}`)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name} about=${isDeleting}>
+    <${InUse} db=${db} table=${name} />
     <${Goes}
       lines=${[
+        !hasFiles && t.dropView,
         isPartitioned && partitions.value !== undefined && t.partitionsOf(count(partitions.value)),
-        hasFiles && (size ? bytes(size) : t.dropUnknownSize),
-        hasFiles && (isExternal(table) ? t.dropKeepsFiles : isDeleting && t.dropFiles),
+        hasFiles && (size !== undefined ? bytes(size) : t.dropUnknownSize),
+        hasFiles && (isExternal(table) ? t.dropKeepsFiles : isDeleting ? t.dropFiles : t.dropLeavesFiles),
       ]}
       locations=${hasFiles ? [table.sd.location] : []}
     />
@@ -194,16 +221,17 @@ export function DropTable({ db, name, table, onClose }) {
 export function DropPartitions({ db, name, table, partitions, onClose, onDone }) {
   const change = useChange();
   const isDeleting = !isExternal(table);
-  const sizes = partitions.map((each) => Number(each.parameters?.get("totalSize") ?? NaN));
-  const known = sizes.filter((each) => !Number.isNaN(each));
+  const sizes = partitions.map((each) => numberIn(each.parameters, "totalSize"));
+  const known = sizes.filter((each) => each !== undefined);
+  const names = partitions.map((each) => each.name);
   async function go() {
-    const names = partitions.map((each) => each.name);
     const req = { dbName: db, tblName: name, parts: { names }, deleteData: isDeleting, ifExists: true, needResult: false };
     await change("drop_partitions_req", () => ({ req }), "drop");
-    onDone();
     onClose();
+    onDone();
   }
   return html`<${Doing} title=${t.dropPartitionsTitle(partitions.length)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous>
+    <${InUse} db=${db} table=${name} partitions=${names} />
     <${Goes}
       lines=${[
         t.partitionsOf(count(partitions.length)),
@@ -221,18 +249,29 @@ export function DropDatabase({ database, onClose }) {
   const [isDeleting, setDeleting] = useState(true);
   const [isCascading, setCascading] = useState(false);
   const change = useChange();
-  const tables = useCall("search_names", { text: `${name}.`, max_names: 1000 });
-  const number = (tables.value ?? []).filter((each) => each.db_name === name).length;
+  const counts = useCall("count_objects", { db_name: name, details: true });
+  const found = useCall("search_names", { text: `${name}.`, max_names: LOOKED_AT, details: true });
+  const [counted] = counts.value ?? [];
+  const isFilled = counted && (counted.tables > 0 || counted.functions > 0);
+  const sizes = (found.value ?? []).filter((each) => each.db_name === name && each.bytes !== undefined).map((each) => Number(each.bytes));
   async function go() {
     const values = { name, deleteData: isDeleting, cascade: isCascading };
     await change("drop_database", () => values, JSON.stringify(values));
     onClose();
     location.hash = "#/";
   }
-  return html`<${Doing} title=${t.dropDatabaseTitle(name)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name}>
-    <${Goes} lines=${[number > 0 && t.dropNotEmpty(number >= 1000 ? `${count(number)}+` : number)]} locations=${[database.locationUri].filter(Boolean)} />
+  return html`<${Doing} title=${t.dropDatabaseTitle(name)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name && (!isFilled || isCascading)} about=${`${isDeleting} ${isCascading}`}>
+    <${InUse} db=${name} />
+    <${Goes}
+      lines=${[
+        isFilled && t.contentsOf(counted),
+        sizes.length > 0 && t.dropKnownSize(bytes(sizes.reduce((one, other) => one + other, 0))),
+        isFilled && isCascading && isDeleting ? t.dropOwnedFiles : isDeleting ? t.dropDirectory : t.dropLeavesFiles,
+      ]}
+      locations=${[database.locationUri].filter(Boolean)}
+    />
+    ${isFilled && html`<label class="choice"><input type="checkbox" checked=${isCascading} onChange=${() => setCascading(!isCascading)} /> ${t.dropCascade(t.contentsOf(counted))}</label>`}
     <label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>
-    <label class="choice"><input type="checkbox" checked=${isCascading} onChange=${() => setCascading(!isCascading)} /> ${t.dropCascade}</label>
     <${Confirmed} name=${name} value=${typed} onValue=${setTyped} />
   </${Doing}>`;
 }
@@ -244,9 +283,8 @@ export function FreeLock({ lock, waiters, onClose, onDone }) {
     onDone();
     onClose();
   }
-  const what = [lock.dbname, lock.tablename].filter(Boolean).join(".") + (lock.partname ? ` / ${lock.partname}` : "");
   return html`<${Doing} title=${t.freeTitle(lock.lockid)} go=${t.freeGo} onGo=${go} onClose=${onClose} isDangerous>
-    <p>${t.freeText(lock.user, what)}</p>
+    <p>${t.freeText(lock.user, lockText(lock))}</p>
     ${lock.txnid ? html`<p>${t.freeTxn(lock.txnid)}</p>` : ""}
     ${waiters ? html`<p>${t.freeWaiters(waiters)}</p>` : ""}
   </${Doing}>`;

@@ -122,14 +122,14 @@ function Figure({ title, value }) {
 function CostRows({ rows, label, isOfObjects, isShort }) {
   const name = (row) => (isOfObjects ? html`<${ObjectLink} name=${row.name} />` : html`<bdi>${row.name}</bdi>`);
   const columns = [
-    [t.name, name, "wide"],
-    [t.callsAll, ({ calls }) => count(calls), "number"],
-    [t.timeSum, ({ seconds }) => took(seconds), "number"],
+    [t.name, name, "wide", isShort ? undefined : (row) => row.name],
+    [t.callsAll, ({ calls }) => count(calls), "number", isShort ? undefined : ({ calls }) => calls],
+    [t.timeSum, ({ seconds }) => took(seconds), "number", isShort ? undefined : ({ seconds }) => seconds],
   ];
   if (!isShort) {
-    columns.push([t.callsFailed, ({ errors }) => count(errors), "number"], [t.bytesOut, ({ bytes_out }) => bytes(bytes_out), "number"]);
+    columns.push([t.callsFailed, ({ errors }) => count(errors), "number", ({ errors }) => errors], [t.bytesOut, ({ bytes_out }) => bytes(bytes_out), "number", ({ bytes_out }) => bytes_out]);
     if (rows.some((row) => row.p99_seconds !== undefined)) {
-      columns.push(["p50", (row) => took(row.p50_seconds), "number"], ["p99", (row) => took(row.p99_seconds), "number"]);
+      columns.push(...["p50", "p99"].map((name) => [name, (row) => took(row[`${name}_seconds`]), "number", (row) => row[`${name}_seconds`]]));
     }
   }
   return html`<${Rows} label=${label} rows=${rows} none=${t.costNone} find=${(row) => row.name} keyOf=${(row) => row.name} columns=${columns} />`;
@@ -147,11 +147,11 @@ function SlowRows({ calls, isShort }) {
     [t.when, (one) => html`<span title=${time(one.time * 1000)}>${span(Date.now() - one.time * 1000)}</span>`, "number"],
     [t.method, ({ method }) => method],
     [t.took, ({ seconds }) => took(seconds), "number"],
-    [t.object, ({ objects }) => (objects ?? []).map((name) => html`<${ObjectLink} name=${name} /> `), "wide"],
-    [t.user, ({ user }) => html`<bdi>${user}</bdi>`],
+    [t.object, ({ objects }) => (objects ?? []).map((name) => html`<${ObjectLink} name=${name} /> `), isShort ? "" : "wide"],
   ];
   if (!isShort) {
     columns.push(
+      [t.user, ({ user }) => html`<bdi>${user}</bdi>`],
       [t.outcome, ({ outcome }) => outcome],
       [t.spans, ({ spans }) => spansText(spans), "wide"],
       [t.requestId, ({ request_id }) => html`<code><${Long} text=${request_id} /></code>`],
@@ -171,7 +171,7 @@ function Lines({ title, series, lines, text }) {
       plot.current = place.current && drawLines(uPlot, place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
     };
     plotter().then(draw, withoutPlots);
-  }, [series]);
+  }, [series, document.documentElement.dataset.theme]);
   useEffect(() => () => plot.current?.destroy(), []);
   const last = lines.map(([field, name]) => `${name} ${text(series[field].at(-1) ?? 0)}`).join(", ");
   return html`<${Panel} title=${title}>

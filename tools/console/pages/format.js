@@ -59,3 +59,37 @@ export function partitionValues(name) {
 function unescapeName(text) {
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_, code) => String.fromCharCode(parseInt(code, 16)));
 }
+
+const FORMATS = [
+  [/parquet/i, "Parquet"],
+  [/\borc\b|OrcInputFormat/i, "ORC"],
+  [/avro/i, "Avro"],
+  [/json/i, "JSON"],
+  [/csv/i, "CSV"],
+  [/rcfile|columnarserde/i, "RCFile"],
+  [/hbase/i, "HBase"],
+  [/kudu/i, "Kudu"],
+  [/sequencefile/i, "SequenceFile"],
+  [/TextInputFormat|LazySimpleSerDe|OpenCSV/i, "Text"],
+];
+
+/** The format of files as people call it; the class where it has no such name, "" without one. */
+export function formatOf(sd) {
+  const classes = [sd?.serdeInfo?.serializationLib, sd?.inputFormat].filter(Boolean);
+  for (const name of classes) {
+    const known = FORMATS.find(([pattern]) => pattern.test(name));
+    if (known) return known[1];
+  }
+  return classes[0]?.split(".").at(-1) ?? "";
+}
+
+/** A parameter that is a number, or else what Spark keeps under its own name; undefined without one, such as for -1. */
+export function numberIn(parameters, name) {
+  const text = [name, `spark.sql.statistics.${name}`].map((key) => parameters?.get(key)).find((each) => /^\d+$/.test(each ?? ""));
+  return text === undefined ? undefined : Number(text);
+}
+
+/** A value as text; "" where it is not known. */
+export function said(value, say) {
+  return value === undefined ? "" : say(value);
+}

@@ -5,8 +5,10 @@ import { DatabasePage, FunctionPage, kindText, nameLink, SearchPage, StartPage }
 import { CostPage } from "./cost.js";
 import { Dialog, link, sentence } from "./parts.js";
 import { call, learnOffers, logIn, logOut, onSession, passwordHeader, session } from "./session.js";
+import { PartitionPage } from "./partition.js";
 import { TablePage } from "./table.js";
 import { t } from "./texts.js";
+import { choose, theme, THEMES } from "./theme.js";
 import { WaitsPage } from "./waits.js";
 
 const SEARCHED = 20;
@@ -17,6 +19,7 @@ const PAGES = {
   "": StartPage,
   d: DatabasePage,
   t: TablePage,
+  p: PartitionPage,
   f: FunctionPage,
   search: SearchPage,
   waits: WaitsPage,
@@ -33,6 +36,11 @@ function route() {
   }
 }
 
+/** The parts of an address that name its page; a tab is none of them. */
+function pageOf(parts) {
+  return parts.slice(0, parts[0] === "p" ? 4 : 3);
+}
+
 export function Frame() {
   const [at, setAt] = useState(route());
   const [, renew] = useState(0);
@@ -42,14 +50,14 @@ export function Frame() {
     const moved = () => {
       const before = route.last;
       const next = route();
-      route.last = next.parts.slice(0, 3).join("/");
+      route.last = pageOf(next.parts).join("/");
       setAt(next);
       if (route.last !== before) {
         main.current?.focus({ preventScroll: true });
         scrollTo(0, 0);
       }
     };
-    route.last = at.parts.slice(0, 3).join("/");
+    route.last = pageOf(at.parts).join("/");
     addEventListener("hashchange", moved);
     return () => removeEventListener("hashchange", moved);
   }, []);
@@ -73,7 +81,7 @@ export function Frame() {
   }, [at]);
   if (session.asks === "first") return html`<${Login} />`;
   return html`<a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t.skip}</a>
-    <header class="top">
+    <header class="top"><div class="strip">
       <a class="brand" href="#/" aria-label="${t.product}: ${t.navStart}"><img src="icon.svg" alt="" width="24" height="24" /> <span>${t.product}</span></a>
       <nav aria-label=${t.nav}>
         ${[
@@ -83,17 +91,31 @@ export function Frame() {
         ].map(([page, title]) => html`<a href="#/${page}" aria-current=${first === page ? "page" : undefined}>${title}</a>`)}
       </nav>
       <${Search} />
-      <div class="you"><span class="soft" title=${t.you(session.user)}><bdi>${session.user}</bdi></span>
-        <button class="quiet" onClick=${logOut}>${t.logout}</button></div>
-    </header>
+      <${You} onTheme=${() => renew((number) => number + 1)} />
+    </div></header>
     <div class="notes" aria-live="polite">
       ${!session.isReachable && html`<p class="note bad">${t.unreachable}</p>`}
       ${session.isReachable && isBack && html`<p class="note good">${t.back}</p>`}
     </div>
     <main id="main" ref=${main} tabindex="-1">
-      ${Page ? html`<${Page} key=${[first, ...names.slice(0, 2)].join("/")} names=${names} query=${at.query} />` : html`<p class="none">${t.noPage}</p>`}
+      ${Page ? html`<${Page} key=${pageOf(at.parts).join("/")} names=${names} query=${at.query} />` : html`<p class="none">${t.noPage}</p>`}
     </main>
     ${session.asks === "expired" && html`<${Dialog} title=${t.loginExpired}><p>${t.loginExpiredText}</p><${LoginForm} /></${Dialog}>`}`;
+}
+
+/** Who is logged in, and what is theirs: light or dark, leaving. */
+function You({ onTheme }) {
+  return html`<div class="you">
+    <button class="quiet" popovertarget="you" aria-haspopup="true" title=${t.you(session.user)}><bdi>${session.user}</bdi> <span aria-hidden="true">▾</span></button>
+    <div id="you" popover="auto" class="menu">
+      <p class="soft">${t.you(session.user)}</p>
+      <fieldset>
+        <legend>${t.theme}</legend>
+        ${THEMES.map((each) => html`<label class="choice"><input type="radio" name="theme" value=${each} checked=${theme() === each} onChange=${() => (choose(each), onTheme())} /> ${t.themes[each]}</label>`)}
+      </fieldset>
+      <button onClick=${logOut}>${t.logout}</button>
+    </div>
+  </div>`;
 }
 
 function Login() {
@@ -181,6 +203,7 @@ function Search() {
   const names = found?.names ?? [];
   function open(address) {
     location.hash = address;
+    setText("");
     setOpen(false);
     field.current.blur();
   }

@@ -1,7 +1,7 @@
 // What pages know of the metastore: answers of calls, renewed one at a time while the page is looked at.
 
 import { useEffect, useRef, useState } from "./vendor/preact_htm.js";
-import { call, getJson, onSession, session } from "./session.js";
+import { call, DeclaredError, getJson, onSession, session } from "./session.js";
 
 // Less than one call in five seconds, whatever the page shows.
 const EVERY_MILLISECONDS = 6000;
@@ -73,16 +73,36 @@ export function useJson(path, isLive = false) {
 }
 
 /** How many calls `lastChanges` makes. */
-export const CHANGES_CALLS = 2;
+export const CHANGES_CALLS = 3;
 
-/** The last changes of the catalog without their messages, the newest first; of one object, among the last thousand, where `where` names it. */
-export async function lastChanges(most, where = {}) {
+/** The last changes of the catalog without their messages, the newest first; of one object, among the last thousand, where `where` names it. Administrators learn who made them. */
+export async function lastChanges(most, { dbName, tableName } = {}) {
+  const where = { dbName, tableNames: tableName && [tableName] };
+  const [events, known] = await Promise.all([lastEvents(most, where), whoMade({ db_name: dbName, table_name: tableName, limit: most })]);
+  return events
+    .slice(-most)
+    .reverse()
+    .map((event) => ({ ...event, ...known.get(event.eventId) }));
+}
+
+async function lastEvents(most, where) {
   const { eventId } = await call("get_current_notificationEventId");
   const back = where.dbName ? LOOKED_BACK : most;
-  const answer = await call("get_next_notification", {
-    rqst: { lastEvent: Math.max(0, Number(eventId) - back), withoutMessages: true, ...where },
-  });
-  return (answer.events ?? []).slice(-most).reverse();
+  const rqst = { lastEvent: Math.max(0, Number(eventId) - back), withoutMessages: true, ...where };
+  return (await call("get_next_notification", { rqst })).events ?? [];
+}
+
+/** Who made the last changes, by the ids of their events; nobody, for who may not know. */
+async function whoMade(rqst) {
+  if (session.seesChanges === false) return new Map();
+  try {
+    const made = await call("list_changes", { rqst });
+    return new Map(made.map(({ event_id, user, real_user, address, method, request_id }) => [event_id, { user, real_user, address, method, request_id }]));
+  } catch (error) {
+    if (!(error instanceof DeclaredError)) throw error;
+    session.seesChanges = false;
+    return new Map();
+  }
 }
 
 /** The message of an event, which may have thousands of partitions in it; null when the log has it no more. */

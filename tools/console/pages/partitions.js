@@ -2,9 +2,9 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/preact_htm.js";
 import { DropPartitions } from "./changing.js";
-import { bytes, count, partitionValues, span, time } from "./format.js";
+import { bytes, count, formatOf, numberIn, partitionValues, said, span, time } from "./format.js";
 import { useAsked, useCall } from "./live.js";
-import { Answer, link, Location, Long, Panel, Rows, sentence } from "./parts.js";
+import { Answer, link, Location, Long, Panel, partitionLink, Rows, sentence } from "./parts.js";
 import { drawBars, plotter, withoutPlots } from "./plots.js";
 import { call } from "./session.js";
 import { t } from "./texts.js";
@@ -12,7 +12,6 @@ import { t } from "./texts.js";
 const PAGE = 100;
 const GROUPS = 5000;
 const AT = /at character (\d+)/;
-const LINE = /line 1:(\d+)/;
 const PLAIN_KEY = /^(?!(?:and|or|not|like|between|in|struct|const)$)[a-z_]\w*$/i;
 
 function partitionsLink(db, name, query) {
@@ -24,32 +23,36 @@ export function Partitions({ table, db, name, query }) {
   const filter = query.get("filter") ?? "";
   const after = query.get("after") ?? "";
   const isDescending = query.get("last") !== "no";
-  const about = JSON.stringify([db, name, filter, after, isDescending]);
-  const listed = useAsked(() => page(db, name, filter, after, isDescending), about);
-  const counted = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter });
+  // What is typed is HiveQL; the calls take the metastore's own grammar.
+  const translated = useAsked(async () => filter && (await call("translate_condition", { db_name: db, tbl_name: name, condition: filter })), JSON.stringify([db, name, filter]));
+  const asksFor = translated.value;
+  const about = JSON.stringify([db, name, asksFor, after, isDescending]);
+  const listed = useAsked(async () => (asksFor === undefined ? undefined : page(db, name, asksFor, after, isDescending)), about);
+  const counted = useAsked(async () => (asksFor === undefined ? undefined : call("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: asksFor })), `${db} ${name} ${asksFor}`);
+  const error = translated.error ?? listed.error;
   const go = (changes) => {
     location.hash = partitionsLink(db, name, { filter, after, last: isDescending ? "" : "no", ...changes });
   };
   const keys = table.partitionKeys;
-  return html`<${FilterBox} key=${filter} filter=${filter} keys=${keys} error=${listed.error} onFilter=${(text) => go({ filter: text, after: "" })} />
+  return html`<${FilterBox} key=${filter} filter=${filter} keys=${keys} error=${error} onFilter=${(text) => go({ filter: text, after: "" })} />
     <${Panel}
       title=${t.tabs.partitions}
       aside=${html`<span role="status" class="soft">${counted.value === undefined ? "" : t.partitionsOf(count(counted.value))}</span>
         <label class="choice"><input type="checkbox" checked=${isDescending} onChange=${() => go({ last: isDescending ? "no" : "", after: "" })} /> ${t.newestFirst}</label>`}
     >
       ${
-        listed.error && isOfFilter(listed.error)
+        error && isOfFilter(error)
           ? ""
-          : html`<${Answer} of=${listed}>
+          : html`<${Answer} of=${translated.error ? translated : listed}>
               ${(found) => html`<${Listed} db=${db} name=${name} table=${table} found=${found} onDone=${() => (listed.reload(), counted.reload())} />
-                <p class="buttons">
+                ${(after || found.hasMore) && html`<p class="buttons">
                   <button disabled=${!after} onClick=${() => go({ after: "" })}>${t.first}</button>
                   <button disabled=${!found.hasMore} onClick=${() => go({ after: found.partitions.at(-1).name })}>${t.next}</button>
-                </p>`}
+                </p>`}`}
             </${Answer}>`
       }
     </${Panel}>
-    <${Heat} key=${filter} db=${db} name=${name} keys=${keys} filter=${filter} onFilter=${(text) => go({ filter: text, after: "" })} />`;
+    ${asksFor !== undefined && html`<${Heat} key=${filter} db=${db} name=${name} keys=${keys} filter=${asksFor} isDescending=${isDescending} onFilter=${(text) => go({ filter: text, after: "" })} />`}`;
 }
 
 async function page(db, name, filter, after, isDescending) {
@@ -72,12 +75,12 @@ async function page(db, name, filter, after, isDescending) {
 }
 
 function isOfFilter(error) {
-  return error.name === "MetaException" || AT.test(error.message) || LINE.test(error.message);
+  return error.name === "MetaException";
 }
 
 /** Where the filter is wrong: the place in it, null where the answer names none. */
 function placeOf(error) {
-  const found = AT.exec(error.message) ?? LINE.exec(error.message);
+  const found = AT.exec(error.message);
   return found ? Number(found[1]) : null;
 }
 
@@ -102,7 +105,7 @@ function FilterBox({ filter, keys, error, onFilter }) {
     <input
       id="filter"
       ref=${field}
-      spellcheck="false"
+      spellcheck=${false}
       autocomplete="off"
       value=${text}
       placeholder=${t.filterHint(keys[0].name, keys.at(-1).name)}
@@ -122,11 +125,6 @@ function FilterBox({ filter, keys, error, onFilter }) {
   </form>`;
 }
 
-function sizeOf(partition) {
-  const text = partition.parameters?.get("totalSize") ?? "";
-  return /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
 function Listed({ db, name, table, found, onDone }) {
   const [chosen, setChosen] = useState(new Set());
   const [isDropping, setDropping] = useState(false);
@@ -139,26 +137,38 @@ function Listed({ db, name, table, found, onDone }) {
     setChosen(next);
   };
   const dropped = partitions.filter((each) => chosen.has(each.name));
+  // Files of another format than the table's.
+  const isOfOtherFormat = ({ sd }) => Boolean(sd) && formatOf(sd) !== formatOf(table.sd);
   return html`${
       dropped.length > 0 && html`<p><button class="danger" onClick=${() => setDropping(true)}>${t.dropSelected(dropped.length)}</button></p>`
     }
     <${Rows}
       label=${t.tabs.partitions}
+      file=${`${db}.${name}-partitions`}
       rows=${partitions}
       none=${t.partitionsNone}
       keyOf=${(each) => each.name}
       columns=${[
         [html`<input type="checkbox" aria-label=${t.selectAll} checked=${isAll} onChange=${() => setChosen(new Set(isAll ? [] : names))} />`, (each) => html`<input type="checkbox" aria-label=${t.selectRow(each.name)} checked=${chosen.has(each.name)} onChange=${() => toggle(each.name)} />`],
-        ...table.partitionKeys.map((key, index) => [key.name, (each) => html`<${Long} text=${partitionValues(each.name)[index]?.[1]} />`]),
-        [t.rowsCount, ({ parameters }) => (parameters?.get("numRows") >= 0 ? count(parameters.get("numRows")) : ""), "number"],
-        [t.files, ({ parameters }) => parameters?.get("numFiles") ?? "", "number"],
-        [t.size, (each) => (sizeOf(each) === undefined ? "" : bytes(sizeOf(each))), "number"],
-        [t.created, ({ createTime }) => html`<span class="date">${createTime ? time(createTime * 1000) : ""}</span>`],
-        [t.location, ({ sd }) => html`<${Location} of=${sd?.location} within=${table.sd?.location} />`, "wide"],
+        ...table.partitionKeys.map((key, index) => [
+          key.name,
+          (each) => {
+            const value = html`<${Long} text=${partitionValues(each.name)[index]?.[1]} />`;
+            return index ? value : html`<a href=${partitionLink(db, name, each.name)} aria-label=${t.openPartition(each.name)}>${value}</a>`;
+          },
+          "",
+          (each) => partitionValues(each.name)[index]?.[1],
+        ]),
+        [t.rowsCount, (each) => said(numberIn(each.parameters, "numRows"), count), "number", (each) => numberIn(each.parameters, "numRows")],
+        [t.files, (each) => said(numberIn(each.parameters, "numFiles"), count), "number", (each) => numberIn(each.parameters, "numFiles")],
+        [t.size, (each) => said(numberIn(each.parameters, "totalSize"), bytes), "number", (each) => numberIn(each.parameters, "totalSize")],
+        ...(partitions.some(isOfOtherFormat) ? [[t.format, (each) => html`<span class=${isOfOtherFormat(each) ? "tag warn" : ""}>${formatOf(each.sd)}</span>`, "", ({ sd }) => formatOf(sd)]] : []),
+        [t.created, ({ createTime }) => html`<span class="date">${createTime ? time(createTime * 1000) : ""}</span>`, "", ({ createTime }) => createTime ? time(createTime * 1000) : ""],
+        [t.location, ({ sd }) => html`<${Location} of=${sd?.location} within=${table.sd?.location} />`, "wide", ({ sd }) => sd?.location],
       ]}
     />
     <div class="pair">
-      <${Histogram} title=${t.sizesTitle} values=${partitions.map(sizeOf).filter((each) => each !== undefined)} text=${bytes} />
+      <${Histogram} title=${t.sizesTitle} values=${partitions.map((each) => numberIn(each.parameters, "totalSize")).filter((each) => each !== undefined)} text=${bytes} />
       <${Histogram} title=${t.agesTitle} values=${partitions.filter((each) => each.createTime).map((each) => Date.now() - each.createTime * 1000)} text=${span} />
     </div>
     ${
@@ -179,8 +189,9 @@ const BARS = 20;
 /** How many values are in each of 20 steps, drawn by uPlot and said as text. */
 function Histogram({ title, values, text }) {
   const place = useRef(null);
-  const isDrawn = values.length > 1;
-  const about = JSON.stringify(values);
+  // Bars that all have one name say nothing.
+  const isDrawn = values.length > 1 && text(Math.min(...values)) !== text(Math.max(...values));
+  const about = JSON.stringify([values, document.documentElement.dataset.theme]);
   useEffect(() => {
     if (!isDrawn) return undefined;
     let plot;
@@ -213,21 +224,22 @@ function steps(values) {
 }
 
 /** Partitions by their first two keys: a table of shaded cells, each a button that filters by its values. */
-function Heat({ db, name, keys, filter, onFilter }) {
+function Heat({ db, name, keys, filter, isDescending, onFilter }) {
   const [isWanted, setWanted] = useState(false);
   return html`<${Panel} title=${t.heat} aside=${!isWanted && html`<button onClick=${() => setWanted(true)}>${t.heatGo}</button>`}>
-    ${isWanted && html`<${HeatMap} db=${db} name=${name} keys=${keys} filter=${filter} onFilter=${onFilter} />`}
+    ${isWanted && html`<${HeatMap} db=${db} name=${name} keys=${keys} filter=${filter} isDescending=${isDescending} onFilter=${onFilter} />`}
   </${Panel}>`;
 }
 
 const CROSSED = 60;
 const DOWN = 500;
 
-function HeatMap({ db, name, keys, filter, onFilter }) {
+function HeatMap({ db, name, keys, filter, isDescending, onFilter }) {
   const depth = Math.min(keys.length, 2);
-  const asked = useCall("count_partition_groups", { db_name: db, tbl_name: name, filter, keys: depth, max_groups: GROUPS });
+  const asked = useCall("count_partition_groups", { db_name: db, tbl_name: name, filter, keys: depth, max_groups: GROUPS + 1 });
   return html`<${Answer} of=${asked}>
-    ${(groups) => {
+    ${(found) => {
+      const groups = found.slice(0, GROUPS);
       if (!groups.length) return html`<p class="none">${t.partitionsNone}</p>`;
       const rows = new Map();
       const across = new Set();
@@ -246,9 +258,9 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
       return html`<p class="soft">${depth === 2 ? t.heatText(keys[0].name, keys[1].name) : t.heatTextOne(keys[0].name)}</p>
         <div class="scroll heat" role="group" aria-label=${t.heat} tabindex="0">
           <table>
-            ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col">${over}</th>`)}</tr></thead>`}
+            ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col" title=${over}><span>${over}</span></th>`)}</tr></thead>`}
             <tbody>
-              ${[...rows].slice(0, DOWN).map(
+              ${(isDescending ? [...rows].reverse() : [...rows]).slice(0, DOWN).map(
                 ([down, cells]) => html`<tr>
                   <th scope="row" title=${down}>${down}</th>
                   ${titles.map((over) => {
@@ -269,7 +281,7 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
         </div>
         ${rows.size > DOWN && html`<p class="soft">${t.heatCut(count(DOWN), count(rows.size), keys[0].name)}</p>`}
         ${across.size > CROSSED && html`<p class="soft">${t.heatCut(count(CROSSED), count(across.size), keys[1].name)}</p>`}
-        ${groups.length >= GROUPS && html`<p class="soft">${t.heatMore(count(GROUPS))}</p>`}`;
+        ${found.length > GROUPS && html`<p class="soft">${t.heatMore(count(GROUPS))}</p>`}`;
     }}
   </${Answer}>`;
 }
@@ -285,9 +297,9 @@ function keyText({ name }) {
   return PLAIN_KEY.test(name) ? name : `\`${name}\``;
 }
 
-/** The value as a filter says it; null for one that none can: a literal has what is between its quotes, backslashes included. */
+/** The value as HiveQL writes it; null for one that no filter of a metastore can hold: both quotes, or a backslash at its end. */
 function literal(key, value) {
-  if (/^(tinyint|smallint|int|bigint)$/.test(key.type)) return /^-?\d+$/.test(value) ? value : null;
-  const quote = ['"', "'"].find((each) => new RegExp(`^(?:[^${each}\\\\]|\\\\.)*$`, "s").test(value));
-  return quote ? `${quote}${value}${quote}` : null;
+  if (/^(tinyint|smallint|int|bigint)$/.test(key.type) && /^-?\d+$/.test(value)) return value;
+  if (!['"', "'"].some((quote) => new RegExp(`^(?:[^${quote}\\\\]|\\\\.)*$`, "s").test(value))) return null;
+  return `'${value.replace(/['\\]/g, "\\$&")}'`;
 }

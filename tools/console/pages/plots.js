@@ -4,8 +4,13 @@ const WIDTH = 300;
 const HEIGHT = 140;
 const LINES_HEIGHT = 200;
 
+/** A colour of the page as it is now, light or dark. */
 function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = `var(${name})`;
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
 }
 
 const CLOCK = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });

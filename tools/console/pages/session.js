@@ -30,7 +30,7 @@ export class Unreachable extends Error {}
 const listeners = new Set();
 
 /** What the page shows of the session. `asks` is why credentials are asked for: "" not at all, "first", "expired". */
-export const session = { user: "", header: "", asks: "", isReachable: true, offersTickets: false, calls: 0 };
+export const session = { user: "", header: "", asks: "", isReachable: true, offersTickets: false, seesChanges: true, calls: 0 };
 
 export function onSession(listener) {
   listeners.add(listener);
@@ -72,7 +72,7 @@ export async function logIn(user, header) {
   sessionStorage.setItem(KEPT, JSON.stringify({ user, header }));
   const held = waiting;
   waiting = [];
-  changed({ user, header, asks: "" });
+  changed({ user, header, asks: "", seesChanges: true });
   for (const go of held) go();
   return null;
 }
@@ -132,7 +132,7 @@ function authorization(header) {
 }
 
 function post(method, values, header, headers) {
-  const type = { "content-type": "application/vnd.apache.thrift.json" };
+  const type = { "content-type": "application/vnd.apache.thrift.json", "x-hms-capabilities": "INSERT_ONLY_TABLES" };
   return reach(ENDPOINT, {
     method: "POST",
     body: encodeCall(method, values),

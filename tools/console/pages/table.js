@@ -1,14 +1,16 @@
 // A table, view or Iceberg table: everything the metastore knows about it, a tab for each part.
 
 import { html, useState } from "./vendor/preact_htm.js";
-import { Changes } from "./catalog.js";
+import { Changes } from "./changes.js";
 import { DropTable, EditTable } from "./changing.js";
-import { bytes, count, percent, time } from "./format.js";
+import { bytes, count, formatOf, numberIn, said, time } from "./format.js";
 import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
-import { Answer, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
+import { Answer, Code, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
 import { Partitions } from "./partitions.js";
 import { call } from "./session.js";
+import { ColumnStatistics } from "./statistics.js";
 import { t } from "./texts.js";
+import { decodeStruct } from "./tjson.js";
 import { LeaseRows, LockRows } from "./waits.js";
 
 const CHANGES = 100;
@@ -34,10 +36,9 @@ export function TablePage({ names: [db, name, tab], query }) {
   const table = asked.value;
   if (!table) return html`<p class="crumbs">${crumbs}</p><h1><bdi>${name}</bdi></h1><${Answer} of=${asked} />`;
   const tabs = tabsOf(table);
-  const current = Object.hasOwn(tabs, tab ?? "") ? tab : "columns";
+  const current = Object.hasOwn(tabs, tab ?? "") ? tab : Object.keys(tabs)[0];
   const Tab = tabs[current];
   const parameters = table.parameters ?? new Map();
-  const number = (parameter) => (/^\d+$/.test(parameters.get(parameter) ?? "") ? Number(parameters.get(parameter)) : undefined);
   return html`<p class="crumbs">${crumbs} · ${isIceberg(table) ? t.iceberg : (KINDS[table.tableType] ?? t.table)}</p>
     <h1><bdi>${name}</bdi> <${Copy} text=${`${db}.${name}`} what=${t.name} /></h1>
     <div class="actions">
@@ -48,10 +49,11 @@ export function TablePage({ names: [db, name, tab], query }) {
     <${Facts}
       pairs=${[
         [t.owner, table.owner],
+        [t.format, isView(table) ? "" : formatOf(table.sd)],
         [t.created, table.createTime ? time(table.createTime * 1000) : ""],
-        [t.rowsCount, number("numRows") === undefined ? "" : count(number("numRows"))],
-        [t.size, number("totalSize") === undefined ? "" : bytes(number("totalSize"))],
-        [t.files, number("numFiles") === undefined ? "" : count(number("numFiles"))],
+        [t.rowsCount, said(numberIn(parameters, "numRows"), count)],
+        [t.size, said(numberIn(parameters, "totalSize"), bytes)],
+        [t.files, said(numberIn(parameters, "numFiles"), count)],
         [t.location, table.sd?.location ? html`<${Location} of=${table.sd.location} />` : ""],
       ]}
     />
@@ -66,25 +68,37 @@ export function TablePage({ names: [db, name, tab], query }) {
 }
 
 function tabsOf(table) {
-  const tabs = { columns: Columns };
+  const tabs = isView(table) ? { query: Query, columns: Columns } : { columns: Columns };
   if (table.partitionKeys?.length) tabs.partitions = Partitions;
   if (isIceberg(table)) tabs.iceberg = Iceberg;
   return { ...tabs, statistics: Statistics, storage: Storage, access: Access, activity: Activity, create: CreateText };
 }
 
-function Columns({ table }) {
+function isView(table) {
+  return table.tableType === "VIRTUAL_VIEW" || table.tableType === "MATERIALIZED_VIEW";
+}
+
+function Query({ table }) {
+  const text = table.viewOriginalText || table.viewExpandedText;
+  return html`<${Panel} title=${t.query} aside=${text && html`<${Copy} text=${text} what=${t.query} />`}>
+    ${text ? html`<${Code} text=${text} title=${t.query} />` : html`<p class="none">${t.queryNone}</p>`}
+  </${Panel}>`;
+}
+
+function Columns({ table, db, name: tableName }) {
   const keys = table.partitionKeys ?? [];
   const rows = [...(table.sd?.cols ?? []), ...keys.map((key) => ({ ...key, isKey: true }))];
-  return html`<${Panel} title=${t.columns}>
+  return html`<${Panel} title=${t.columns} number=${rows.length}>
     <${Rows}
       label=${t.columns}
+      file=${`${db}.${tableName}-columns`}
       rows=${rows}
       none=${t.columnsNone}
       find=${({ name, type, comment }) => `${name} ${type} ${comment ?? ""}`}
       columns=${[
-        [t.name, ({ name, isKey }) => html`<bdi class="name">${name}</bdi>${isKey ? html` <span class="tag">${t.key}</span>` : ""}`],
-        [t.type, ({ type }) => html`<code><${Long} text=${type} /></code>`],
-        [t.comment, ({ comment }) => html`<${Long} text=${comment} />`, "wide"],
+        [t.name, ({ name, isKey }) => html`<bdi class="name">${name}</bdi>${isKey ? html` <span class="tag">${t.key}</span>` : ""}`, "", ({ name }) => name],
+        [t.type, ({ type }) => html`<code><${Long} text=${type} /></code>`, "", ({ type }) => type],
+        [t.comment, ({ comment }) => html`<${Long} text=${comment} />`, "wide", ({ comment }) => comment],
       ]}
     />
   </${Panel}>`;
@@ -96,7 +110,7 @@ function Statistics({ table, db, name }) {
     () => call("get_table_statistics_req", { request: { dbName: db, tblName: name, colNames: columns } }),
     `${db} ${name}`,
   );
-  const rows = Number(table.parameters?.get("numRows") ?? 0);
+  const rows = numberIn(table.parameters, "numRows") ?? 0;
   const [isAdded, setAdded] = useState(false);
   if (isAdded) return html`<${AddedUp} db=${db} name=${name} columns=${columns} rows=${rows} />`;
   return html`<${Panel} title=${t.tabs.statistics}>
@@ -116,51 +130,9 @@ function AddedUp({ db, name, columns, rows }) {
   return html`<${Panel} title=${t.tabs.statistics}>
     <${Answer} of=${asked}>
       ${({ names, colStats, partsFound }) => html`<p class="soft" role="status">${t.addedUp(count(Number(partsFound)), count(names.length))} ${names.length === ADDED_UP ? t.addedUpLast(count(ADDED_UP)) : ""}</p>
-        <${ColumnStatistics} found=${colStats} rows=${rows} />`}
+        <${ColumnStatistics} found=${colStats} rows=${rows} isMerged />`}
     </${Answer}>
   </${Panel}>`;
-}
-
-function ColumnStatistics({ found, rows }) {
-  const all = found.map((one) => ({ name: one.colName, type: one.colType, ...Object.values(one.statsData).find(Boolean) }));
-  const most = Math.max(1, ...all.map((one) => Number(one.numDVs ?? 0)));
-  const nullShare = (one) => (rows ? Math.min(1, Number(one.numNulls ?? 0) / rows) : 0);
-  return html`<${Rows}
-    label=${t.tabs.statistics}
-    rows=${all}
-    none=${t.statisticsNone}
-    find=${(one) => one.name}
-    keyOf=${(one) => one.name}
-    columns=${[
-      [t.name, (one) => html`<bdi class="name">${one.name}</bdi>`],
-      [t.type, (one) => html`<code><${Long} text=${one.type} /></code>`],
-      [t.nulls, (one) => html`<${Bar} share=${nullShare(one)} text=${rows ? percent(nullShare(one)) : count(Number(one.numNulls ?? 0))} />`, "bar"],
-      [t.distinct, (one) => (one.numDVs === undefined ? t.none : html`<${Bar} share=${Number(one.numDVs) / most} text=${count(one.numDVs)} />`), "bar"],
-      [t.lowest, (one) => shown(one.lowValue)],
-      [t.highest, (one) => shown(one.highValue)],
-      [t.lengths, (one) => (one.maxColLen === undefined ? "" : `${Number(one.avgColLen).toFixed(1)}, ${count(one.maxColLen)}`)],
-    ]}
-  />`;
-}
-
-function shown(value) {
-  if (value === undefined) return "";
-  if (typeof value !== "object") return String(value);
-  if (value.daysSinceEpoch !== undefined) return new Date(Number(value.daysSinceEpoch) * 86_400_000).toISOString().slice(0, 10);
-  if (value.secondsSinceEpoch !== undefined) return time(Number(value.secondsSinceEpoch) * 1000);
-  return value.unscaled === undefined ? "" : decimal(value);
-}
-
-function decimal({ unscaled, scale }) {
-  const digits = [...atob(unscaled)].map((one) => one.charCodeAt(0).toString(16).padStart(2, "0")).join("");
-  const number = BigInt.asIntN(digits.length * 4, BigInt(`0x${digits || "0"}`));
-  const text = String(number < 0n ? -number : number).padStart(scale + 1, "0");
-  const whole = scale ? `${text.slice(0, -scale)}.${text.slice(-scale)}` : text;
-  return number < 0n ? `-${whole}` : whole;
-}
-
-function Bar({ share, text }) {
-  return html`<span class="meter"><span aria-hidden="true"><i style=${{ width: `${(100 * share).toFixed(1)}%` }}></i></span>${text}</span>`;
 }
 
 function Storage({ table }) {
@@ -180,8 +152,8 @@ function Storage({ table }) {
         ]}
       />
     </${Panel}>
-    <${Panel} title=${t.parameters}><${Parameters} of=${table.parameters} /></${Panel}>
-    <${Panel} title=${t.serdeParameters}><${Parameters} of=${sd.serdeInfo?.parameters} /></${Panel}>
+    <${Panel} title=${t.parameters} number=${table.parameters?.size}><${Parameters} of=${table.parameters} /></${Panel}>
+    <${Panel} title=${t.serdeParameters}><${Parameters} of=${sd.serdeInfo?.parameters} label=${t.serdeParameters} /></${Panel}>
   </div>`;
 }
 
@@ -191,16 +163,16 @@ function Access({ db, name }) {
   const privileges = useCall("list_privileges", { hiveObject: { objectType: TABLE_OBJECT, dbName: db, objectName: name } });
   const constraints = useCall("get_all_table_constraints", { request: { dbName: db, tblName: name, catName: "hive" } });
   return html`<div class="grid">
-    <${Panel} title=${t.privileges}>
+    <${Panel} title=${t.privileges} number=${privileges.value?.length}>
       <${Answer} of=${privileges}>
         ${(found) => html`<${Rows}
           label=${t.privileges}
           rows=${found}
           none=${t.privilegesNone}
           columns=${[
-            [t.principal, ({ principalName, principalType }) => html`<bdi>${principalName}</bdi> <span class="soft">${["", "user", "role", "group"][principalType]}</span>`],
-            [t.privilege, ({ grantInfo }) => grantInfo?.privilege],
-            [t.grantor, ({ grantInfo }) => grantInfo?.grantor],
+            [t.principal, ({ principalName, principalType }) => html`<bdi>${principalName}</bdi> <span class="soft">${["", "user", "role", "group"][principalType]}</span>`, "", ({ principalName }) => principalName],
+            [t.privilege, ({ grantInfo }) => grantInfo?.privilege, "", ({ grantInfo }) => grantInfo?.privilege],
+            [t.grantor, ({ grantInfo }) => grantInfo?.grantor, "", ({ grantInfo }) => grantInfo?.grantor],
             [t.grantOption, ({ grantInfo }) => (grantInfo?.grantOption ? "✓" : "")],
           ]}
         />`}
@@ -241,21 +213,21 @@ function constraintRows(all) {
 }
 
 function Activity({ db, name }) {
-  const where = { dbName: db, tableNames: [name] };
-  const changes = useAsked(() => lastChanges(CHANGES, where), `${db} ${name}`, CHANGES_CALLS);
+  const changes = useAsked(() => lastChanges(CHANGES, { dbName: db, tableName: name }), `${db} ${name}`, CHANGES_CALLS);
   const locks = useCall("show_locks", { rqst: { dbname: db, tablename: name } }, true);
+  const blocking = useCall("list_blocking_locks", { rqst: { dbname: db } }, true);
   const leases = useCall("list_lease", { objs: [{ db_name: db, table_name: name }] }, true);
-  return html`<div class="grid">
+  return html`<div class="stack">
     <${Panel} title=${t.changes}><${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} isOfOne />`}</${Answer}></${Panel}>
-    <${Panel} title=${t.locksHere}><${Answer} of=${locks}>${(found) => html`<${LockRows} locks=${found.locks ?? []} onDone=${locks.reload} />`}</${Answer}></${Panel}>
-    <${Panel} title=${t.leasesHere}><${Answer} of=${leases}>${(found) => html`<${LeaseRows} leases=${found} onDone=${leases.reload} />`}</${Answer}></${Panel}>
+    <${Panel} title=${t.locksHere} number=${locks.value?.locks?.length}><${Answer} of=${locks}>${(found) => html`<${LockRows} locks=${found.locks ?? []} blocking=${blocking.value} onDone=${locks.reload} />`}</${Answer}></${Panel}>
+    <${Panel} title=${t.leasesHere} number=${leases.value?.length}><${Answer} of=${leases}>${(found) => html`<${LeaseRows} leases=${found} onDone=${leases.reload} />`}</${Answer}></${Panel}>
   </div>`;
 }
 
 function CreateText({ db, name }) {
   const asked = useCall("get_create_text", { db_name: db, tbl_name: name });
   return html`<${Panel} title=${t.createTitle} aside=${asked.value && html`<${Copy} text=${asked.value} what=${t.createTitle} />`}>
-    <${Answer} of=${asked}>${(text) => html`<div class="scroll" role="group" aria-label=${t.createTitle} tabindex="0"><pre><code>${text}</code></pre></div>`}</${Answer}>
+    <${Answer} of=${asked}>${(text) => html`<${Code} text=${text} title=${t.createTitle} />`}</${Answer}>
   </${Panel}>`;
 }
 
@@ -286,10 +258,9 @@ function Iceberg({ table, db, name }) {
 
 /** What the pointer was, by the messages of the log, the newest first. */
 async function pointerHistory(db, name) {
-  const where = { dbName: db, tableNames: [name] };
-  const changes = await lastChanges(CHANGES, where);
+  const changes = await lastChanges(CHANGES, { dbName: db, tableName: name });
   if (!changes.length) return [];
-  const rqst = { lastEvent: Number(changes.at(-1).eventId) - 1, ...where };
+  const rqst = { lastEvent: Number(changes.at(-1).eventId) - 1, dbName: db, tableNames: [name] };
   const { events } = await call("get_next_notification", { rqst });
   const found = events.reverse().map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
   return found.filter(({ pointer }, index) => index === 0 || pointer !== found[index - 1].pointer);
@@ -298,10 +269,7 @@ async function pointerHistory(db, name) {
 function pointerIn(message) {
   try {
     const told = JSON.parse(message);
-    const table = JSON.parse(told.tableObjAfterJson ?? told.tableObjJson);
-    return Object.values(table)
-      .flatMap((member) => member.map?.[3] ?? [])
-      .find((map) => map[METADATA])?.[METADATA];
+    return decodeStruct("Table", told.tableObjAfterJson ?? told.tableObjJson).parameters?.get(METADATA);
   } catch {
     return undefined;
   }

@@ -33,6 +33,11 @@ export function decodeReply(method, text) {
   return undefined;
 }
 
+/** A struct by itself, as messages of events have it. */
+export function decodeStruct(name, text) {
+  return decode({ rec: name }, parse(text));
+}
+
 function parse(text) {
   if (!WIDE.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value, context) =>

@@ -64,7 +64,7 @@ class ClientTls:
             try:
                 self._context = self._make()
             except (OSError, CertificateError) as error:
-                _log.warning("a new certificate cannot be used, the one before stays", problem=str(error))
+                _log.warning("a new certificate cannot be used; the previous one stays in use", problem=str(error))
         return self._context
 
     def _have_changed(self, *, at_once: bool) -> bool:

@@ -185,7 +185,7 @@ class HttpsRelay:
         try:
             return await self._loop.run_in_executor(None, self._options.token.renewed, refused) is not None
         except TokenError as error:
-            _log.warning("the token was refused, and there is not another one", problem=str(error))
+            _log.warning("the token was refused, and no other one is available", problem=str(error))
             return False
 
     async def _ticket(self, tickets: ServiceTickets) -> bytes:

@@ -89,6 +89,9 @@ class Cache(Protocol):
 
     def ticket(self) -> int: ...
 
+    def note_answered(self, method: str) -> None:
+        """A call that was not answered from memory is over."""
+
     def remember(self, key: Any, arguments: Any, payload: bytes, ticket: int, tagged: Any = None) -> None: ...
 
 
@@ -165,6 +168,9 @@ class ProcessorRelay:
         except ApplicationError as error:
             body = application_exception(codec, message.name, message.seqid, error.message, error.type)
             return None if message.is_oneway else Reply(body, outcome=error.type.name, request_id=request_id)
+        finally:
+            if self._cache is not None:
+                self._cache.note_answered(message.name)
         if ran.stream is not None:
             long = await self._long_reply(ran.stream, session, request_id)
             long.partitions = ran.reply.partitions
@@ -198,7 +204,7 @@ class ProcessorRelay:
                 found = await found
         except Exception as error:
             # The call itself will return what is wrong with the database.
-            _log.warning("reply cache not usable", problem=repr(error))
+            _log.debug("reply cache not usable", problem=repr(error))
             return None
         return found if isinstance(found, bytes) else None
 

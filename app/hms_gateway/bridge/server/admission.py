@@ -46,7 +46,7 @@ class Admission:
         self._accounts = self._find()
         if self._accounts is None:
             _log.warning(
-                "this system does not say which account a connection comes from: clients without SASL are refused",
+                "this system does not name the account of a connection: clients without SASL are refused",
                 hint=_WAYS_IN,
             )
             return
@@ -54,7 +54,7 @@ class Admission:
         if isinstance(self._accounts, ProcAccounts):
             self._readings = _Readings(self._accounts.owners)
             _log.warning(
-                "sockets are looked up in /proc/net/tcp, which delays each connection: sock_diag is not available",
+                "sock_diag is not available: the look-up of accounts in /proc/net/tcp delays each connection",
                 hint="allow the address family AF_NETLINK (RestrictAddressFamilies of systemd, seccomp of a container)",
             )
 
@@ -115,7 +115,7 @@ class _Readings:
         try:
             return await asyncio.to_thread(self._read, asked)
         except Exception:
-            _log.exception("the accounts of connections could not be read, they are refused")
+            _log.exception("connections refused: their accounts cannot be read")
             return [None] * len(asked)
 
 
@@ -141,5 +141,5 @@ class Refusals:
         if is_known:
             _log.warning("connection refused: it comes from another account", account=owner, **said)
         else:
-            _log.info("connection refused: the account of its client is not known, or it was closed at once", **said)
+            _log.info("connection refused: its account is unknown, or the client closed it at once", **said)
         self._next[is_known], self._left_out[is_known] = now + LOG_EVERY_SECONDS, 0

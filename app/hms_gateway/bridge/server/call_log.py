@@ -12,7 +12,7 @@ class CallRecord(NamedTuple):
 
     `cached` is whether the reply cache of this process answered it, `about` are the call's objects, `groups` the
     caller's, `real_user` is who has logged in for it, and `partitions` is how many the call is paid for by; a bridge
-    knows none of them.
+    knows none of them. `tried_user` is whose password the client brought, as long as it has not been right.
     """
 
     time: float
@@ -30,6 +30,7 @@ class CallRecord(NamedTuple):
     groups: frozenset[str] = frozenset()
     partitions: int = 0
     real_user: str = ""
+    tried_user: str = ""
 
 
 class CallLog(LineWriter):

@@ -321,7 +321,7 @@ class ClientConnection(asyncio.Protocol):
             self._stall_timer = None
 
     def _stalled(self) -> None:
-        _log.warning("client takes nothing of its reply, cut off", address=self._session.address)
+        _log.warning("connection closed: the client does not read its reply", address=self._session.address)
         self._transport.abort()
 
     def _record(
@@ -343,7 +343,7 @@ class ClientConnection(asyncio.Protocol):
                 CallRecord(
                     time.time(), message.name, user, seconds, received, sent, outcome,
                     self._session.address, reply.request_id, problem, reply.cached, reply.about,
-                    reply.groups, reply.partitions, self._session.real_user,
+                    reply.groups, reply.partitions, self._session.real_user, self._session.tried_user,
                 )
             )  # fmt: skip
 

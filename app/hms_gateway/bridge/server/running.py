@@ -131,7 +131,7 @@ async def _greet(server: BridgeServer, settings: BridgeSettings) -> None:
     if problem is None:
         _log.info("the gateway answers")
     elif settings.may_be_no_user and isinstance(problem, CallFailed) and problem.outcome == "unauthorized":
-        _log.info("the gateway answers, for users that clients name only", problem=str(problem))
+        _log.info("the gateway answers, but only for users named by clients", problem=str(problem))
     else:
         _log.warning("the gateway cannot be used", problem=str(problem))
 

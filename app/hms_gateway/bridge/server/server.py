@@ -111,7 +111,7 @@ class BridgeServer:
 
     def _refused(self, limit: str, holder: Holder) -> None:
         self.metrics.refused(limit, user=holder.user or "", address=holder.address or "")
-        _log.warning("a connection was cut off or refused", limit=limit, address=holder.address or "")
+        _log.warning("a connection was closed or refused", limit=limit, address=holder.address or "")
 
     def welcome(self, connection: Connection, host: str) -> bool:
         """Whether one more may stay, which comes from `host`."""

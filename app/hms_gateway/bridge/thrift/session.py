@@ -44,6 +44,11 @@ class Session(msgspec.Struct):
         named = self.credentials.user if self.credentials is not None else self.proven_user or self.user
         return self.logged_in_as or named
 
+    @property
+    def tried_user(self) -> str:
+        """The user whose password is not known to be right."""
+        return self.credentials.user if self.credentials is not None and not self.logged_in_as else ""
+
 
 def share_address(host: str) -> str | None:
     """Whose share of an address a client from `host` uses; all users of this machine have the same address."""

@@ -19,7 +19,7 @@ from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Pr
 from hms_gateway.idl.signatures import signature
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
-from hms_gateway.structs import ThriftException
+from hms_gateway.structs import Method, ThriftException
 from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
 PROGRESS_AFTER_SECONDS = 1.0
@@ -38,7 +38,7 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
         arguments = parse_arguments(method, words)
     except ArgumentError as error:
         fail(str(error), signature(method.definition))
-    value = _answer(target, name, arguments)
+    value = _answer(target, method, arguments)
     kind = method.definition.returns
     if limit is not None and isinstance(value, list) and len(value) > limit:
         err.print(f"{limit:,} of {len(value):,} are shown (--limit)", style="dim", highlight=False)
@@ -49,9 +49,11 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
         sys.stdout.write(as_json(kind, value) + "\n")
 
 
-def _answer(target: Target, name: str, arguments: dict[str, Any]) -> Any:
-    with connected(target) as client, show_progress(name) as on_progress:
-        return client.call(name, on_progress=on_progress, **arguments)
+def _answer(target: Target, method: Method, arguments: dict[str, Any]) -> Any:
+    missing = [field.name for field in method.definition.arguments if field.name not in arguments]
+    hint = f"not given: {', '.join(missing)}; hms-gateway call --explain {method.name} shows an example"
+    with connected(target, hint if missing else "") as client, show_progress(method.name) as on_progress:
+        return client.call(method.name, on_progress=on_progress, **arguments)
 
 
 def dialect_at(url: str) -> Dialect:
@@ -61,16 +63,16 @@ def dialect_at(url: str) -> Dialect:
 
 
 @contextlib.contextmanager
-def connected(target: Target) -> Iterator[MetastoreClient]:
+def connected(target: Target, refusal_hint: str = "") -> Iterator[MetastoreClient]:
     """A client; its errors end the command with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without answer."""
     try:
         with open_client(target) as client:
             yield client
     except ThriftException as error:
-        fail(f"{type(error).__name__}: {error.message or 'no message'}", exit_code=EXIT_REFUSED)
+        fail(f"{type(error).__name__}: {error.message or 'no message'}", refusal_hint, exit_code=EXIT_REFUSED)
     except ApplicationError as error:
         is_unknown = error.type is ApplicationErrorType.UNKNOWN_METHOD
-        hint = f"the server at {target.url} does not know this method" if is_unknown else ""
+        hint = f"the server at {target.url} does not know this method" if is_unknown else refusal_hint
         fail(f"{error.type.name}: {error}", hint, exit_code=EXIT_REFUSED)
     except ClientError as error:
         fail(str(error), error.hint)

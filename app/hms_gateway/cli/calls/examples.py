@@ -23,6 +23,9 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "LockComponent": ("type", "level", "dbname", "tablename"),
         "LeaseObject": ("db_name", "table_name", "lease_type"),
         "EnvironmentContext": ("properties",),
+        "ColumnStatisticsDesc": ("isTblLevel", "dbName", "tableName", "partName"),
+        "ColumnStatisticsData": ("longStats",),
+        "LongColumnStatsData": ("lowValue", "highValue", "numNulls", "numDVs"),
     }
 )
 _TEXTS: Final = {
@@ -30,6 +33,8 @@ _TEXTS: Final = {
     "outputFormat": f"{_PARQUET}.MapredParquetOutputFormat",
     "serializationLib": f"{_PARQUET}.serde.ParquetHiveSerDe",
     "type": "int",
+    "colName": "id",
+    "colType": "int",
     "tableType": "MANAGED_TABLE",
     "tbl_types": "MANAGED_TABLE",
     "lease_type": "x",
@@ -55,12 +60,16 @@ _NESTING_MAX: Final = 4
 
 def example_call(method: Method) -> str:
     """A line for a shell."""
-    words = [_word(field) for field in method.definition.arguments]
+    words = [_word(field, "partition" in method.name) for field in method.definition.arguments]
     return " ".join(["hms-gateway", "call", method.name, *map(shlex.quote, words)])
 
 
-def _word(field: Field) -> str:
+def _word(field: Field, is_of_partition: bool) -> str:
     value = _value(field.type, field.name, 0)
+    if isinstance(value, dict) and (description := value.get("statsDesc")):
+        description["isTblLevel"] = not is_of_partition
+        if not is_of_partition:
+            del description["partName"]
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -81,7 +81,10 @@ def _dated(name: str, value: Any) -> Any:
     if not value:
         return ""
     seconds = value / 1000 if value >= _MILLISECONDS_FROM else value
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):  # no year that a calendar has
+        return value
 
 
 def _is_nested(value: Any) -> bool:

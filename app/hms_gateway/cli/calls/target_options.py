@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from hms_gateway.cli.terminal.groups import Option
+
 if TYPE_CHECKING:
     from hms_gateway.cli.calls.targets import Target
     from hms_gateway.runtime.logins.login_tokens import TokenCommand
@@ -57,80 +59,86 @@ def is_time_out(seconds: float) -> bool:
 
 SECONDS: Final = _Seconds(min=0, min_open=True)
 
-password_stdin_option = click.option(
+connection_option: Final = functools.partial(click.option, cls=Option, section="Connection options")
+password_stdin_option = connection_option(
     "--password-stdin", is_flag=True, help="Read the password from the first line of standard input."
 )
-cacert_option = click.option(
+cacert_option = connection_option(
     "--cacert",
     envvar="HMS_GATEWAY_CACERT",
     show_envvar=True,
     type=FILE,
     metavar="FILE",
-    help="PEM certificate to trust, such as var/certificate.pem.",
+    help="Certificate (PEM) to trust, such as var/certificate.pem.",
 )
-certificate_option = click.option(
+certificate_option = connection_option(
     "--certificate",
     envvar="HMS_GATEWAY_CERTIFICATE",
     show_envvar=True,
     type=FILE,
     metavar="FILE",
-    help="PEM certificate to show to the gateway, as the login; a password beside it comes from --password-file.",
+    help="Client certificate (PEM) to log in with; HMS_GATEWAY_PASSWORD is then ignored.",
 )
-key_option = click.option(
+key_option = connection_option(
     "--key",
     envvar="HMS_GATEWAY_KEY",
     show_envvar=True,
     type=FILE,
     metavar="FILE",
-    help="PEM private key of --certificate, not encrypted, where that file does not have it.",
+    help="Private key (PEM, not encrypted) of --certificate; unset means that the certificate's file contains it.",
 )
-token_file_option = click.option(
+token_file_option = connection_option(
     "--token-file",
     type=FILE,
     metavar="FILE",
-    help="File whose first line is a token, of `hms-gateway token create` or an issuer, instead of user and password.",
+    help="File with a token (of `hms-gateway token create` or an issuer) in its first line, instead of a password.",
 )
-token_command_option = click.option(
+token_command_option = connection_option(
     "--token-command",
     type=_Words(),
     metavar="COMMAND",
-    help="Program that prints such a token; run again when it ends or is refused.",
+    help="Program that prints such a token; runs again when the token expires or is refused.",
+)
+password_file_option = connection_option(
+    "--password-file",
+    type=FILE,
+    metavar="FILE",
+    help="File with the password in its first line; replaces HMS_GATEWAY_PASSWORD.",
+)
+insecure_option = connection_option(
+    "--insecure", "-k", is_flag=True, help="Accept any certificate of the server, as curl -k does."
+)
+timeout_option = connection_option(
+    "--timeout", type=SECONDS, default=600.0, metavar="SECONDS", help="How long to wait for an answer."
 )
 _OPTIONS: Final = (
-    click.option(
+    connection_option(
         "--profile",
         envvar="HMS_GATEWAY_PROFILE",
         show_envvar=True,
         metavar="NAME",
-        help="Take what the options below do not say from the profile NAME of ~/.config/hms-gateway/profiles.toml.",
+        help="Read defaults of the options below from profile NAME in ~/.config/hms-gateway/profiles.toml.",
     ),
-    click.option(
+    connection_option(
         "--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="URL of the metastore."
     ),
-    click.option("--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User to call as."),
+    connection_option("--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User to call as."),
     password_stdin_option,
-    click.option(
-        "--password-file",
-        type=FILE,
-        metavar="FILE",
-        help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
-    ),
+    password_file_option,
     token_file_option,
     token_command_option,
-    click.option(
-        "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as one of kinit, instead of a password."
-    ),
+    connection_option("--negotiate", is_flag=True, help="Log in with a Kerberos ticket (kinit) instead of a password."),
     certificate_option,
     key_option,
-    click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does."),
+    insecure_option,
     cacert_option,
-    click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
+    timeout_option,
 )
 
 
 # Calls of jobs carry headers of their own.
-_HEADER: Final = click.option(
-    "--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send; repeatable."
+_HEADER: Final = connection_option(
+    "--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="HTTP header to send; repeatable."
 )
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
 from hms_gateway.cli.catalog.records import STRUCTS, Record, opened, read_records, records_of, write_records
-from hms_gateway.cli.terminal.output import err, fail
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.idl import ListType, StructType
 from hms_gateway.structs import (
@@ -22,6 +22,7 @@ from hms_gateway.structs import (
     AddPartitionsRequest,
     AddPrimaryKeyRequest,
     AlreadyExistsException,
+    MetaException,
 )
 
 _PARTITIONS_A_CALL: Final = 500
@@ -58,21 +59,29 @@ def _write(output: Path, found: Iterable[Record]) -> int:
     return count
 
 
-def run_import(target: Target, file: Path | None, *, is_exact: bool, skips_existing: bool) -> None:
-    """`is_exact` keeps times as they are in the file, and makes no directory."""
+def run_import(
+    target: Target, file: Path | None, relocated: Sequence[str], *, is_exact: bool, skips_existing: bool
+) -> None:
+    """`is_exact` keeps times as they are in the file, and makes no directory; `relocated` are `OLD=NEW`."""
+    moves = [_move(text) for text in relocated]
     headers = {**target.headers, _RECORDED: "0"} if is_exact else target.headers
     source = contextlib.nullcontext(sys.stdin) if file is None else opened(file)
     with source as stream, connected(msgspec.structs.replace(target, headers=headers)) as client:
-        importer = _Importer(client, skips_existing=skips_existing)
+        importer = _Importer(client, moves, skips_existing=skips_existing)
         importer.add(read_records(stream, str(file or "standard input")))
-    text = ", ".join(f"{count:,} {kind.replace('_', ' ')}s" for kind, count in importer.counts.items())
+    text = ", ".join(_counted(kind, count) for kind, count in importer.counts.items())
     skipped = f"; {importer.skipped:,} were there already" if importer.skipped else ""
     err.print(f"made {text or 'nothing'}{skipped}", markup=False, highlight=False, soft_wrap=True)
 
 
+def _counted(kind: str, count: int) -> str:
+    return f"{count:,} {kind.replace('_', ' ')}{'' if count == 1 else 's'}"
+
+
 class _Importer:
-    def __init__(self, client: MetastoreClient, *, skips_existing: bool) -> None:
+    def __init__(self, client: MetastoreClient, moves: Sequence[tuple[str, str]], *, skips_existing: bool) -> None:
         self._client = client
+        self._moves = moves
         self._skips_existing = skips_existing
         self.counts: dict[str, int] = {}
         # Their keys stay as they are, too.
@@ -100,9 +109,14 @@ class _Importer:
             return
         try:
             self._call(record)
-        except AlreadyExistsException:
-            if not self._skips_existing:
+        except MetaException as error:
+            if record.kind not in ("database", "table") or self._moves:
                 raise
+            text = f"{record.shown}: {error.message}"
+            fail(text, "--relocate OLD=NEW gives objects of another warehouse a place in this one", EXIT_REFUSED)
+        except AlreadyExistsException as error:
+            if not self._skips_existing:
+                fail(f"{record.shown}: {error.message}", "--skip-existing leaves what is there as it is", EXIT_REFUSED)
             self.skipped += 1
             if record.kind == "table":
                 self._tables_left.add((record.database, record.name))
@@ -110,7 +124,7 @@ class _Importer:
             self.counts[record.kind] = self.counts.get(record.kind, 0) + 1
 
     def _call(self, record: Record) -> None:
-        value = _struct(record)
+        value = self._struct(record)
         match record.kind:
             case "database":
                 self._client.call("create_database", value)
@@ -125,10 +139,39 @@ class _Importer:
 
     def _add_partitions(self, database: str, table: str, records: Iterator[Record]) -> None:
         while some := list(itertools.islice(records, _PARTITIONS_A_CALL)):
-            partitions = [_struct(record) for record in some]
-            request = AddPartitionsRequest(database, table, partitions, self._skips_existing, needResult=False)
-            self._client.call("add_partitions_req", request)
-            self.counts["partition"] = self.counts.get("partition", 0) + len(some)
+            partitions = [self._struct(record) for record in some]
+            # Only the answer says which were there.
+            skips = self._skips_existing
+            request = AddPartitionsRequest(database, table, partitions, skips, needResult=skips)
+            answer = self._client.call("add_partitions_req", request)
+            made = len(answer.partitions or ()) if skips else len(some)
+            self.skipped += len(some) - made
+            if made:
+                self.counts["partition"] = self.counts.get("partition", 0) + made
+
+    def _struct(self, record: Record) -> Any:
+        value = _struct(record)
+        for place in (value, getattr(value, "sd", None)):
+            for field in ("locationUri", "managedLocationUri", "location"):
+                location = getattr(place, field, None)
+                if location:
+                    setattr(place, field, _moved(location, self._moves))
+        return value
+
+
+def _move(text: str) -> tuple[str, str]:
+    old, equals, new = (part.rstrip("/") for part in text.partition("="))
+    if not equals or not old or not new:
+        fail(f"--relocate {text!r} is not OLD=NEW", "such as file:/old/warehouse=file:/new/warehouse")
+    return old, new
+
+
+def _moved(location: str, moves: Sequence[tuple[str, str]]) -> str:
+    """The first directory that the location is, or lies in, counts."""
+    for old, new in moves:
+        if location == old or location.startswith(f"{old}/"):
+            return new + location.removeprefix(old)
+    return location
 
 
 def _struct(record: Record) -> Any:

@@ -1,5 +1,6 @@
 """`hms-gateway ls` and `hms-gateway describe`."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -19,6 +20,7 @@ from hms_gateway.sql.statements import (
     Describe,
     DescribeDatabase,
     KeyValue,
+    PartitionSpec,
     ShowDatabases,
     ShowPartitions,
     ShowTables,
@@ -26,6 +28,11 @@ from hms_gateway.sql.statements import (
     TableName,
 )
 
+# What a text says of the shell, for those who are not in it.
+_COMMANDS: Final = (
+    (re.compile(r"SHOW DATABASES lists"), "hms-gateway ls lists"),
+    (re.compile(r"SHOW (?:TABLES IN|PARTITIONS) (\S+) lists"), r"hms-gateway ls \1 lists"),
+)
 _TABLES_A_CALL: Final = 200
 _COLUMNS: Final = ("name", "type", "owner", "created", "columns", "partition_keys", "location")
 
@@ -34,7 +41,7 @@ def run_list(target: Target, name: str | None, *, is_long: bool, limit: int | No
     """Databases, tables of one, or partitions of a table."""
     with connected(target) as client:
         state = ShellState(client, target.user, "")
-        rows = _listed(state, None if name is None else parse_name(name), limit)
+        rows = _listed(state, None if name is None else parse_name(name, is_partition_too=True), limit)
         if is_long and name is not None and "." not in name:
             tables = [str(row[0]) for row in rows.rows][:limit]
             rows = Rows(_COLUMNS, _details(client, parse_name(name).db_name, tables))
@@ -47,11 +54,12 @@ def run_list(target: Target, name: str | None, *, is_long: bool, limit: int | No
 
 def _listed(state: ShellState, name: CatalogName | None, limit: int | None) -> Rows:
     if name is None:
-        found = _run(ShowDatabases(), state)
+        found = _rows(ShowDatabases(), state)
     elif name.table_name is None:
-        found = _run(ShowTables(name.db_name), state)
+        found = _rows(ShowTables(name.db_name), state)
     else:
-        found = _run(ShowPartitions(TableName(name.db_name, name.table_name), limit=limit), state)
+        table = TableName(name.db_name, name.table_name)
+        found = _rows(ShowPartitions(table, _spec(name), limit=limit), state)
     return found._replace(rows=list(found.rows)[:limit])
 
 
@@ -68,21 +76,24 @@ def _details(client: MetastoreClient, database: str, names: Sequence[str]) -> It
 
 def run_describe(target: Target, text: str, *, form: str) -> None:
     """What DESCRIBE FORMATTED shows; as JSON, the struct."""
-    name = parse_name(text)
+    name = parse_name(text, is_partition_too=True)
     with connected(target) as client:
         if form == "json":
             kind, value = _struct(client, name)
             sys.stdout.write(as_json(kind, value) + "\n")
             return
-        found = _run(_statement(name), ShellState(client, target.user, ""))
+        found = _rows(_statement(name), ShellState(client, target.user, ""))
         write_rows(sys.stdout, form, found.columns, found.rows)
 
 
 def _statement(name: CatalogName) -> Statement:
     if name.table_name is None:
         return DescribeDatabase(name.db_name, True)
-    spec = tuple(KeyValue(key, value) for key, value in name_to_spec(name.partition_name or "").items())
-    return Describe(TableName(name.db_name, name.table_name), spec, is_detailed=True)
+    return Describe(TableName(name.db_name, name.table_name), _spec(name), is_detailed=True)
+
+
+def _spec(name: CatalogName) -> PartitionSpec:
+    return tuple(KeyValue(key, value) for key, value in name_to_spec(name.partition_name or "").items())
 
 
 def _struct(client: MetastoreClient, name: CatalogName) -> tuple[Any, Any]:
@@ -94,11 +105,18 @@ def _struct(client: MetastoreClient, name: CatalogName) -> tuple[Any, Any]:
     return StructType("Partition"), found
 
 
-def _run(statement: Statement, state: ShellState) -> Rows:
-    """Ends the command when the metastore has no such thing."""
+def answer_of(statement: Statement, state: ShellState) -> Rows | None:
+    """Run a statement and return its rows. Ends the command when it is refused."""
     try:
-        found = run_statement(statement, state)
+        return run_statement(statement, state)
     except Refused as error:
-        fail(str(error), exit_code=EXIT_REFUSED)
+        text = str(error)
+        for statement_words, command in _COMMANDS:
+            text = statement_words.sub(command, text)
+        fail(text, exit_code=EXIT_REFUSED)
+
+
+def _rows(statement: Statement, state: ShellState) -> Rows:
+    found = answer_of(statement, state)
     assert found is not None
     return found

@@ -13,11 +13,11 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import to_plain
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
-from hms_gateway.cli.terminal.output import err
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.idl import StructType
 from hms_gateway.sql.running.shell_state import time_text
-from hms_gateway.structs import NotificationEvent, NotificationEventRequest
+from hms_gateway.structs import NoSuchObjectException, NotificationEvent, NotificationEventRequest
 
 EXIT_INTERRUPTED: Final = 130
 _EVENTS_A_CALL: Final = 1_000
@@ -29,6 +29,8 @@ def run_tail(target: Target, name: str | None, *, lines: int, since: int | None,
     wanted = CatalogName("") if name is None else parse_name(name)
     try:
         with connected(target) as client:
+            if since is None:
+                _need_object(client, wanted)
             begin = max(0, _newest(client) - lines) if since is None else since
             for event in events_after(client, begin, follows=follows, pause=time.sleep):
                 if _is_wanted(event, wanted):
@@ -36,6 +38,18 @@ def run_tail(target: Target, name: str | None, *, lines: int, since: int | None,
                     sys.stdout.flush()
     except KeyboardInterrupt as error:
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from error
+
+
+def _need_object(client: MetastoreClient, wanted: CatalogName) -> None:
+    """Ends the command: of a name that is misspelt no event would ever come."""
+    try:
+        if wanted.table_name is not None:
+            client.call("get_table", wanted.db_name, wanted.table_name)
+        elif wanted.db_name:
+            client.call("get_database", wanted.db_name)
+    except NoSuchObjectException:
+        text = f"{wanted.db_name}.{wanted.table_name}" if wanted.table_name else f"database {wanted.db_name}"
+        fail(f"{text} does not exist", "--since EVENT shows events of what is gone", exit_code=EXIT_REFUSED)
 
 
 def _newest(client: MetastoreClient) -> int:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_gateway.cli.calls.target_options import with_target
+from hms_gateway.cli.terminal.format_options import format_option, rows_form
+from hms_gateway.cli.terminal.groups import command
 
 if TYPE_CHECKING:
     from hms_gateway.cli.calls.targets import Target
@@ -17,13 +19,18 @@ Examples:
 """
 
 
-@click.command(epilog=_EXAMPLES)
-@click.option("--by", "changed_by", metavar="NAME", help="Changes that this user made.")
-@click.option("--object", "named", metavar="NAME", help="Changes of a database, or of database.table.")
-@click.option("--since", metavar="TIME", help="A date, a date and time, or how long ago: 90m, 12h, 7d.")
-@click.option("--until", metavar="TIME", help="As --since.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The newest so many.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with the IDL's field names.")
+@command(epilog=_EXAMPLES)
+@click.option("--by", "changed_by", metavar="NAME", help="Show only changes by this user.")
+@click.option("--object", "named", metavar="NAME", help="Show only changes of this database, or database.table.")
+@click.option(
+    "--since", metavar="TIME", help="Begin of the time span: a date, a date and time, or an age such as 90m, 12h, 7d."
+)
+@click.option("--until", metavar="TIME", help="End of the time span, written as for --since.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, metavar="N", help="Show at most the newest N changes."
+)
+@format_option
+@click.option("--json", "as_json", is_flag=True, help="Print the structs as JSON, with the IDL's field names.")
 @with_target
 def audit(
     target: "Target",
@@ -32,12 +39,13 @@ def audit(
     since: str | None,
     until: str | None,
     limit: int,
+    form: str | None,
     as_json: bool,
 ) -> None:
-    """Show who changed what, from where and by which call; the newest change first.
+    """Show the last changes with user, address and call, the newest first.
 
     For administrators. Changes without an event, such as grants, are in the audit log only."""
     from hms_gateway.cli.coordination import audit_commands
 
     wanted = audit_commands.Wanted(changed_by, named, since, until, limit)
-    audit_commands.show(target, wanted, as_plain_json=as_json)
+    audit_commands.show(target, wanted, rows_form(form), as_plain_json=as_json)

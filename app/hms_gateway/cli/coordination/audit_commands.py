@@ -11,7 +11,7 @@ from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import fail, out
+from hms_gateway.cli.terminal.output import fail
 from hms_gateway.client.lock_text import shown_text
 from hms_gateway.idl import ListType, StructType
 from hms_gateway.structs import Change, ChangesRequest
@@ -31,17 +31,15 @@ class Wanted(msgspec.Struct, frozen=True):
     limit: int
 
 
-def show(target: Target, wanted: Wanted, *, as_plain_json: bool) -> None:
+def show(target: Target, wanted: Wanted, form: str, *, as_plain_json: bool) -> None:
     """The newest first."""
     request = _request(wanted)
     with connected(target) as client:
         found: list[Change] = client.call("list_changes", request)
     if as_plain_json:
         sys.stdout.write(as_json(_CHANGES, found) + "\n")
-    elif out.is_terminal:
-        write_rows(sys.stdout, "table", _HEADER, map(_cells, found))
     else:
-        sys.stdout.writelines("\t".join(cells) + "\n" for cells in (_HEADER, *map(_cells, found)))
+        write_rows(sys.stdout, form, _HEADER, map(_cells, found))
 
 
 def _request(wanted: Wanted) -> ChangesRequest:

@@ -15,15 +15,15 @@ from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, out
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.lock_text import shown_text
 from hms_gateway.idl import ListType, StructType
-from hms_gateway.structs import Lease, LeaseObject
+from hms_gateway.structs import LeaseObject
 
 LEASE_VARIABLE = "HMS_LEASE_ID"
 EVERYTHING = "*"
 
-_LEASES: Any = ListType(StructType("Lease"))
+_LEASES: Any = ListType(StructType("LeaseObject"))
 _HEADER = ("Lease ID", "User", "Database", "Table", "Partition", "Type", "Start", "End")
 # Two extensions may fail before the lease is lost.
 _EXTENSIONS_PER_LEASE = 3
@@ -41,7 +41,7 @@ def grab(
     """Print the lease's id, or run `command` under the lease and leave with its exit status."""
     objects = [*_objects(exclusive, database, "x"), *_objects(shared, database, "s")]
     if not objects:
-        fail("a lease of what?", "--exclusive OBJECT and --shared OBJECT name it")
+        fail("the lease has no object", "--exclusive OBJECT and --shared OBJECT name it")
     with connected(target) as client:
         lease_id: int = client.call("grab_lease", objects, seconds, wait_seconds)
     if command:
@@ -49,15 +49,13 @@ def grab(
     print(lease_id)
 
 
-def show(target: Target, texts: Sequence[str], database: str, *, as_plain_json: bool) -> None:
+def show(target: Target, texts: Sequence[str], database: str, *, form: str, as_plain_json: bool) -> None:
     with connected(target) as client:
-        found: list[Lease] = client.call("list_lease", _objects_or_all(texts, database))
+        found: list[LeaseObject] = client.call("list_lease", _objects_or_all(texts, database))
     if as_plain_json:
         sys.stdout.write(as_json(_LEASES, found) + "\n")
-    elif out.is_terminal:
-        write_rows(sys.stdout, "table", _HEADER, map(_cells, found))
     else:
-        sys.stdout.writelines("\t".join(cells) + "\n" for cells in (_HEADER, *map(_cells, found)))
+        write_rows(sys.stdout, form, _HEADER, map(_cells, found))
 
 
 def extend(
@@ -74,8 +72,14 @@ def drop(target: Target, lease_id: int, texts: Sequence[str], database: str) -> 
 
 
 def force_drop(target: Target, texts: Sequence[str], database: str) -> None:
+    objects = _objects_or_all(texts, database)
     with connected(target) as client:
-        client.call("force_drop_lease", _objects_or_all(texts, database))
+        found: list[Any] = client.call("list_lease", objects)
+        if not found:
+            fail("no lease has " + ("anything" if not objects else " or ".join(texts)), exit_code=EXIT_REFUSED)
+        client.call("force_drop_lease", objects)
+    ids = " ".join(map(str, dict.fromkeys(lease.lease_id for lease in found)))
+    err.print(f"dropped from the leases {ids}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _run(target: Target, lease_id: int, seconds: int, command: Sequence[str]) -> int:
@@ -107,7 +111,7 @@ def _objects_or_all(texts: Sequence[str], database: str) -> list[LeaseObject]:
     return [] if list(texts) == [EVERYTHING] else _objects(texts, database, "s")
 
 
-def _cells(lease: Lease) -> tuple[str, ...]:
+def _cells(lease: LeaseObject) -> tuple[str, ...]:
     kind = "EXCLUSIVE" if lease.lease_type == "x" else "SHARED"
     names = (shown_text(name) or "NULL" for name in (lease.db_name, lease.table_name, lease.partition_name))
     times = (_time(lease.start_utc or 0), _time(lease.end_utc or 0))

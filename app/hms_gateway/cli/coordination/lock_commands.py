@@ -18,8 +18,9 @@ from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception, run_while_held
+from hms_gateway.cli.terminal.format_options import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.acquiring import (
     SETTING_NAMES,
     ConcurrencySettings,
@@ -43,9 +44,9 @@ from hms_gateway.client.concurrency import (
 )
 from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
 from hms_gateway.idl import ListType, StructType
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql.lock_commands import parse_command, parse_partition
-from hms_gateway.sql.tokens import CommandError
 from hms_gateway.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
 
 LOCK_VARIABLE = "HMS_LOCK_ID"
@@ -82,7 +83,7 @@ class WantedLocks(msgspec.Struct, frozen=True):
         try:
             return parse_command(self.statement, make_name, self.database)
         except CommandError as error:
-            fail(f"{self.statement!r}: {error}")
+            fail(f"{self.statement!r}: {error}", "--operation and --on name an operation and its objects without one")
 
     @property
     def text(self) -> str:
@@ -165,6 +166,7 @@ def release(target: Target, lock_ids: Sequence[int]) -> None:
 def show(
     target: Target,
     filter: ShowLocksRequest,
+    form: str,
     *,
     is_legacy: bool,
     is_extended: bool,
@@ -177,7 +179,7 @@ def show(
             if as_plain_json:
                 _print(as_json(_BLOCKING, blocking))
             else:
-                _print_lines(show_blocking_locks(blocking))
+                _print_lines(show_blocking_locks(blocking), form)
             return
         filter.isExtended = is_extended
         shown: list[ShowLocksResponseElement] = client.call("show_locks", filter).locks or []
@@ -186,7 +188,7 @@ def show(
     elif is_legacy:
         _print(show_locks_legacy(shown, is_extended=is_extended))
     else:
-        _print_lines(show_locks(shown))
+        _print_lines(show_locks(shown), form)
 
 
 def force_release(target: Target, lock_ids: Sequence[int], reason: str | None) -> None:
@@ -198,7 +200,7 @@ def force_release(target: Target, lock_ids: Sequence[int], reason: str | None) -
                     released += client.call("force_release_lock", lock_id, reason)
         finally:
             if released:
-                _print_lines(show_locks(released))
+                _print_lines(show_locks(released), rows_form(None))
 
 
 def _run(
@@ -274,17 +276,17 @@ def _print(text: str) -> None:
     sys.stdout.write(text + "\n" if text else "")
 
 
-def _print_lines(text: str) -> None:
-    """Lines with a header, as they are for programs; aligned and with dates for people."""
-    if not out.is_terminal:
+def _print_lines(text: str, form: str) -> None:
+    """Lines with a header; as Hive prints them for programs, with dates for people."""
+    if form == "tsv":
         _print(text)
         return
     header, *rows = (line.split("\t") for line in text.split("\n"))
     times = [number for number, name in enumerate(header) if name in _TIMES]
-    for row in rows:
+    for row in rows if form in ("table", "vertical") else ():
         for number in times:
             row[number] = _time(row[number])
-    write_rows(sys.stdout, "table", header, [[cell.strip() for cell in row] for row in rows])
+    write_rows(sys.stdout, form, header, [[cell.strip() for cell in row] for row in rows])
 
 
 def _time(text: str) -> str:

@@ -6,26 +6,34 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hms_gateway.cli.calls.target_options import with_target
-from hms_gateway.cli.terminal.groups import Group
+from hms_gateway.cli.terminal.format_options import format_option, rows_form
+from hms_gateway.cli.terminal.groups import Group, examples
 
 if TYPE_CHECKING:
     from hms_gateway.cli.calls.targets import Target
 
 _EXAMPLES = """\b
 Examples:
-  hms-gateway locks explain "insert into t2(partition p2) select .. t1 partition p1"
   hms-gateway locks acquire "alter table sales.orders add partition (ds='1')" -- ./load.sh
+  hms-gateway locks show --blocking
+"""
+_EXPLAIN_EXAMPLES = """\b
+Examples:
+  hms-gateway locks explain "insert into t2(partition p2) select .. t1 partition p1"
+  hms-gateway locks explain --operation insert --on sales.t/ds=1 --reads sales.u
+"""
+_SHOW_EXAMPLES = """\b
+Examples:
   hms-gateway locks show --table sales.orders
   hms-gateway locks show --blocking
-  hms-gateway locks force-release 42 --reason "its host is gone"
 """
 _ACQUIRE_EXAMPLES = """\b
 The statement may be HiveQL or one of the short forms of Hive's page about
 locking. With --operation the request is structured instead: objects are
 database.table, database.table/partition, or database.* for a database.
 COMMAND runs while the locks are held; this command sends their heartbeats
-and releases them afterwards. Without COMMAND the locks last until they are
-released, or get no heartbeat for the time-out of the metastore.
+and releases them afterwards. Without COMMAND the locks last until their
+release, or the metastore's time-out without a heartbeat.
 
 \b
 Examples:
@@ -46,7 +54,7 @@ _WANTED: Final = (
         "--as-hive",
         "is_as_hive",
         is_flag=True,
-        help="Lock as Hive's code does where Hive's page about locking differs.",
+        help="Follow Hive's code where it differs from Hive's page about locking.",
     ),
 )
 lock_ids_argument = click.argument("lock_ids", nargs=-1, type=int, required=True, metavar="LOCK_ID...")
@@ -64,7 +72,7 @@ def locks() -> None:
     """Show, acquire and release locks of Hive's concurrency model."""
 
 
-@locks.command()
+@locks.command(epilog=_EXPLAIN_EXAMPLES)
 @click.argument("statement", required=False)
 @wanted_options
 def explain(**wanted: Any) -> None:
@@ -84,15 +92,15 @@ def explain(**wanted: Any) -> None:
     "--hiveconf",
     multiple=True,
     metavar="NAME=VALUE",
-    help="hive.support.concurrency, hive.lock.numretries, hive.lock.sleep.between.retries or "
+    help="Value of hive.support.concurrency, hive.lock.numretries, hive.lock.sleep.between.retries or "
     "hive.unlock.numretries; repeatable.",
 )
 @click.option(
     "--keep-place/--no-keep-place",
     "keeps_place",
     default=True,
-    help="Keep the place in the queue between two tries (the default), so that later requests do not overtake; "
-    "without it the request is withdrawn before each pause, as Hive does.",
+    help="Keep the place in the queue between two tries, so that later requests do not overtake; --no-keep-place "
+    "withdraws the request before each pause, as Hive does.",
 )
 @click.option(
     "--heartbeat",
@@ -122,26 +130,30 @@ def acquire(
     lock_commands.acquire(target, lock_commands.WantedLocks(statement, **wanted), settings, command, heartbeat)
 
 
-@locks.command()
+@locks.command(epilog=examples("hms-gateway locks release 42 43"))
 @lock_ids_argument
 @with_target
 def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
-    """Release locks by id. Releasing an unknown id succeeds."""
+    """Release locks by id.
+
+    Releasing an unknown id succeeds.
+    """
     from hms_gateway.cli.coordination import lock_commands
 
     lock_commands.release(target, lock_ids)
 
 
-@locks.command()
-@click.option("--table", metavar="TABLE", help="Only locks on this table and its partitions.")
-@click.option("--partition", metavar="NAME", help="Only on this partition: ds=1/hr=2, or ds='1', hr=2.")
-@click.option("--database", metavar="NAME", help="Only locks in this database.")
+@locks.command(epilog=_SHOW_EXAMPLES)
+@click.option("--table", metavar="TABLE", help="Show only locks on this table and its partitions.")
+@click.option("--partition", metavar="NAME", help="Show only locks on this partition: ds=1/hr=2, or ds='1', hr=2.")
+@click.option("--database", metavar="NAME", help="Show only locks in this database.")
 @click.option("--legacy", is_flag=True, help="Print the form of Hive without transactions.")
-@click.option("--extended", is_flag=True, help="Print that form with query, time and statement.")
+@click.option("--extended", is_flag=True, help="Like --legacy, with query, time and statement of each lock.")
 @click.option(
-    "--blocking", is_flag=True, help="Only locks that block requests, with owner, age and the requests that wait."
+    "--blocking", is_flag=True, help="Show only locks that block requests, with owner, age and the waiting requests."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with the IDL's field names.")
+@format_option
+@click.option("--json", "as_json", is_flag=True, help="Print the structs as JSON, with the IDL's field names.")
 @with_target
 def show(
     target: "Target",
@@ -151,25 +163,32 @@ def show(
     legacy: bool,
     extended: bool,
     blocking: bool,
+    form: str | None,
     as_json: bool,
 ) -> None:
-    """Show locks as SHOW LOCKS does: one per line, in columns separated by tabs."""
+    """List the locks, as SHOW LOCKS of Hive does."""
     from hms_gateway.cli.coordination import lock_commands
 
     filter = lock_commands.filter_of(table, partition, database)
     lock_commands.show(
-        target, filter, is_legacy=legacy or extended, is_extended=extended, is_blocking=blocking, as_plain_json=as_json
+        target,
+        filter,
+        rows_form(form),
+        is_legacy=legacy or extended,
+        is_extended=extended,
+        is_blocking=blocking,
+        as_plain_json=as_json,
     )
 
 
-@locks.command("force-release")
+@locks.command("force-release", epilog=examples('hms-gateway locks force-release 42 --reason "its host is gone"'))
 @lock_ids_argument
-@click.option("--reason", help="Reason that the error text of the transaction contains.")
+@click.option("--reason", help="Reason to put into the error text of the transaction.")
 @with_target
 def force_release(target: "Target", lock_ids: tuple[int, ...], reason: str | None) -> None:
-    """Release locks of any user, and show them (administrators only).
+    """Release locks of other users, and show them.
 
-    A transaction that loses a lock is aborted: it would go on writing without protection.
+    For administrators. A transaction that loses a lock is aborted, since it would otherwise write without protection.
     """
     from hms_gateway.cli.coordination import lock_commands
 

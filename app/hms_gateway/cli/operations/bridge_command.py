@@ -11,14 +11,18 @@ import msgspec
 from hms_gateway.cli.calls.target_options import (
     DEFAULT_URL,
     FILE,
-    SECONDS,
     cacert_option,
     certificate_option,
+    connection_option,
+    insecure_option,
     key_option,
+    password_file_option,
+    timeout_option,
     token_command_option,
     token_file_option,
 )
 from hms_gateway.cli.terminal import output
+from hms_gateway.cli.terminal.groups import command
 from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import fail, find_token, first_line
 from hms_gateway.cli.terminal.signals import ignore_hang_up
@@ -44,35 +48,30 @@ Clients then use thrift://127.0.0.1:9083.
 """
 
 
-@click.command(epilog=_EXAMPLES)
-@click.option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="URL of the gateway.")
+@command(epilog=_EXAMPLES)
+@connection_option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="URL of the gateway.")
 @click.option(
-    "--host", default="127.0.0.1", help="Address to listen on; one that is not loopback requires --allow-remote."
+    "--host", default="127.0.0.1", help="Address to listen on; other machines reach it only with --allow-remote."
 )
 @click.option("--port", type=PORT, default=9083, help="Port to listen on; 0 takes a free one.")
 @click.option(
     "--allow-remote",
     is_flag=True,
-    help="Allow a --host that other machines can reach; their clients act with the bridge's password.",
+    help="Allow a --host that other machines can reach; their clients act with the bridge's login.",
 )
 @click.option(
     "--open",
     "is_open",
     is_flag=True,
-    help="Accept every account of this machine, not only the one that runs the bridge; all act with its password.",
+    help="Accept all accounts of this machine, not only the one that runs the bridge; all act with its login.",
 )
-@click.option(
+@connection_option(
     "--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User of the gateway to call as."
 )
-@click.option(
-    "--password-file",
-    type=FILE,
-    metavar="FILE",
-    help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
-)
+@password_file_option
 @token_file_option
 @token_command_option
-@click.option(
+@connection_option(
     "--negotiate",
     is_flag=True,
     help="Log in with Kerberos tickets, which a keytab renews, instead of user and password.",
@@ -80,35 +79,37 @@ Clients then use thrift://127.0.0.1:9083.
 @certificate_option
 @key_option
 @cacert_option
-@click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does.")
+@insecure_option
 @click.option(
     "--encoding",
     default="binary",
-    help="binary passes messages on unchanged; tjson is for other MS-HMSHTTP servers.",
+    help="Encoding of messages to the gateway: binary, or tjson for other MS-HMSHTTP servers.",
 )
 @click.option(
     "--sasl",
     default="off",
-    help="off, allow or require: clients log in themselves (SASL PLAIN, delegation tokens; GSSAPI with --keytab).",
+    help="Logins of clients (SASL PLAIN, delegation token, GSSAPI by --keytab): off, allow, require.",
 )
 @click.option(
     "--keytab",
     type=FILE,
     metavar="FILE",
-    help="Keytab of hive/<host>: clients log in with Kerberos tickets, and calls are theirs as with doAs; see the "
-    "setting proxy_users.",
+    help="Keytab of hive/<host>; clients log in with Kerberos tickets, and the bridge calls for them (see the setting "
+    "proxy_users).",
 )
 @click.option(
-    "--realm", "realms", multiple=True, metavar="NAME", help="Realm whose users --keytab lets in. [default: its own]"
+    "--realm",
+    "realms",
+    multiple=True,
+    metavar="NAME",
+    help="Realm whose users may log in by --keytab; repeatable. [default: the keytab's]",
 )
-@click.option(
-    "--do-as", is_flag=True, help="Call on behalf of the user that a client names; see the setting proxy_users."
-)
+@click.option("--do-as", is_flag=True, help="Call for the user that a client names (see the setting proxy_users).")
 @click.option(
     "--keys/--no-keys",
     default=None,
-    help="Send a change again when its reply is lost; hms-gateway makes it once, by its key. "
-    "[default: keys, with tjson no-keys]",
+    help="Repeat a change after a lost reply, with a key so that the gateway makes it once. [default: keys, with "
+    "tjson no-keys]",
 )
 @click.option(
     "--patience",
@@ -116,13 +117,13 @@ Clients then use thrift://127.0.0.1:9083.
     default=5.0,
     help="Seconds to wait for a gateway that cannot be reached.",
 )
-@click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for a reply.")
-@click.option("--connections", type=COUNT, default=100, help="Most connections to the gateway.")
-@click.option("--clients", type=COUNT, help="Most connections of clients. [default: 10000]")
+@timeout_option
+@click.option("--connections", type=COUNT, default=100, help="Most connections to the gateway at a time.")
+@click.option("--clients", type=COUNT, help="Most connections of clients at a time. [default: 10000]")
 @click.option("--health-port", type=PORT, default=9084, help="Port of /healthz and /metrics; 0 takes a free one.")
 @click.option("--no-health", is_flag=True, help="Do not serve /healthz and /metrics.")
 @click.option("--call-log/--no-call-log", default=True, help="Write one line for each call.")
-@click.option("--log-level", default="info", help="debug, info, warning or error.")
+@click.option("--log-level", default="info", help="Least severity of log lines: debug, info, warning or error.")
 def bridge(
     url: str,
     host: str,
@@ -155,10 +156,9 @@ def bridge(
 ) -> None:
     """Accept Thrift over TCP from PySpark, PyIceberg, Trino and Hive, and call a gateway.
 
-    Calls over HTTPS, and runs until Ctrl-C or SIGTERM. The password comes from HMS_GATEWAY_PASSWORD or --password-file,
-    with --certificate from the latter only.
-    Listens on this machine only and accepts only processes of the account that runs it, because its clients act with
-    that password.
+    Calls over HTTPS, and runs until Ctrl-C or SIGTERM. The password comes from --password-file or, without
+    --certificate, from HMS_GATEWAY_PASSWORD. Clients act with this login, so the bridge listens on this machine only
+    and accepts only processes of its own account.
     """
     ignore_hang_up()
     with gc_paused():
@@ -175,9 +175,9 @@ def bridge(
     shown = named_certificate(url, certificate, key)
     logs_in_itself = negotiate or token is not None or (shown is not None and password_file is None)
     if log_level not in LEVELS:
-        fail(f"--log-level is one of {', '.join(LEVELS)}")
+        fail(f"--log-level must be one of {', '.join(LEVELS)}")
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
-        fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
+        fail(f"--encoding must be one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
     if keytab is not None and sasl == "off":
         fail("--keytab has no effect without SASL; add --sasl allow or --sasl require")
     limits = Limits() if clients is None else msgspec.structs.replace(Limits(), connections_max=clients)

@@ -23,7 +23,6 @@ from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.runtime.logging import printable
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import REVISION, SqlStore, open_store, revision_of
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
@@ -173,7 +172,7 @@ class _Report:
             print(json.dumps({"what": what, **fields}))
         else:
             color = "yellow" if is_left else "green"
-            text = escape(printable(_TEXTS[what](fields)))
+            text = escape(_TEXTS[what](fields))
             out.print(f"[{color}]{what.replace('_', ' ')}[/{color}] {text}", **_PLAIN)
 
     def finish(self) -> None:

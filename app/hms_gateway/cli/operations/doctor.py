@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 import click
 from rich.markup import escape
 
-from hms_gateway.cli.operations.start_checks import start_problems
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, out
-from hms_gateway.composition.main import database_url
+from hms_gateway.cli.operations.start_checks import connections_problem, start_problems
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, out, store_text
+from hms_gateway.composition.authorization import WITHOUT_RIGHTS, authorization_of, standing_of
+from hms_gateway.composition.main import DATABASE_FILE, database_url
 from hms_gateway.files import RootRefused, check_roots
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, read_fields
 from hms_gateway.metastore.ports.store import StoreError
@@ -31,7 +32,11 @@ from hms_gateway.storage.registry.gateways import GatewayRow
 
 CERTIFICATE_DAYS_MIN: Final = 30
 FREE_BYTES_MIN: Final = 1_000_000_000
+# SQLite and tables' directories need more than none.
+FULL_BYTES: Final = 16_000_000
 CLOCK_SECONDS_MAX: Final = 5.0
+_REFUSED: Final = "changes are refused with 503 until there is room"
+_NOT_MADE: Final = "directories and files cannot be made until there is room"
 _ANSWER_SECONDS_MAX: Final = 10.0
 _DAY_SECONDS: Final = 86_400
 
@@ -85,23 +90,32 @@ def _start(settings: Settings) -> Iterator[Finding]:
 def _folders(settings: Settings) -> Iterator[Finding]:
     folder = settings.data_dir
     if not folder.exists():
-        yield Finding("warning", "data_dir", f"{folder} does not exist; the first start makes it")
+        yield Finding("warning", "data_dir", f"{folder.absolute()} does not exist; the first start makes it")
         return
     if is_open_to_all(folder):
         yield Finding("warning", "data_dir", f"every account of this machine can write {folder}; chmod o-w it")
+    if not settings.users_path.exists():
+        where = "name the folder of one that runs with --data-dir or --config"
+        yield Finding("warning", "data_dir", f"no gateway has used {folder.absolute()} yet; {where}")
+    yield _room("data_dir", folder, _REFUSED if settings.database_url is None else _NOT_MADE)
+
+
+def _room(subject: str, folder: Path, effect: str) -> Finding:
+    """`effect` is that of a full disk."""
     free = shutil.disk_usage(folder).free
+    if free < FULL_BYTES:
+        return Finding("error", subject, f"{free / 1e6:,.0f} MB are free on the disk of {folder}; {effect}")
     if free < FREE_BYTES_MIN:
-        yield Finding("warning", "data_dir", f"{free / 1e6:,.0f} MB are free on the disk of {folder}; make room")
-    else:
-        yield Finding("ok", "data_dir", f"{folder}, {free / 1e9:,.0f} GB free")
+        return Finding("warning", subject, f"{free / 1e6:,.0f} MB are free on the disk of {folder}; make room")
+    return Finding("ok", subject, f"{folder}, {free / 1e9:,.1f} GB free")
 
 
 def _certificate(settings: Settings) -> Iterator[Finding]:
     if not settings.tls:
         yield Finding("warning", "certificate", "tls is off: passwords go over the network as they are; switch tls on")
         return
-    file = settings.tls_certificate or settings.data_dir / CERTIFICATE_NAME
-    if settings.tls_certificate is None and not file.exists():
+    file = _certificate_file(settings)
+    if file is None:
         yield Finding("ok", "certificate", "the first start makes one")
         return
     try:
@@ -109,25 +123,32 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
     except (CertificateError, OSError) as error:
         yield Finding("error", "certificate", f"{error}; name another one with tls_certificate")
         return
+    is_renewed = settings.tls_certificate is None and fields.is_made_here
     days = (fields.expires_seconds - time.time()) / _DAY_SECONDS
     if days < 0:
         yield Finding("error", "certificate", f"{file} has expired {-days:.0f} days ago; put a new one in its place")
-    elif days < CERTIFICATE_DAYS_MIN and settings.tls_certificate is not None:
+    elif days < CERTIFICATE_DAYS_MIN and not is_renewed:
         yield Finding("warning", "certificate", f"{file} expires in {days:.0f} days; put a new one in its place")
     else:
-        kind = "made by the gateway itself" if fields.is_self_signed else "of an authority"
-        yield Finding("ok", "certificate", f"{file}, {kind}, expires in {days:.0f} days")
+        kind = ", made and renewed by the gateway itself" if is_renewed else ""
+        yield Finding("ok", "certificate", f"{file}{kind}, expires in {days:.0f} days")
+
+
+def _certificate_file(settings: Settings) -> Path | None:
+    """The file of the certificate that is shown; None without TLS, and where none was made yet."""
+    made = settings.data_dir / CERTIFICATE_NAME
+    return (settings.tls_certificate or (made if made.exists() else None)) if settings.tls else None
 
 
 def _database(settings: Settings) -> Iterator[Finding]:
     url = database_url(settings)
-    if settings.database_url is None and not (settings.data_dir / "metastore.db").exists():
-        yield Finding("ok", "database", "the first start makes it")
+    if settings.database_url is None and not (settings.data_dir / DATABASE_FILE).exists():
+        yield Finding("ok", "database", f"the first start makes {settings.data_dir.absolute() / DATABASE_FILE}")
         return
     try:
         revision = revision_of(url)
     except StoreError as error:
-        yield Finding("error", "database", f"{error}; see database_url")
+        yield Finding("error", "database", f"{store_text(error)}; see database_url")
         return
     if revision != REVISION:
         hint = "run hms-gateway migrate" if settings.database_url is not None else "the next start changes it"
@@ -146,17 +167,30 @@ def _opened(settings: Settings, url: str) -> Iterator[Finding]:
             event = store.version()
             milliseconds = (time.monotonic() - began) * 1_000
             gateways = store.known_gateways() if store.knows_gateways else []
+            too_few = connections_problem(settings, store)
         finally:
             store.close()
     except StoreError as error:
-        yield Finding("error", "database", f"{error}; see database_url")
+        yield Finding("error", "database", f"{store_text(error)}; see database_url")
         return
     yield Finding("ok", "database", f"revision {REVISION}, event {event}, answers in {milliseconds:.1f} ms")
+    if too_few is not None:
+        yield Finding("warning", "database", too_few)
     if gateways:
         yield _sharing(gateways)
     now_ms = _database_ms(url)
     if now_ms is not None:
         yield _clock("the database", now_ms / 1_000 - time.time())
+
+
+def _authorization(settings: Settings) -> Iterator[Finding]:
+    authorization = authorization_of(settings)
+    if authorization == "grants":
+        yield from (Finding("ok", "authorization", line) for line in ("grants", *standing_of(settings)))
+    elif settings.authorization == "off":
+        yield Finding("ok", "authorization", "off, as the settings say")
+    elif authorization == "off":
+        yield Finding("warning", "authorization", WITHOUT_RIGHTS)
 
 
 def _sharing(gateways: Sequence[GatewayRow]) -> Finding:
@@ -200,9 +234,7 @@ def _roots(settings: Settings) -> Iterator[Finding]:
             if not folder.exists():
                 yield Finding("warning", "file systems", f"{folder} does not exist; the first table makes it")
             else:
-                free = shutil.disk_usage(folder).free
-                level, todo = ("warning", "; make room") if free < FREE_BYTES_MIN else ("ok", "")
-                yield Finding(level, "file systems", f"{folder}, {free / 1e9:,.1f} GB free{todo}")
+                yield _room("file systems", folder, _NOT_MADE)
         else:
             yield Finding("ok", "file systems", f"{root} is not looked at: only directories of this machine are")
 
@@ -210,7 +242,26 @@ def _roots(settings: Settings) -> Iterator[Finding]:
 def _own_gateway(settings: Settings) -> Iterator[Finding]:
     if settings.port:
         host = settings.host if settings.host not in ("0.0.0.0", "::", "") else "localhost"
-        yield from _gateway(f"{'https' if settings.tls else 'http'}://{host}:{settings.port}")
+        for found in _gateway(f"{'https' if settings.tls else 'http'}://{host}:{settings.port}"):
+            yield found
+            made = [settings.users_path, *([] if settings.database_url else [settings.data_dir / DATABASE_FILE])]
+            missing = [file.absolute() for file in made if not file.exists()]
+            if (found.level, found.subject) != ("ok", "gateway"):
+                continue
+            todo = "give the --config, --data-dir and variables that it was started with"
+            if missing:
+                yield Finding("error", "gateway", f"it has other settings, since {missing[0]} does not exist; {todo}")
+            elif (file := _certificate_file(settings)) is not None and not _is_shown(file, host, settings.port):
+                yield Finding("warning", "gateway", f"it shows another certificate than {file}; {todo}")
+
+
+def _is_shown(file: Path, host: str, port: int) -> bool:
+    """True if the certificate of the file is the one that new connections get, also where that cannot be said."""
+    try:
+        shown = ssl.get_server_certificate((host, port), timeout=_ANSWER_SECONDS_MAX)
+        return "".join(shown.split()) in "".join(file.read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError):
+        return True
 
 
 def _gateway(url: str) -> Iterator[Finding]:
@@ -230,7 +281,9 @@ def _gateway(url: str) -> Iterator[Finding]:
         answer = connection.getresponse()
         text = answer.read(1_000).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
-        yield Finding("warning", "gateway", f"{name} does not answer ({error}); is it started?")
+        yield Finding(
+            "warning", "gateway", f"{name} does not answer ({error}); is it started, and on this port (--port)?"
+        )
         return
     finally:
         connection.close()
@@ -243,4 +296,6 @@ def _gateway(url: str) -> Iterator[Finding]:
         yield _clock(name, parsedate_to_datetime(date).timestamp() - time.time())
 
 
-_CHECKS: Final[tuple[_Check, ...]] = (_start, _folders, _certificate, _database, _roots, _own_gateway)
+_CHECKS: Final[tuple[_Check, ...]] = (
+    *(_start, _folders, _certificate, _database, _authorization, _roots, _own_gateway),
+)

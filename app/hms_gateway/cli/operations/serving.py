@@ -3,22 +3,32 @@
 import errno
 import os
 import threading
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 import structlog
 
-from hms_gateway.cli.operations.start_checks import start_problems
+from hms_gateway.cli.operations.start_checks import connections_problem, rights_problems, start_problems
 from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
-from hms_gateway.composition.main import build, build_metastore, database_url, find_outside_places
+from hms_gateway.composition.authorization import WITHOUT_RIGHTS, settled
+from hms_gateway.composition.main import (
+    build,
+    build_metastore,
+    database_url,
+    find_outside_places,
+    policy_keeper,
+)
 from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
-from hms_gateway.gateway.auth.users import UserFileError, list_users, verify_user
+from hms_gateway.gateway.auth.users import UserFileError, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError
 from hms_gateway.gateway.running import WorkerFailed, run
+from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.metastore.rights.standing import standing_lines
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError
@@ -44,6 +54,7 @@ _log = structlog.get_logger("hms_gateway.cli")
 def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
     """Serve until stopped. What keeps the gateway from starting is a line on standard error each, exit code 2."""
     configure_logging(settings.log_level, format_for_stderr(settings.log_format))
+    held = ExitStack()
     try:
         problems = start_problems(settings)
         if problems:
@@ -51,6 +62,12 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         if config is not None:
             check_roots(settings.roots, [Protected(config, "the settings file")])
         make_data_folder(settings.data_dir)
+        listeners = [held.enter_context(one) for one in listening_sockets(settings.host, settings.port)]
+        is_chosen = settings.authorization is not None
+        settings = settled(settings)
+        if not is_chosen and (problems := list(rights_problems(settings))):
+            fail_all(problems)
+        # Behind a port in use and a database without a schema: the next start would not take another password.
         password = _first_password(settings)
         if settings.workers > 1:
             certificate_files(settings)
@@ -59,7 +76,10 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         elif settings.workers > 1:
             # Workers that cannot use the database would say so each for itself, and not in one line.
             build_metastore(settings).store.close()
-        run(settings, build, on_listening=lambda addresses: _listening(settings, addresses, password))
+        if settings.authorization == "off" and not is_chosen:
+            _log.warning(WITHOUT_RIGHTS)
+        run(settings, build, listeners, on_listening=lambda addresses: _listening(settings, addresses, password))
+        _log.info("stopped")
     except KerberosError as error:
         fail(f"kerberos_keytab: {error}")
     except RootRefused as error:
@@ -76,6 +96,8 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         fail(str(error))
     except OSError as error:
         _fail_for(settings, error)
+    finally:
+        held.close()
 
 
 def _first_password(settings: Settings) -> str | None:
@@ -99,10 +121,10 @@ def _first_password(settings: Settings) -> str | None:
 def _show_first_password(settings: Settings, password: str) -> None:
     """Removes the user when the password cannot be printed: the next start makes both anew."""
     try:
-        _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
+        _print(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
     except OSError as error:
         settings.users_path.unlink()
-        fail(f"the password of the user {FIRST_USER} cannot be printed: {error.strerror}; nothing was made")
+        fail(f"the password of the user {FIRST_USER} cannot be printed: {error.strerror}; the next start makes it")
 
 
 def _check_users(settings: Settings) -> None:
@@ -128,26 +150,33 @@ def _load_demo(settings: Settings) -> Settings:
 
 def _listening(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:
     _announce(settings, addresses, password)
-    threading.Thread(target=_warn_of_outside_places, args=[settings], name="outside places", daemon=True).start()
+    threading.Thread(target=_tell_what_is_stored, args=[settings], name="what is stored", daemon=True).start()
 
 
-def _warn_of_outside_places(settings: Settings) -> None:
-    """Once for all workers, and with a store of its own, which is closed again. No caller waits for it."""
+def _tell_what_is_stored(settings: Settings) -> None:
+    """Log who may do everything, tables outside the roots, and too few connections.
+
+    Once for all workers, and with a store of its own, which is closed again. No caller waits for it.
+    """
     try:
-        store = open_store(database_url(settings), SystemClock(), settings.limits, 1)
-        try:
+        with closing(open_store(database_url(settings), SystemClock(), settings.limits, 1)) as store:
+            if settings.authorization == "grants":
+                for line in standing_lines(policy_keeper(settings, store).policy()):
+                    _log.info(line)
+            too_few = connections_problem(settings, store)
             found = find_outside_places(settings, store)
-        finally:
-            store.close()
-    except StoreError as error:
-        _log.warning("could not look for tables outside the roots", error=str(error))
+    except (StoreError, SettingsError) as error:
+        _log.warning("the check for administrators and for tables outside the roots failed", error=str(error))
         return
+    if too_few is not None:
+        _log.warning(too_few)
     if found:
         _log.warning(str(found), see="hms-gateway check")
 
 
 def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:
-    """Without a password to put into it, curl asks for one, so that the line works in any case."""
+    """A first start is for people, with a line for curl that has the password; later ones ask for it."""
+    say = _say if password is None else _print
     scheme = "https" if settings.tls else "http"
     host = "localhost" if settings.host in ("127.0.0.1", "::1", "0.0.0.0", "::", "") else settings.host
     url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{addresses[0][1]}{settings.path}"
@@ -157,33 +186,32 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
         _log.warning(_AS_ROOT)
     if is_open_to_all(settings.data_dir):
         _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
-    if settings.authorization is None and _has_several_users(settings):
-        from hms_gateway.cli.operations.user_commands import SEVERAL_USERS
-
-        _log.warning(SEVERAL_USERS)
-    _say(f"listening on {url}")
+    say(f"listening on {url}")
     if settings.thrift_port is not None:
-        _say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
+        say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
         if settings.thrift_open and settings.thrift_sasl != "require":
             _log.warning(
                 "thrift_open: every account of this machine may use the Thrift port, without a password and in any "
                 "user's name",
                 address=f"{settings.thrift_host}:{settings.thrift_port}",
             )
-    _say(
+    if password is None and not out.is_terminal:
+        return
+    _print(
         f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
         f' -H "Content-Type: {CONTENT_TYPE}" {url}'
     )
 
 
-def _has_several_users(settings: Settings) -> bool:
-    try:
-        return len(list_users(settings.users_path)) > 1
-    except UserFileError:
-        return False
-
-
 def _say(text: str) -> None:
+    """On a terminal a line for people, elsewhere a line of the log, with time and form."""
+    if out.is_terminal:
+        _print(text)
+    else:
+        _log.info(text)
+
+
+def _print(text: str) -> None:
     out.print(text, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hms_gateway.composition.main import database_url
+from hms_gateway.composition.presence import gateway_name
 from hms_gateway.gateway.assembly import service_keys
 from hms_gateway.gateway.auth.tokens import TokenFileError, read_tokens
 from hms_gateway.gateway.auth.users import UserFileError, read_users
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, server_context
 from hms_gateway.gateway.observability.traces import check_installed
+from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.storage import SqlStore, connections_wanted
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
@@ -28,7 +31,27 @@ _Check = Callable[[Settings], Iterator[str]]
 
 def start_problems(settings: Settings) -> list[str]:
     """What is wrong, each with what to do about it."""
+    try:
+        sqlite_file(database_url(settings))
+    except StoreError as error:
+        return [str(error)]
     return [problem for check in _CHECKS for problem in check(settings)]
+
+
+def connections_problem(settings: Settings, store: SqlStore) -> str | None:
+    """The problem of gateways that may want more connections than the database allows. Raises StoreError."""
+    allowed = store.connections_allowed()
+    if allowed is None:
+        return None
+    others = [row for row in store.known_gateways() if row.name != gateway_name(settings.port)]
+    processes = settings.workers + len(others)
+    wanted = processes * connections_wanted(settings.database_connections_max)
+    if wanted <= allowed:
+        return None
+    return (
+        f"the database allows {allowed} connections, and its gateways (processes: {processes}) may take {wanted}: "
+        f"raise its max_connections, or lower database_connections_max ({settings.database_connections_max}) or workers"
+    )
 
 
 def files_min(settings: Settings) -> int:
@@ -125,14 +148,21 @@ def _tokens(settings: Settings) -> Iterator[str]:
         yield str(error)
 
 
-def _rights(settings: Settings) -> Iterator[str]:
+def rights_problems(settings: Settings) -> Iterator[str]:
+    """Problems of settings that name the authorization that holds."""
     if settings.authorization != "grants":
         return
     if settings.thrift_port is not None and settings.thrift_sasl != "require":
-        yield (
-            'authorization = "grants" with a Thrift port whose clients name themselves: set thrift_sasl = "require", '
-            "or remove thrift_port"
-        )
+        if settings.thrift_open:
+            yield (
+                'thrift_open lets every account of this machine be an administrator (authorization is "grants"): set '
+                'thrift_sasl = "require", authorization = "off", or remove thrift_open'
+            )
+        elif not settings.administrators:
+            yield (
+                "the Thrift port without a login acts as the first of administrators, which is empty (authorization is "
+                '"grants"): name one, or set thrift_sasl = "require"'
+            )
     if settings.authorization_rules_file is not None:
         from hms_gateway.metastore.rights.rules_file import RulesError, read_rules
 
@@ -140,6 +170,16 @@ def _rights(settings: Settings) -> Iterator[str]:
             read_rules(settings.authorization_rules_file)
         except RulesError as error:
             yield f"authorization_rules_file: {error}"
+
+
+def _file_systems(settings: Settings) -> Iterator[str]:
+    for scheme, policy in sorted(settings.file_systems.items()):
+        if policy == "manage":
+            from hms_gateway.files.remote import missing_extra
+
+            extra = missing_extra(scheme)
+            if extra is not None:
+                yield f"directories of {scheme}: (file_systems) need a library: pip install 'hms-gateway[{extra}]'"
 
 
 def _keytab(settings: Settings) -> Iterator[str]:
@@ -171,5 +211,5 @@ def _tracing(settings: Settings) -> Iterator[str]:
 
 _CHECKS: tuple[_Check, ...] = (
     *(_open_files, _folders, _database, _certificate, _users, _tokens, _keytab, _directory),
-    *(_rights, _tracing),
+    *(rights_problems, _tracing, _file_systems),
 )

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Final
 
+from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import err, fail
 from hms_gateway.gateway.auth.tokens import (
     Token,
@@ -41,14 +42,18 @@ def create(settings: Settings, user: str, ttl: str, note: str) -> None:
     print(secret)
 
 
-def print_tokens(settings: Settings) -> None:
+def print_tokens(settings: Settings, form: str) -> None:
+    tokens = tokens_of(settings)
+    uses = TokenUses(settings.token_uses_path)
+    write_rows(sys.stdout, form, _HEADER, [_cells(token, uses) for token in tokens])
+
+
+def tokens_of(settings: Settings, user: str | None = None) -> list[Token]:
+    """The tokens of a user, or all. Ends the command with an error when the file cannot be read."""
     try:
-        tokens = read_tokens(settings.tokens_path)
+        return [token for token in read_tokens(settings.tokens_path) if user in (None, token.user)]
     except TokenFileError as error:
         fail(str(error))
-    uses = TokenUses(settings.token_uses_path)
-    lines = [_HEADER, *(_cells(token, uses) for token in tokens)]
-    sys.stdout.write("\n".join(map("\t".join, lines)) + "\n")
 
 
 def revoke(settings: Settings, ids: Collection[str], user: str | None) -> None:
@@ -81,10 +86,8 @@ def revoke_all(settings: Settings, *, ids: Collection[str] = (), users: Collecti
 
 def cancel_delegated(settings: Settings, user: str) -> int:
     """Cancel the delegation tokens of a user, where there are any; how many. Ends the command when that cannot be."""
-    if not settings.delegation_tokens:
-        return 0
     # Only here: it takes the database.
-    from hms_gateway.cli.operations.delegation_tokens import cancel_of
+    from hms_gateway.cli.operations.left_behind import cancel_of
 
     return cancel_of(settings, user)
 

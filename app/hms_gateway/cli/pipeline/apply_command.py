@@ -6,6 +6,7 @@ import click
 from rich.markup import escape
 
 from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import err, out
 
 if TYPE_CHECKING:
@@ -18,15 +19,14 @@ Examples:
 """
 
 
-@click.command("apply", short_help="Do the plan of an audit.", epilog=_EPILOG)
+@command_of("apply", epilog=_EPILOG)
 @click.argument("plan")
 @with_job_options
 def command(job: Job, plan: str) -> None:
-    """Do what PLAN says, a file that `pipeline audit --fix` has written.
+    """Carry out the plan in the file PLAN, written by `pipeline audit --fix`.
 
-    Each action is done under an exclusive lease, and only if catalog and directory
-    still are as the plan says. Lines that are not wanted can be deleted from it.
-    Above 5 % of a table's partitions, 1,000 files or 10 GiB it needs --yes.
+    Takes an exclusive lease for each action, and skips it if catalog or directory differ from the plan. Unwanted lines
+    can be deleted from the plan. Above 5 % of a table's partitions, 1,000 files or 10 GiB it needs --yes.
     """
     from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
     from hms_gateway.pipeline.audit.fixing.job import apply

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import out
 
 if TYPE_CHECKING:
@@ -18,51 +19,55 @@ Examples:
   hms-gateway pipeline audit --fix plan.jsonl
   hms-gateway pipeline apply plan.jsonl
 
-The exit status is 1 when something of the severity --fail-on, or worse, was found.
+The exit status is 1 for a finding of the severity --fail-on or worse.
 """
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 _SHOWN = 40
 
 
-@click.command("audit", short_help="Find what is wrong in catalog and directories.", epilog=_EPILOG)
+@command_of("audit", epilog=_EPILOG)
 @click.option(
     "--fix",
     default="",
     show_default=False,
     metavar="FILE",
-    help="Write a plan of what `pipeline apply` can do about findings.",
+    help="File to write a plan to, which `pipeline apply` carries out.",
 )
-@click.option("--delete-orphans", is_flag=True, help="Let the plan delete directories that belong to nothing.")
-@click.option("--html", default="", show_default=False, metavar="FILE", help="Write a page with plots.")
-@click.option("--all", "all_footers", is_flag=True, help="Read all footers, not only those of changed directories.")
+@click.option("--delete-orphans", is_flag=True, help="Let the plan delete directories without a table or partition.")
+@click.option(
+    "--html", default="", show_default=False, metavar="FILE", help="File to write a report to, as a page of HTML."
+)
+@click.option(
+    "--all", "all_footers", is_flag=True, help="Read the footers of all directories, not only of changed ones."
+)
 @click.option("--no-footers", is_flag=True, help="Read no footers.")
 @click.option(
     "--quiet-hours",
     type=click.FloatRange(min=0),
     default=24.0,
     show_default=True,
-    help="Leftovers and orphans that changed since are notes, and are not fixed.",
+    help="Hours without a change before a leftover or orphan is fixed; a younger one is a note.",
 )
 @click.option(
     "--small-bytes",
     type=click.IntRange(min=1),
     default=16 * 1024 * 1024,
     show_default=True,
-    help="Files of a smaller mean size are small.",
+    help="Mean file size in bytes below which files count as small.",
 )
 @click.option(
     "--small-files",
     type=click.IntRange(min=2),
     default=10,
     show_default=True,
-    help="So many small files are a finding.",
+    help="Number of small files that makes a finding.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(("error", "warning", "note")),
     default="warning",
     show_default=True,
-    help="The least severity for exit status 1.",
+    help="Least severity that makes the exit status 1.",
 )
 @with_job_options
 def command(
@@ -77,12 +82,11 @@ def command(
     small_files: int,
     fail_on: str,
 ) -> None:
-    """Compare the catalog with directories and files, and say what is not as it should be.
+    """Compare the catalog with directories and files, and report problems.
 
-    Nothing is changed. Findings: tables and partitions without directory, directories
-    without table or partition, shared, misplaced and outside ones, leftovers of
-    engines, empty ones, small files, mixed formats, wrong numFiles and totalSize,
-    files whose columns are not those of the table, corrupt and unreadable ones.
+    Changes nothing. Findings: tables and partitions without a directory; directories without a table or partition;
+    shared, misplaced, outside and empty directories; leftovers of engines; small files; mixed formats; wrong numFiles
+    and totalSize; files with other columns than the table; corrupt and unreadable files.
     """
     from hms_gateway.pipeline.audit.arguments import AuditArguments
     from hms_gateway.pipeline.audit.job import audit

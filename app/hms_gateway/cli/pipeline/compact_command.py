@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.groups import command as command_of
 
 if TYPE_CHECKING:
     from hms_gateway.pipeline.compact.job import CompactResult
@@ -37,25 +38,29 @@ class Amount(click.ParamType[int]):
         return int(found[1]) * self._units[found[2]]
 
 
-@click.command("compact", short_help="Make large files of small ones.", epilog=_EXAMPLES)
+@command_of("compact", epilog=_EXAMPLES)
 @click.option(
-    "--target-bytes", type=Amount("BYTES", _BYTES), default="128m", show_default=True, help="How large a file may get."
+    "--target-bytes",
+    type=Amount("BYTES", _BYTES),
+    default="128m",
+    show_default=True,
+    help="Largest size of a new file.",
 )
-@click.option("--lock", is_flag=True, help="Also take Hive's lock EXCL_WRITE on what is compacted.")
-@click.option("--clean", is_flag=True, help="Remove old files of earlier runs instead.")
+@click.option("--lock", is_flag=True, help="Also take Hive's lock EXCL_WRITE on compacted tables and partitions.")
+@click.option("--clean", is_flag=True, help="Remove the old files of earlier runs instead of compacting.")
 @click.option(
     "--grace",
     type=Amount("TIME", _SECONDS),
     default="7d",
     show_default=True,
-    help="How long old files stay, for readers that began before.",
+    help="Time for which old files stay, for running readers.",
 )
 @with_job_options
 def command(job: Job, target_bytes: int, lock: bool, clean: bool, grace: int) -> None:
-    """Make large files of the small ones of plain Hive tables (Parquet, ORC, text).
+    """Merge the small files of plain Hive tables (Parquet, ORC, text) into large ones.
 
     New files are written to a new directory and compared with the old ones; then the partition gets the new location in
-    one step. The old files stay until --clean. Transactional, Iceberg and bucketed tables are left alone.
+    one step. The old files stay until --clean. Skips transactional, Iceberg and bucketed tables.
     """
     from hms_gateway.pipeline.compact import job as jobs
 

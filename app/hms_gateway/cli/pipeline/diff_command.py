@@ -13,6 +13,7 @@ from hms_gateway.cli.pipeline.job_options import (
     need_spark,
     settings_of,
 )
+from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import out
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from hms_gateway.pipeline.snapshot.diff import DiffResult
 
 _EPILOG = """\b
-The exit status is 0 when they are the same, 1 when they differ, 2 when they
-cannot be compared.
+The exit status is 0 for equal snapshots, 1 for different ones, 2 if they cannot
+be compared.
 
 \b
 Examples:
@@ -31,16 +32,24 @@ Examples:
 _SIGNS = {"added": ("+", "green"), "dropped": ("-", "red"), "changed": ("~", "yellow")}
 
 
-@click.command("diff", short_help="Compare two snapshots.", epilog=_EPILOG)
+@command_of("diff", epilog=_EPILOG)
 @click.argument("before")
 @click.argument("after")
-@click.option("--only", multiple=True, metavar="'DB.TABLE'", help="Tables to compare, * for any text; repeatable.")
-@click.option("--ignore", multiple=True, metavar="FIELD", help="Fields that may differ, * for any text; repeatable.")
 @click.option(
-    "--output", default="", show_default=False, metavar="PLACE", help="Write all differences there as Parquet."
+    "--only", multiple=True, metavar="'DB.TABLE'", help="Tables to compare, * stands for any text; repeatable."
 )
 @click.option(
-    "--shown", type=click.IntRange(min=0), default=1_000, show_default=True, help="How many differences to print."
+    "--ignore", multiple=True, metavar="FIELD", help="Field that may differ, * stands for any text; repeatable."
+)
+@click.option(
+    "--output",
+    default="",
+    show_default=False,
+    metavar="PLACE",
+    help="Folder or URL to write all differences to, as Parquet.",
+)
+@click.option(
+    "--shown", type=click.IntRange(min=0), default=1_000, show_default=True, help="Number of differences to print."
 )
 @master_option
 @conf_option
@@ -56,7 +65,7 @@ def command(
     conf: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Print what is in one of two snapshots only, and what changed."""
+    """Compare two snapshots: missing, new and changed objects."""
     need_spark()
     from hms_gateway.pipeline.snapshot.diff import DiffArguments, diff
 

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import click
 
+from hms_gateway.cli.terminal.groups import Group
+
 # The module of a command has it under the name `command`.
 COMMANDS: Final = {
     "crawl": "hms_gateway.cli.pipeline.crawl_command",
@@ -19,12 +21,16 @@ COMMANDS: Final = {
 }
 
 _EPILOG: Final = """\b
-The exit status is 0 when a job is done and found nothing, 1 when it is done with
-findings or refusals, 2 when it failed; then it can be resumed (--resume RUN).
+Example:
+  hms-gateway pipeline crawl /data/lake --dry-run
+
+\b
+The exit status is 0 without findings, 1 with findings or refusals, 2 for a failed
+job, which --resume RUN continues.
 """
 
 
-class LateGroup(click.Group):
+class LateGroup(Group):
     """Knows the names of its commands, and imports what is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -40,8 +46,7 @@ class LateGroup(click.Group):
 
 @click.group(cls=LateGroup, epilog=_EPILOG)
 def pipeline() -> None:
-    """Jobs over a metastore and its files, on Spark.
+    """Run jobs over a metastore and its files, on Spark.
 
-    \b
-    They need Java 17, and PySpark: pip install 'hms-gateway[spark]'
+    They need Java 17 and PySpark: pip install 'hms-gateway[spark]'
     """

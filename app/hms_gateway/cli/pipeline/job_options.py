@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hms_gateway.cli.calls.target_options import FILE, check_words, login_options
+from hms_gateway.cli.terminal.groups import Option
 from hms_gateway.cli.terminal.output import err, fail, find_token
 from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
@@ -24,44 +25,57 @@ if TYPE_CHECKING:
 
 DEFAULT_STATE: Final = "var/pipeline"
 
-state_option = click.option(
+_job_option: Final = functools.partial(click.option, cls=Option, section="Job options")
+state_option = _job_option(
     "--state",
     envvar="HMS_GATEWAY_PIPELINE_STATE",
     show_envvar=True,
     default=DEFAULT_STATE,
     metavar="PLACE",
-    help="Folder or fsspec URL that keeps plans and results; on a cluster one that all machines share.",
+    help="Folder or fsspec URL for plans and results; on a cluster, one that all machines share.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
-master_option = click.option("--master", default="", show_default="local[*]", metavar="URL", help="Spark's master.")
-conf_option = click.option(
+json_option = _job_option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+master_option = _job_option("--master", default="", show_default="local[*]", metavar="URL", help="Spark's master.")
+conf_option = _job_option(
     "--conf", multiple=True, metavar="KEY=VALUE", help="Configuration of the Spark session; repeatable."
 )
 _OPTIONS: Final = (
     state_option,
     master_option,
     conf_option,
-    click.option("--resume", metavar="RUN", help="Go on with a run; its arguments have to be the same."),
-    click.option("--dry-run", is_flag=True, help="Make the plan and print it; --resume does it then."),
-    click.option("--only", multiple=True, metavar="'DB.TABLE'", help="Tables to look at, * for any text; repeatable."),
-    click.option(
-        "--where", default="", show_default=False, metavar="FILTER", help="Partitions, such as \"ds >= '2026-01-01'\"."
+    _job_option("--resume", metavar="RUN", help="Go on with a run, with the arguments that it began with."),
+    _job_option("--dry-run", is_flag=True, help="Make the plan and print it; --resume carries it out."),
+    _job_option(
+        "--only", multiple=True, metavar="'DB.TABLE'", help="Tables to work on, * stands for any text; repeatable."
     ),
-    click.option("--calls", type=click.IntRange(1, 64), default=4, help="Changing calls at the same time."),
-    click.option(
+    _job_option(
+        "--where",
+        default="",
+        show_default=False,
+        metavar="FILTER",
+        help="Partitions to work on, such as \"ds >= '2026-01-01'\".",
+    ),
+    _job_option("--calls", type=click.IntRange(1, 64), default=4, help="Most calls at a time that change something."),
+    _job_option(
         "--patience",
         type=click.FloatRange(min=0),
         default=300.0,
         metavar="SECONDS",
-        help="How long to wait for a gateway that is away.",
+        help="How long to wait for a gateway that does not answer.",
     ),
-    click.option(
+    _job_option(
         "--storage",
         type=FILE,
         metavar="FILE",
         help="TOML file with a table for each scheme: options of fsspec, such as endpoint_url and key.",
     ),
-    click.option("--yes", "-y", is_flag=True, help="Do what would be refused without this word."),
+    _job_option(
+        "--root",
+        multiple=True,
+        metavar="PLACE",
+        help="Folder or URL below which the job may touch files, besides the gateway's roots; repeatable.",
+    ),
+    _job_option("--yes", "-y", is_flag=True, help="Do what needs a confirmation, such as many drops."),
     json_option,
 )
 
@@ -110,6 +124,10 @@ class Job:
             print(result.as_json())
         else:
             show(result)
+            if result.passed_over:
+                print(
+                    f"passed over {result.passed_over:,} tables and partitions: outside of the roots, or not readable"
+                )
         raise click.exceptions.Exit(result.exit_status)
 
 
@@ -126,6 +144,7 @@ def make_options(
     calls: int,
     patience: float,
     storage: Path | None,
+    root: tuple[str, ...],
     yes: bool,
 ) -> "JobOptions":
     """What the words of a command say, those for `connect` in `target`."""
@@ -145,6 +164,7 @@ def make_options(
         yes=yes,
         patience_seconds=patience,
         storage=of_storage,
+        roots=root,
     )
 
 

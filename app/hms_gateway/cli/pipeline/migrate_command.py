@@ -1,6 +1,7 @@
 """`hms-gateway pipeline migrate`: the catalog of another metastore, brought into this one."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -8,6 +9,7 @@ import click
 
 from hms_gateway.cli.calls.target_options import FILE
 from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import fail
 
 if TYPE_CHECKING:
@@ -25,48 +27,49 @@ Examples:
 _KINDS: Final = ("databases", "partitions", "statistics", "constraints", "functions", "roles", "grants")
 
 
-@click.command("migrate", short_help="Bring in the catalog of another metastore.", epilog=_EXAMPLES)
-@click.option("--source", required=True, metavar="URL", help="Metastore to read: thrift://HOST:PORT or https://…")
+@command_of("migrate", epilog=_EXAMPLES)
+@click.option("--source", required=True, metavar="URL", help="Metastore to read (thrift://HOST:PORT or https://…).")
 @click.option("--source-user", default="", show_default=False, metavar="NAME", help="User to read as.")
 @click.option(
     "--source-password-file",
     type=FILE,
     metavar="FILE",
-    help=f"File whose first line is the source's password, instead of {PASSWORD_VARIABLE}.",
+    help=f"File with the source's password in its first line; replaces {PASSWORD_VARIABLE}.",
 )
 @click.option("--source-negotiate", is_flag=True, help="Log in at the source with a Kerberos ticket.")
 @click.option(
-    "--source-certificate", type=FILE, metavar="FILE", help="PEM certificate to show to the source, as the login."
+    "--source-certificate", type=FILE, metavar="FILE", help="Client certificate (PEM) to log in at the source with."
 )
 @click.option(
-    "--source-key", type=FILE, metavar="FILE", help="PEM private key of --source-certificate, where it is not in it."
+    "--source-key",
+    type=FILE,
+    metavar="FILE",
+    help="Private key (PEM) of --source-certificate; unset means that the certificate's file contains it.",
 )
 @click.option("--source-insecure", is_flag=True, help="Accept any certificate of the source.")
-@click.option("--source-cacert", type=FILE, metavar="FILE", help="PEM certificate of the source to trust.")
-@click.option("--source-framed", is_flag=True, help="The source has Thrift's framed transport.")
+@click.option("--source-cacert", type=FILE, metavar="FILE", help="Certificate (PEM) of the source to trust.")
+@click.option("--source-framed", is_flag=True, help="Use Thrift's framed transport for the source.")
 @click.option(
     "--on-conflict",
     type=click.Choice(["skip", "replace", "fail"]),
     default="skip",
     show_default=True,
-    help="What to do with an object that was in the target before and differs.",
+    help="Treatment of a different object that the target had before.",
 )
 @click.option(
     "--verify",
     type=click.Choice(["full", "none"]),
     default="full",
     show_default=True,
-    help="Whether both sides are read and compared field by field at the end.",
+    help="Comparison of both sides, field by field, at the end.",
 )
-@click.option("--once", is_flag=True, help="Look for changes of the source once, not until there are none.")
+@click.option("--once", is_flag=True, help="Read the changes of the source once, instead of until there are none.")
 @click.option(
     "--last",
     is_flag=True,
-    help="Nothing is written to the source any more: write ids of ACID tables are set, which is done once.",
+    help="Finish after the last write to the source: set the write ids of ACID tables, once.",
 )
-@click.option(
-    "--without", multiple=True, type=click.Choice(_KINDS), help="A kind of objects that stays behind; repeatable."
-)
+@click.option("--without", multiple=True, type=click.Choice(_KINDS), help="Kind of objects not to copy; repeatable.")
 @with_job_options
 def command(
     job: Job,
@@ -85,10 +88,10 @@ def command(
     last: bool,
     without: tuple[str, ...],
 ) -> None:
-    """Bring the catalog of another metastore into the one of --url, and what changes there meanwhile.
+    """Copy the catalog of another metastore into the one of --url, and follow its changes.
 
     Tables stay where they are: no directory is made, moved or deleted. The user has to be one of the target's
-    administrators. With --resume a run that has ended goes on with what has changed since.
+    administrators. With --resume a finished run copies later changes.
     """
     from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
 
@@ -150,7 +153,7 @@ def _source(
             f"give --source-user, and {PASSWORD_VARIABLE} or --source-password-file; or --source-certificate",
         )
     try:
-        return Connection.of(given, {})
+        return replace(Connection.of(given, {}), option_prefix="--source-")
     except OptionError as error:
         fail(f"--source: {error}")
 
@@ -167,4 +170,4 @@ def show(result: "MigrateResult") -> None:
     for kind, fields in result.declared.items():
         print(f"not compared: {kind}: {', '.join(f'{name} ({why})' for name, why in fields.items())}")
     if result.rollback:
-        print(f"what takes it back: {result.rollback}")
+        print(f"to undo the run: sh {result.rollback}")

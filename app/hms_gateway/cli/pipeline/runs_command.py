@@ -9,6 +9,9 @@ import click
 import msgspec
 
 from hms_gateway.cli.pipeline.job_options import Job, failures, with_late_job_options
+from hms_gateway.cli.terminal.format_options import format_option, rows_form
+from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import fail
 
 _EXAMPLES = """\b
@@ -20,15 +23,14 @@ Examples:
 _HEADER = ("Run", "Status", "Began", "Ended", "Metastore")
 
 
-@click.command("runs", short_help="List runs, or go on with one.", epilog=_EXAMPLES)
-@click.option(
-    "--of-metastore", is_flag=True, help="List the runs that the metastore knows, whatever their state folder."
-)
+@command_of("runs", epilog=_EXAMPLES)
+@click.option("--of-metastore", is_flag=True, help="List the runs of all state folders that the metastore knows.")
+@format_option
 @with_late_job_options
-def command(make: Callable[[], Job], *, state: str, as_json: bool, of_metastore: bool) -> None:
-    """List the runs of jobs, the newest last; or go on with one (--resume), with the arguments it was begun with.
+def command(make: Callable[[], Job], *, state: str, as_json: bool, of_metastore: bool, form: str | None) -> None:
+    """List the runs of jobs, the newest last, or resume one (--resume).
 
-    A resumed run takes --url, --only and --where from its beginning; --state has to name its folder.
+    A resumed run keeps its original arguments, including --url, --only and --where; --state has to name its folder.
     """
     resumed = click.get_current_context().params.get("resume")
     if resumed:
@@ -42,7 +44,7 @@ def command(make: Callable[[], Job], *, state: str, as_json: bool, of_metastore:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
         return
     rows = [tuple(str(each.get(name) or "") for name in ("run", "status", "began", "ended", "url")) for each in found]
-    print("\n".join(map("\t".join, [_HEADER, *rows])))
+    write_rows(sys.stdout, rows_form(form), _HEADER, rows)
 
 
 def _resume(job: Job, run: str) -> None:

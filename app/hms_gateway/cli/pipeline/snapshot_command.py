@@ -6,6 +6,7 @@ import click
 from rich.markup import escape
 
 from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import out
 
 if TYPE_CHECKING:
@@ -18,14 +19,14 @@ Examples:
 """
 
 
-@click.command("snapshot", short_help="Write the whole catalog as Parquet.", epilog=_EPILOG)
+@command_of("snapshot", epilog=_EPILOG)
 @click.argument("path")
 @with_job_options
 def command(job: Job, path: str) -> None:
-    """Write the whole catalog to PATH as Parquet, as of one event.
+    """Write the whole catalog, in its state at one event, to PATH as Parquet.
 
-    What others change meanwhile is read again until nothing of it changed. The
-    folder is there when it is whole, with _manifest.json in it.
+    Reads objects that change meanwhile again, until they are stable. The folder appears when it is complete, with
+    _manifest.json in it.
     """
     from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 

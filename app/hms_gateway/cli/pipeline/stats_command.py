@@ -7,6 +7,7 @@ import click
 from rich.markup import escape
 
 from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import fail, out
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 _SHOWN_MAX = 20
 _EPILOG = """\b
-The exit status is 1 when a file or location has something wrong, or when
-something changed meanwhile and is left for the next run.
+The exit status is 1 for problems of files or locations, and for partitions that
+changed meanwhile and are left for the next run.
 
 \b
 Examples:
@@ -25,22 +26,28 @@ Examples:
 """
 
 
-@click.command("stats", short_help="Take statistics of tables out of their files.", epilog=_EPILOG)
+@command_of("stats", epilog=_EPILOG)
 @click.option(
     "--from-footers/--full",
     "from_footers",
     default=True,
     help="Read the footers of Parquet and ORC files only (default), or all data with Spark.",
 )
-@click.option("--all", "is_all", is_flag=True, help="Also what has not changed since its last statistics.")
-@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page of HTML.")
+@click.option(
+    "--all", "is_all", is_flag=True, help="Include tables and partitions without changes since their last statistics."
+)
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write a report to, as a page of HTML.",
+)
 @with_job_options
 def command(job: Job, from_footers: bool, is_all: bool, report: Path | None) -> None:
-    """Take statistics of tables, partitions and columns, and write them.
+    """Compute statistics of tables, partitions and columns, and store them in the catalog.
 
-    Rows, nulls, smallest and largest values come out of the footers of files,
-    or out of the data (--full), which counts distinct values too. Only what has
-    changed since its last statistics is looked at again.
+    Rows, nulls, smallest and largest values come from the footers of files; with --full they come from the data, with
+    distinct values. Skips tables and partitions without changes since their last statistics.
     """
     from hms_gateway.pipeline.stats.job import StatsArguments, stats
 

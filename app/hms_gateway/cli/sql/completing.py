@@ -12,15 +12,16 @@ from prompt_toolkit.document import Document
 from hms_gateway.cli.sql.reconnecting import ReconnectingClient
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.metastore.vocabulary.file_formats import FORMATS
-from hms_gateway.sql.tokens import Token, split_statements, tokens_of
+from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, split_statements, tokens_of
 from hms_gateway.structs import ThriftException
 from hms_gateway.wire import ApplicationError
 
 KEPT_SECONDS: Final = 15.0
+_TABLES_LOOKED_AT_MAX: Final = 500
 # What comes next after these words, the longest that fits first.
 _AFTER: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
     {
-        (): "SHOW DESCRIBE CREATE ALTER DROP USE SET LOCK UNLOCK EXPLAIN GRANT REVOKE ABORT MSCK TRUNCATE",
+        (): "SHOW DESCRIBE HELP CREATE ALTER DROP USE SET LOCK UNLOCK EXPLAIN GRANT REVOKE ABORT MSCK TRUNCATE",
         ("SHOW",): "DATABASES TABLES VIEWS PARTITIONS COLUMNS TBLPROPERTIES FUNCTIONS GRANT ROLES LOCKS LEASE "
         "TRANSACTIONS COMPACTIONS CREATE PRINCIPALS",
         ("SHOW", "CREATE"): "TABLE DATABASE",
@@ -67,7 +68,7 @@ class CatalogNames:
     def __init__(self, client: ReconnectingClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
-        self._kept: dict[tuple[str, ...], tuple[float, list[str]]] = {}
+        self._kept: dict[tuple[str | tuple[str, ...], ...], tuple[float, list[str]]] = {}
         self._lock = threading.Lock()
 
     def databases(self) -> list[str]:
@@ -75,6 +76,13 @@ class CatalogNames:
 
     def tables(self, database: str) -> list[str]:
         return self._names(("get_all_tables", database))
+
+    def partitioned_tables(self, database: str) -> list[str]:
+        """All tables where there are too many to look at."""
+        names = self.tables(database)
+        if len(names) > _TABLES_LOOKED_AT_MAX:
+            return names
+        return self._names(("get_table_objects_by_name", database, tuple(names)))
 
     def columns(self, database: str, table: str) -> list[str]:
         return self._names(("get_table", database, table))
@@ -84,7 +92,7 @@ class CatalogNames:
         with self._lock:
             self._kept.clear()
 
-    def _names(self, call: tuple[str, ...]) -> list[str]:
+    def _names(self, call: tuple[str | tuple[str, ...], ...]) -> list[str]:
         """Nothing where the metastore does not answer: completion must not disturb."""
         with self._lock:
             now = self._clock()
@@ -92,12 +100,26 @@ class CatalogNames:
             if now < until:
                 return names
             try:
-                answer: Any = self._client.call(*call)
+                name, *arguments = call
+                answer: Any = self._client.call(str(name), *map(_argument, arguments))
             except (ClientError, ThriftException, ApplicationError):
                 answer = []
-            names = answer if isinstance(answer, list) else _columns(answer)
+            names = _listed(answer) if isinstance(answer, list) else _columns(answer)
             self._kept[call] = (now + KEPT_SECONDS, names)
             return names
+
+
+def _argument(value: str | tuple[str, ...]) -> str | list[str]:
+    return value if isinstance(value, str) else list(value)
+
+
+def _listed(answer: list[Any]) -> list[str]:
+    """Names, or those of the tables that have partition keys."""
+    return [
+        each if isinstance(each, str) else each.tableName
+        for each in answer
+        if isinstance(each, str) or each.partitionKeys
+    ]
 
 
 def _columns(table: Any) -> list[str]:
@@ -127,8 +149,9 @@ class SqlCompleter(Completer):  # type: ignore[misc]
 
     def _candidates(self, tokens: list[Token]) -> Iterable[str]:
         words = [token.upper or token.text for token in tokens]
+        tables = self._names.partitioned_tables if words[:2] == ["SHOW", "PARTITIONS"] else self._names.tables
         if len(words) >= 2 and words[-1] == ".":
-            yield from self._names.tables(tokens[-2].text.lower())
+            yield from tables(tokens[-2].text.lower())
             return
         for length in (2, 1, 0):
             key = tuple(words[len(words) - length :]) if length <= len(words) else ("-",)
@@ -138,7 +161,7 @@ class SqlCompleter(Completer):  # type: ignore[misc]
         if words and words[-1] in _DATABASE_NEXT:
             yield from self._names.databases()
         if words and words[-1] in (*_TABLE_NEXT, "FROM", "IN"):
-            yield from self._names.tables(self._database())
+            yield from tables(self._database())
             yield from self._names.databases()
         elif len(words) > 1:
             yield from _OF_TABLES if words[:2] == ["ALTER", "TABLE"] else ()

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Final, cast
 
+from hms_gateway.cli.terminal.guarding import GuardedStream
+
 _DEFAULT_PAGER: Final = "less"
 # Quit when it fits on a screen, colours as they are, long lines not wrapped, the screen stays.
 _LESS_OPTIONS: Final = "FRSX"
@@ -75,7 +77,7 @@ def paged() -> Iterator[IO[str]]:
     """A stream for one statement's output on this terminal."""
     stream = PagedStream(shutil.get_terminal_size().lines - 1, pager_command())
     try:
-        yield cast("IO[str]", stream)
+        yield cast("IO[str]", GuardedStream(cast("IO[str]", stream)))
     finally:
         stream.finish()
 

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer, DynamicCompleter, ThreadedCompleter
@@ -15,21 +15,10 @@ from prompt_toolkit.filters import has_completions, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from hms_gateway.sql.tokens import is_complete
+from hms_gateway.metastore.vocabulary.hiveql_tokens import is_complete, is_leaving
 
 if TYPE_CHECKING:
     from hms_gateway.cli.sql.conversation import Conversation
-
-_LEAVING: Final = ("quit", "exit", "\\q")
-_HELP: Final = """\
-Statements end with a semicolon and may have several lines:
-  SHOW DATABASES | TABLES | VIEWS | PARTITIONS t | COLUMNS IN t | FUNCTIONS | TBLPROPERTIES t | CREATE TABLE t
-  SHOW LOCKS [t] [EXTENDED] | LEASE * | TRANSACTIONS | COMPACTIONS | GRANT USER u ON t | ROLES
-  DESCRIBE [FORMATTED] t [PARTITION (k='v')];   CREATE | ALTER | DROP DATABASE | TABLE | VIEW
-  LOCK TABLE t EXCLUSIVE;   UNLOCK TABLE t;   EXPLAIN LOCKS statement;   ABORT TRANSACTIONS 1 2;   GRANT | REVOKE
-  USE db;   SET name=value;   quit
-Tab completes, the arrow up is history, Ctrl-R searches it, Ctrl-C stops a statement or clears the line, Ctrl-D leaves.
-"""
 
 
 class Late:
@@ -92,13 +81,8 @@ class Prompting:
                 continue
             except EOFError:
                 break
-            word = text.strip().rstrip(";").strip().lower()
-            if word in _LEAVING:
+            if is_leaving(text):
                 break
-            if word in ("help", "?"):
-                print(_HELP, end="")
-                typed = ""
-                continue
             conversation = self._conversation()
             typed = "" if conversation.run(text) else text
             self._database = conversation.database
@@ -128,7 +112,7 @@ def _enter(event: KeyPressEvent) -> None:
 
 
 def _is_ready(text: str) -> bool:
-    return is_complete(text) or text.strip().lower() in (*_LEAVING, "help", "?")
+    return is_complete(text) or is_leaving(text) or text.strip().lower() in ("help", "?")
 
 
 def _history() -> History:

@@ -20,7 +20,7 @@ def repairing(target: Target, words: Mapping[str, Any]) -> Callable[[Repair, She
 def _repair(statement: Repair, state: ShellState, target: Target, words: Mapping[str, Any]) -> Rows:
     """Raises Refused."""
     if not statement.is_adding:
-        raise Refused("DROP PARTITIONS alone is not done; SYNC PARTITIONS adds and drops")
+        raise Refused("DROP PARTITIONS alone is not supported; SYNC PARTITIONS adds and drops")
     table = state.table(statement.table)
     location = table.sd and table.sd.location
     if not location or not table.partitionKeys:
@@ -31,7 +31,11 @@ def _repair(statement: Repair, state: ShellState, target: Target, words: Mapping
 
     name = statement.table
     arguments = CrawlArguments(
-        location=location, database=name.db_name, table=name.table_name, prune=statement.is_dropping
+        location=location,
+        database=name.db_name,
+        table=name.table_name,
+        prune=statement.is_dropping,
+        is_vouched_for=False,
     )
     with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:
         options = JobOptions(connection=_connection(target, words), state=folder, yes=True)

@@ -2,23 +2,30 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import IO
+from typing import IO, TypeVar
 
 from hms_gateway.cli.sql.reconnecting import ReconnectingClient
-from hms_gateway.cli.terminal.formats import write_rows, write_text
+from hms_gateway.cli.terminal.formats import Cell, write_rows, write_text
 from hms_gateway.cli.terminal.output import err
 from hms_gateway.client.metastore_client import ClientError
+from hms_gateway.metastore.vocabulary.hiveql_tokens import (
+    CommandError,
+    is_leaving,
+    line_and_column,
+    pointed_at,
+    split_statements,
+)
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
 from hms_gateway.sql.statement_reader import parse_statement
 from hms_gateway.sql.statements import Repair, Statement
-from hms_gateway.sql.tokens import CommandError, line_and_column, pointed_at, split_statements
 from hms_gateway.structs import ThriftException
 from hms_gateway.wire import ApplicationError
 
 Repairing = Callable[[Repair, ShellState], Rows]
+Row = TypeVar("Row", bound=Sequence[Cell])
 Output = Callable[[], AbstractContextManager[IO[str]]]
 
 
@@ -28,6 +35,31 @@ class Unanswered(Exception):
 
 class StatementFailed(Exception):
     """A statement was refused; it has been said already."""
+
+
+class Watch:
+    """Adds up the time of what is done in it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = 0.0
+        self._clock = clock
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = self._clock()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += self._clock() - self._began
+
+    def each(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows, which may be made while they are asked for."""
+        rest = iter(rows)
+        while True:
+            with self:
+                row = next(rest, None)
+            if row is None:
+                return
+            yield row
 
 
 class SqlSession:
@@ -45,19 +77,29 @@ class SqlSession:
         output: Output | None = None,
         repair: Repairing | None = None,
     ) -> None:
-        self.close = client.close
+        self._client = client
         self.state = state
         self.form = form
         self._output = output or _standard_output
         self._repair = repair
 
+    def close(self) -> None:
+        """Locks of the session have no one any more who keeps them alive."""
+        if self.state.lock_ids:
+            ids = " ".join(map(str, self.state.lock_ids))
+            text = f"nothing keeps the locks {ids} alive now; hms-gateway locks release {ids} releases them at once"
+            err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+        self._client.close()
+
     def run_text(self, text: str, source: str = "", *, goes_on: bool = False) -> bool:
-        """Run all statements of a text; whether none failed.
+        """Run the statements of a text up to `exit`; whether none failed.
 
         Raises StatementFailed at the first one that is refused, unless `goes_on`, and Unanswered.
         """
         is_clean = True
         for statement, begin in split_statements(text):
+            if is_leaving(statement):
+                break
             try:
                 self._run(statement, text, begin, source)
             except StatementFailed:
@@ -67,11 +109,12 @@ class SqlSession:
         return is_clean
 
     def _run(self, statement: str, text: str, begin: int, source: str) -> None:
-        started = time.monotonic()
+        # Without what a person does in the pager.
+        watch = Watch()
         try:
-            parsed = parse_statement(statement, self.state.database)
-            found = self._rows(parsed)
-            count = None if found is None else self._write(found)
+            with watch:
+                found = self._rows(parse_statement(statement, self.state.database))
+            count = None if found is None else self._write(found._replace(rows=watch.each(found.rows)))
         except CommandError as error:
             _say_error(f"{_place(source, text, begin + error.position)}{error}")
             err.print(pointed_at(text, begin + error.position), markup=False, highlight=False, soft_wrap=True)
@@ -80,7 +123,8 @@ class SqlSession:
             _say_error(str(error))
             raise StatementFailed from error
         except ThriftException as error:
-            _say_error(f"{type(error).__name__}: {error.message or 'no message'}")
+            text = error.message or "no message"
+            _say_error(text if " " in text else f"{type(error).__name__}: {text}")
             raise StatementFailed from error
         except ApplicationError as error:
             _say_error(f"{error.type.name}: {error}")
@@ -90,7 +134,7 @@ class SqlSession:
             if error.hint:
                 err.print(error.hint, style="dim", markup=False, highlight=False, soft_wrap=True)
             raise Unanswered from error
-        self._say_done(count, time.monotonic() - started)
+        self._say_done(count, watch.seconds)
 
     def _rows(self, statement: Statement) -> Rows | None:
         if isinstance(statement, Repair) and self._repair is not None:

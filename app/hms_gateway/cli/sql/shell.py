@@ -12,6 +12,7 @@ import msgspec
 
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.terminal import output
+from hms_gateway.cli.terminal.format_options import rows_form
 from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, fail
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class ShellOptions(msgspec.Struct, frozen=True):
 def run_shell(target: Target, target_words: Mapping[str, Any], options: ShellOptions) -> None:
     """Ends the command with the exit status that the statements deserve."""
     is_interactive = not options.execute and not options.files and sys.stdin.isatty() and sys.stdout.isatty()
-    form = options.form or ("table" if sys.stdout.isatty() else "tsv")
+    form = rows_form(options.form)
     if is_interactive:
         from hms_gateway.cli.sql.prompting import Prompting
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 import click
 
 from hms_gateway.cli.calls.target_options import FILE, TARGET_NAMES, check_words, target_of, target_options
+from hms_gateway.cli.terminal.format_options import format_option
+from hms_gateway.cli.terminal.groups import command
 
 _EPILOG: Final = """\b
 Statements are HiveQL: SHOW, DESCRIBE, CREATE, ALTER, DROP, LOCK, UNLOCK,
@@ -20,24 +22,17 @@ Examples:
   hms-gateway sql --database sales -f tables.sql
   echo "describe formatted sales.orders" | hms-gateway sql
 """
-_FORMATS: Final = ("table", "json", "csv", "tsv", "vertical")
 
 
-@click.command("sql", epilog=_EPILOG)
-@click.option("--execute", "-e", multiple=True, metavar="STATEMENTS", help="Run these statements; repeatable.")
+@command("sql", epilog=_EPILOG)
+@click.option("--execute", "-e", multiple=True, metavar="STATEMENTS", help="Statements to run; repeatable.")
 @click.option(
-    "--file", "-f", "files", multiple=True, type=FILE, metavar="FILE", help="Run those of a file; repeatable."
+    "--file", "-f", "files", multiple=True, type=FILE, metavar="FILE", help="File with statements to run; repeatable."
 )
 @click.option("--database", default="default", metavar="NAME", help="Database of tables that are named without one.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(_FORMATS),
-    help="How rows are printed. [default: table on a terminal, tsv otherwise]",
-    show_default=False,
-)
-@click.option("--keep-going", is_flag=True, help="Run the statements behind one that fails; the exit status is 1.")
-@click.option("--hiveconf", multiple=True, metavar="NAME=VALUE", help="Setting of the session, as SET; repeatable.")
+@format_option
+@click.option("--keep-going", is_flag=True, help="Continue after a failed statement; the exit status is 1.")
+@click.option("--hiveconf", multiple=True, metavar="NAME=VALUE", help="Setting of the session, as by SET; repeatable.")
 @target_options
 def sql(
     execute: tuple[str, ...],
@@ -48,7 +43,7 @@ def sql(
     hiveconf: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Run HiveQL statements that concern the metastore, or start a shell for them.
+    """Run HiveQL statements about the catalog, or start a shell for them.
 
     Without -e and -f, reads statements from standard input; on a terminal this is a shell with completion, history and
     editing. The exit status is 1 when a statement is refused, 2 when the metastore does not answer, 130 after Ctrl-C.

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import IO, Final
 
+from hms_gateway.runtime.logging import printable
+
 Cell = str | int | bool | None
 Write = Callable[[IO[str], Sequence[str], Iterable[Sequence[Cell]]], int]
 
@@ -57,15 +59,8 @@ def _width(text: str) -> int:
 
 
 def _shown(cell: Cell) -> str:
-    """In one line, and harmless to a terminal."""
-    text = _plain(cell)
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else _escaped(one) for one in text)
-
-
-def _escaped(one: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(one, "?")
+    """In one line."""
+    return printable(_plain(cell))
 
 
 def _plain(cell: Cell) -> str:

@@ -26,9 +26,9 @@ _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 @cache
 def _console(name: str) -> "Console":
-    from rich.console import Console
+    from hms_gateway.cli.terminal.guarding import guarded_console
 
-    return Console(stderr=name == "err")
+    return guarded_console(f"std{name}")
 
 
 if not TYPE_CHECKING:
@@ -102,6 +102,11 @@ def fail_all(problems: Sequence[str]) -> NoReturn:
 
 
 def fail_for_store(error: Exception) -> NoReturn:
-    """End the command because of a `StoreError`, with the driver's words where there are any."""
+    """End the command because of a `StoreError`."""
+    fail(store_text(error))
+
+
+def store_text(error: Exception) -> str:
+    """The text of a `StoreError` for the operator, with the driver's words where there are any."""
     detail = getattr(error, "detail", "")
-    fail(f"{error}: {detail}" if detail else str(error))
+    return f"{error}: {detail}" if detail else str(error)

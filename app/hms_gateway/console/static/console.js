@@ -14,6 +14,7 @@ const methods = {
   "abort_txns": {"arguments": [[1, "rqst", {"rec": "AbortTxnsRequest"}]], "answer": null, "throws": [[1, {"rec": "NoSuchTxnException"}]]},
   "alter_database": {"arguments": [[1, "dbname", "str"], [2, "db", {"rec": "Database"}]], "answer": null, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "alter_table_with_environment_context": {"arguments": [[1, "dbname", "str"], [2, "tbl_name", "str"], [3, "new_tbl", {"rec": "Table"}], [4, "environment_context", {"rec": "EnvironmentContext"}]], "answer": null, "throws": [[1, {"rec": "InvalidOperationException"}], [2, {"rec": "MetaException"}]]},
+  "count_objects": {"arguments": [[1, "db_name", "str"], [2, "details", "tf"]], "answer": ["lst", {"rec": "DatabaseCounts"}], "throws": [[1, {"rec": "MetaException"}]]},
   "count_partition_groups": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"], [3, "filter", "str"], [4, "keys", "i32"], [5, "max_groups", "i32"]], "answer": ["lst", {"rec": "PartitionGroup"}], "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "create_database": {"arguments": [[1, "database", {"rec": "Database"}]], "answer": null, "throws": [[1, {"rec": "AlreadyExistsException"}], [2, {"rec": "InvalidObjectException"}], [3, {"rec": "MetaException"}]]},
   "drop_database": {"arguments": [[1, "name", "str"], [2, "deleteData", "tf"], [3, "cascade", "tf"]], "answer": null, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "InvalidOperationException"}], [3, {"rec": "MetaException"}]]},
@@ -27,20 +28,25 @@ const methods = {
   "get_create_text": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"]], "answer": "str", "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "get_current_notificationEventId": {"arguments": [], "answer": {"rec": "CurrentNotificationEventId"}, "throws": []},
   "get_database": {"arguments": [[1, "name", "str"]], "answer": {"rec": "Database"}, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
+  "get_databases_req": {"arguments": [[1, "request", {"rec": "GetDatabaseObjectsRequest"}]], "answer": {"rec": "GetDatabaseObjectsResponse"}, "throws": [[1, {"rec": "MetaException"}]]},
   "get_function": {"arguments": [[1, "dbName", "str"], [2, "funcName", "str"]], "answer": {"rec": "Function"}, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "get_next_notification": {"arguments": [[1, "rqst", {"rec": "NotificationEventRequest"}]], "answer": {"rec": "NotificationEventResponse"}, "throws": []},
   "get_num_partitions_by_filter": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"], [3, "filter", "str"]], "answer": "i32", "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "get_open_txns_info": {"arguments": [], "answer": {"rec": "GetOpenTxnsInfoResponse"}, "throws": []},
+  "get_partition_by_name": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"], [3, "part_name", "str"]], "answer": {"rec": "Partition"}, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "get_partitions_by_names_req": {"arguments": [[1, "req", {"rec": "GetPartitionsByNamesRequest"}]], "answer": {"rec": "GetPartitionsByNamesResult"}, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}], [3, {"rec": "InvalidObjectException"}]]},
+  "get_partitions_statistics_req": {"arguments": [[1, "request", {"rec": "PartitionsStatsRequest"}]], "answer": {"rec": "PartitionsStatsResult_v4"}, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "get_table": {"arguments": [[1, "dbname", "str"], [2, "tbl_name", "str"]], "answer": {"rec": "Table"}, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "get_table_statistics_req": {"arguments": [[1, "request", {"rec": "TableStatsRequest"}]], "answer": {"rec": "TableStatsResult_v4"}, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "list_blocking_locks": {"arguments": [[1, "rqst", {"rec": "ShowLocksRequest"}]], "answer": ["lst", {"rec": "BlockingLock"}], "throws": [[1, {"rec": "MetaException"}]]},
-  "list_lease": {"arguments": [[1, "objs", ["lst", {"rec": "LeaseObject"}]]], "answer": ["lst", {"rec": "Lease"}], "throws": [[1, {"rec": "InvalidArgumentsException"}]]},
+  "list_changes": {"arguments": [[1, "rqst", {"rec": "ChangesRequest"}]], "answer": ["lst", {"rec": "Change"}], "throws": [[1, {"rec": "MetaException"}]]},
+  "list_lease": {"arguments": [[1, "objs", ["lst", {"rec": "LeaseObject"}]]], "answer": ["lst", {"rec": "LeaseObject"}], "throws": [[1, {"rec": "InvalidArgumentsException"}]]},
   "list_partition_names": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"], [3, "filter", "str"], [4, "after", "str"], [5, "descending", "tf"], [6, "max_names", "i32"]], "answer": ["lst", "str"], "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "list_privileges": {"arguments": [[1, "principal_name", "str"], [2, "principal_type", "i32"], [3, "hiveObject", {"rec": "HiveObjectRef"}]], "answer": ["lst", {"rec": "HiveObjectPrivilege"}], "throws": [[1, {"rec": "MetaException"}]]},
-  "search_names": {"arguments": [[1, "text", "str"], [2, "max_names", "i32"]], "answer": ["lst", {"rec": "FoundName"}], "throws": [[1, {"rec": "MetaException"}]]},
+  "search_names": {"arguments": [[1, "text", "str"], [2, "max_names", "i32"], [3, "details", "tf"]], "answer": ["lst", {"rec": "FoundName"}], "throws": [[1, {"rec": "MetaException"}]]},
   "show_compact": {"arguments": [[1, "rqst", {"rec": "ShowCompactRequest"}]], "answer": {"rec": "ShowCompactResponse"}, "throws": []},
   "show_locks": {"arguments": [[1, "rqst", {"rec": "ShowLocksRequest"}]], "answer": {"rec": "ShowLocksResponse"}, "throws": []},
+  "translate_condition": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"], [3, "condition", "str"]], "answer": "str", "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
 };
 
 const structs = {
@@ -50,8 +56,10 @@ const structs = {
   "AllTableConstraintsResponse": [[1, "allTableConstraints", {"rec": "SQLAllTableConstraints"}]],
   "AlreadyExistsException": [[1, "message", "str"]],
   "BinaryColumnStatsData_v4": [[1, "maxColLen", "i64"], [2, "avgColLen", "dbl"], [3, "numNulls", "i64"], [4, "bitVectors", "str"]],
-  "BlockingLock": [[1, "lock", {"rec": "ShowLocksResponseElement"}], [2, "last_heartbeat", "i64"], [3, "lost_at", "i64"], [4, "blocked", ["lst", "i64"]], [5, "blocked_count", "i32"]],
+  "BlockingLock": [[1, "lock", {"rec": "ShowLocksResponseElement"}], [2, "last_heartbeat", "i64"], [3, "lost_at", "i64"], [4, "blocked", ["lst", "i64"]], [5, "blocked_count", "i32"], [6, "blocked_since", ["lst", "i64"]]],
   "BooleanColumnStatsData_v4": [[1, "numTrues", "i64"], [2, "numFalses", "i64"], [3, "numNulls", "i64"], [4, "bitVectors", "str"]],
+  "Change": [[1, "event_id", "i64"], [2, "event_time", "i64"], [3, "event_type", "str"], [4, "user", "str"], [5, "db_name", "str"], [6, "table_name", "str"], [7, "real_user", "str"], [8, "address", "str"], [9, "method", "str"], [10, "request_id", "str"]],
+  "ChangesRequest": [[1, "user", "str"], [2, "db_name", "str"], [3, "table_name", "str"], [4, "from_time", "i64"], [5, "until_time", "i64"], [6, "before_event_id", "i64"], [7, "limit", "i32"]],
   "ColumnStatisticsData_v4": [[1, "booleanStats", {"rec": "BooleanColumnStatsData_v4"}], [2, "longStats", {"rec": "LongColumnStatsData_v4"}], [3, "doubleStats", {"rec": "DoubleColumnStatsData_v4"}], [4, "stringStats", {"rec": "StringColumnStatsData_v4"}], [5, "binaryStats", {"rec": "BinaryColumnStatsData_v4"}], [6, "decimalStats", {"rec": "DecimalColumnStatsData_v4"}], [7, "dateStats", {"rec": "DateColumnStatsData_v4"}], [8, "timestampStats", {"rec": "TimestampColumnStatsData"}]],
   "ColumnStatisticsDesc": [[1, "isTblLevel", "tf"], [2, "dbName", "str"], [3, "tableName", "str"], [4, "partName", "str"], [5, "lastAnalyzed", "i64"], [6, "catName", "str"]],
   "ColumnStatisticsObj_v4": [[1, "colName", "str"], [2, "colType", "str"], [3, "statsData", {"rec": "ColumnStatisticsData_v4"}]],
@@ -59,6 +67,7 @@ const structs = {
   "CreationMetadata": [[1, "catName", "str"], [2, "dbName", "str"], [3, "tblName", "str"], [4, "tablesUsed", ["set", "str"]], [5, "validTxnList", "str"], [6, "materializationTime", "i64"], [7, "sourceTables", ["lst", {"rec": "SourceTable"}]]],
   "CurrentNotificationEventId": [[1, "eventId", "i64"]],
   "Database": [[1, "name", "str"], [2, "description", "str"], [3, "locationUri", "str"], [4, "parameters", ["map", "str", "str"]], [5, "privileges", {"rec": "PrincipalPrivilegeSet"}], [6, "ownerName", "str"], [7, "ownerType", "i32"], [8, "catalogName", "str"], [9, "createTime", "i32"], [10, "managedLocationUri", "str"], [11, "type", "i32"], [12, "connector_name", "str"], [13, "remote_dbname", "str"]],
+  "DatabaseCounts": [[1, "db_name", "str"], [2, "tables", "i64"], [3, "functions", "i64"], [4, "views", "i64"], [5, "partitions", "i64"]],
   "Date": [[1, "daysSinceEpoch", "i64"]],
   "DateColumnStatsData_v4": [[1, "lowValue", {"rec": "Date"}], [2, "highValue", {"rec": "Date"}], [3, "numNulls", "i64"], [4, "numDVs", "i64"], [5, "bitVectors", "str"], [6, "histogram", "str"]],
   "Decimal": [[1, "unscaled", "str"], [3, "scale", "i16"]],
@@ -70,8 +79,10 @@ const structs = {
   "EnvironmentContext": [[1, "properties", ["map", "str", "str"]]],
   "FieldSchema": [[1, "name", "str"], [2, "type", "str"], [3, "comment", "str"]],
   "FileMetadata": [[1, "type", "i8"], [2, "version", "i8"], [3, "data", ["lst", "str"]]],
-  "FoundName": [[1, "db_name", "str"], [2, "name", "str"], [3, "kind", "str"]],
+  "FoundName": [[1, "db_name", "str"], [2, "name", "str"], [3, "kind", "str"], [4, "owner", "str"], [5, "comment", "str"], [6, "rows", "i64"], [7, "bytes", "i64"], [8, "partitions", "i64"]],
   "Function": [[1, "functionName", "str"], [2, "dbName", "str"], [3, "className", "str"], [4, "ownerName", "str"], [5, "ownerType", "i32"], [6, "createTime", "i32"], [7, "functionType", "i32"], [8, "resourceUris", ["lst", {"rec": "ResourceUri"}]], [9, "catName", "str"]],
+  "GetDatabaseObjectsRequest": [[1, "catalogName", "str"], [2, "pattern", "str"]],
+  "GetDatabaseObjectsResponse": [[1, "databases", ["lst", {"rec": "Database"}]]],
   "GetOpenTxnsInfoResponse": [[1, "txn_high_water_mark", "i64"], [2, "open_txns", ["lst", {"rec": "TxnInfo"}]]],
   "GetPartitionsByNamesRequest": [[1, "db_name", "str"], [2, "tbl_name", "str"], [3, "names", ["lst", "str"]], [4, "get_col_stats", "tf"], [5, "processorCapabilities", ["lst", "str"]], [6, "processorIdentifier", "str"], [7, "engine", "str"], [8, "validWriteIdList", "str"], [9, "getFileMetadata", "tf"], [10, "id", "i64"], [11, "skipColumnSchemaForPartition", "tf"], [12, "includeParamKeyPattern", "str"], [13, "excludeParamKeyPattern", "str"]],
   "GetPartitionsByNamesResult": [[1, "partitions", ["lst", {"rec": "Partition"}]], [2, "dictionary", {"rec": "ObjectDictionary"}]],
@@ -80,8 +91,7 @@ const structs = {
   "InvalidArgumentsException": [[1, "message", "str"]],
   "InvalidObjectException": [[1, "message", "str"]],
   "InvalidOperationException": [[1, "message", "str"]],
-  "Lease": [[1, "user", "str"], [2, "lease_id", "i64"], [3, "db_name", "str"], [4, "table_name", "str"], [5, "partition_name", "str"], [6, "start_utc", "i64"], [7, "end_utc", "i64"], [8, "lease_type", "str"]],
-  "LeaseObject": [[1, "db_name", "str"], [2, "table_name", "str"], [3, "partition_name", "str"], [4, "lease_type", "str"]],
+  "LeaseObject": [[1, "db_name", "str"], [2, "table_name", "str"], [3, "partition_name", "str"], [4, "lease_type", "str"], [5, "user", "str"], [6, "lease_id", "i64"], [7, "start_utc", "i64"], [8, "end_utc", "i64"]],
   "LongColumnStatsData_v4": [[1, "lowValue", "i64"], [2, "highValue", "i64"], [3, "numNulls", "i64"], [4, "numDVs", "i64"], [5, "bitVectors", "str"], [6, "histogram", "str"]],
   "MetaException": [[1, "message", "str"]],
   "NoSuchLockException": [[1, "message", "str"]],
@@ -95,6 +105,7 @@ const structs = {
   "Partition": [[1, "values", ["lst", "str"]], [2, "dbName", "str"], [3, "tableName", "str"], [4, "createTime", "i32"], [5, "lastAccessTime", "i32"], [6, "sd", {"rec": "StorageDescriptor"}], [7, "parameters", ["map", "str", "str"]], [8, "privileges", {"rec": "PrincipalPrivilegeSet"}], [9, "catName", "str"], [10, "writeId", "i64"], [11, "isStatsCompliant", "tf"], [12, "colStats", {"rec": "ColumnStatistics_v4"}], [13, "fileMetadata", {"rec": "FileMetadata"}]],
   "PartitionGroup": [[1, "example", "str"], [2, "partitions", "i64"]],
   "PartitionsStatsRequest": [[1, "dbName", "str"], [2, "tblName", "str"], [3, "colNames", ["lst", "str"]], [4, "partNames", ["lst", "str"]], [5, "catName", "str"], [6, "validWriteIdList", "str"], [7, "engine", "str"]],
+  "PartitionsStatsResult_v4": [[1, "partStats", ["map", "str", ["lst", {"rec": "ColumnStatisticsObj_v4"}]]], [2, "isStatsCompliant", "tf"]],
   "PrincipalPrivilegeSet": [[1, "userPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [2, "groupPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [3, "rolePrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]]],
   "PrivilegeGrantInfo": [[1, "privilege", "str"], [2, "createTime", "i32"], [3, "grantor", "str"], [4, "grantorType", "i32"], [5, "grantOption", "tf"]],
   "RequestPartsSpec": [[1, "names", ["lst", "str"]], [2, "exprs", ["lst", {"rec": "DropPartitionsExpr"}]]],
@@ -131,6 +142,10 @@ return { methods, structs };
 const _texts = (() => {
 // Every text of the console, in English.
 
+function numbered(number, what, many = `${what}s`) {
+  return number > 0 ? `${number.toLocaleString("en")} ${number === 1 ? what : many}` : "";
+}
+
 const t = {
   product: "hms-gateway",
   skip: "Skip to the content",
@@ -154,12 +169,15 @@ const t = {
   showMore: (number) => `Show ${number} more`,
   showAll: (number) => `Show all ${number} characters`,
   showLess: "Show less",
+  csv: "CSV",
+  csvOf: (what) => `${what} as a CSV file`,
+  sortBy: (title) => `Sort by ${title}`,
   rows: (shown, all) => (shown === all ? `${all} rows` : `${shown} of ${all} rows`),
   filterRows: "Filter these rows",
   none: "–",
 
   loginExpired: "Log in again",
-  loginExpiredText: "The gateway does not accept your login any more. Your page is kept.",
+  loginExpiredText: "The gateway no longer accepts your login. Your page is kept.",
   loginUser: "User",
   loginPassword: "Password",
   loginToken: "Access token",
@@ -167,20 +185,22 @@ const t = {
   byPassword: "Password",
   byToken: "Access token",
   byTicket: "Kerberos ticket",
-  ticketText: "The browser sends your Kerberos ticket. It has to be set up for this address (docs/console.md).",
+  ticketText: "The browser sends your Kerberos ticket, if it is set up for this address (docs/console.md).",
   loginGo: "Log in",
-  loginKept: "Kept in this tab only, and forgotten when it is closed.",
+  loginKept: "Only this tab keeps the login, until it is closed.",
   logout: "Log out",
   you: (user) => `Logged in as ${user}`,
+  theme: "Colours",
+  themes: { system: "As the system", light: "Light", dark: "Dark" },
 
-  unreachable: "The gateway does not answer. The page looks again every 5 seconds and goes on by itself.",
+  unreachable: "The gateway does not answer. The page tries again every 5 seconds.",
   back: "The gateway answers again.",
   busy: (status, seconds) =>
-    `The gateway has too much to do (${status}). ${seconds ? `Try again in ${seconds} s.` : "Try again in a moment."} What you typed is kept.`,
+    `The gateway is overloaded (${status}). ${seconds ? `Try again in ${seconds} s.` : "Try again in a moment."} Your input is kept.`,
   refused: (status, text) => `The gateway refused the call (${status}): ${text}`,
   failed: (text) => `The call failed: ${text}`,
   noRights: "You have no right to do this. Ask an administrator for it.",
-  gone: (text) => `${text}. It may have been dropped or renamed, or you may not see it any more.`,
+  gone: (text) => `${text}. It may have been dropped or renamed, or you may have lost the right to see it.`,
   notFound: (what) => `${what} is not in the catalog. It may have been dropped or renamed; search for it above.`,
   noPage: "There is no such page. Search above, or go to the catalog.",
 
@@ -189,18 +209,21 @@ const t = {
   databasesNone: "There is no database yet.",
   createDatabase: "Create database",
   changes: "Recent changes",
-  changesNone: "Nothing is among the last changes of the catalog.",
+  ofEverything: "users and roles",
+  by: "By",
+  through: (user) => `by the login of ${user}`,
+  changesNone: "The catalog has no recent changes.",
   waitsShort: "Who waits",
   waitsNone: "No request waits for a lock.",
-  waitsSome: (number) => (number === 1 ? "1 lock is waited for" : `${number} locks are waited for`),
+  waitsSome: (number) => (number === 1 ? "Requests wait for 1 lock" : `Requests wait for ${number} locks`),
   allWaits: "All locks, transactions and leases",
   slow: "Slow calls",
   hot: "Hot tables",
   slowNone: "No slow call since the gateway started.",
-  costMissing: "This gateway gives no figures about its calls.",
+  costMissing: "This gateway has no figures of calls.",
   allCosts: "What calls cost",
-  seriesNone: "The plot begins ten seconds after the gateway.",
-  costNone: "No call lately.",
+  seriesNone: "The plot begins ten seconds after the start of the gateway.",
+  costNone: "No recent call.",
 
   database: "Database",
   table: "Table",
@@ -210,6 +233,9 @@ const t = {
   iceberg: "Iceberg table",
   function: "Function",
   tables: "Tables and views",
+  contents: "Contents",
+  contentsOf: ({ tables, views, functions, partitions }) =>
+    [...(views === undefined ? [numbered(tables, "table or view", "tables and views")] : [numbered(tables - views, "table"), numbered(views, "view")]), numbered(functions, "function"), numbered(partitions, "partition")].filter(Boolean).join(", ") || "nothing",
   tablesNone: "There is no table here.",
   tablesFilter: "Part of a name",
   location: "Location",
@@ -233,9 +259,13 @@ const t = {
     storage: "Storage",
     access: "Access",
     activity: "Activity",
-    create: "Create text",
+    create: "CREATE statement",
+    query: "Query",
     iceberg: "Iceberg",
   },
+  query: "Query",
+  queryNone: "The view has no text.",
+  format: "Format",
   columnsNone: "The table has no columns.",
   rowsCount: "Rows",
   size: "Size",
@@ -251,9 +281,11 @@ const t = {
   statisticsNone: "No column statistics are stored. ANALYZE TABLE … FOR COLUMNS, or the job stats, writes them.",
   statisticsOfPartitions: "Column statistics of a partitioned table are kept with each partition.",
   addUp: "Add them up",
-  addedUp: (found, asked) => `Added up over ${asked} partitions, of which ${found} have statistics of every column.`,
-  addedUpLast: (asked) => `The table has more: these are the last ${asked}.`,
-  nulls: "Null share",
+  addedUp: (found, asked) => `Added up over ${asked} partitions; ${found} of them have statistics of every column.`,
+  addedUpLast: (asked) => `The table has more partitions; these are the last ${asked}.`,
+  about: (number) => `about ${number}`,
+  nulls: "Nulls",
+  nullShare: "Share of nulls",
   distinct: "Distinct values",
   lowest: "Lowest",
   highest: "Highest",
@@ -269,47 +301,67 @@ const t = {
   columns: "Columns",
   references: "References",
   event: "Event",
-  message: "Message of the event",
-  messageTitle: (kind, id) => `Event ${id}: ${kind}`,
-  messageGone: "The log has this event no more: it was kept as long as event_seconds_max says.",
+  message: "Message in the log",
+  changeTitle: (kind, object) => (object ? `${kind}: ${object}` : kind),
+  from: "From",
+  eventId: "Event",
+  alike: "Same changes",
+  alikeText: (number) => `${number} of the same kind before it; this is the last one`,
+  changed: "Changed",
+  changedNone: "The log shows no difference between the object before and after.",
+  before: "Before",
+  after: "After",
+  values: "Values",
+  columnOf: (name) => `Column ${name}`,
+  keyOf: (name) => `Key ${name}`,
+  columnOrder: "Order of columns",
+  parameterOf: (name) => `Parameter ${name}`,
+  serdeParameterOf: (name) => `Serde parameter ${name}`,
+  messageGone: "The log no longer has this event: it is older than event_seconds_max.",
   when: "When",
   object: "Object",
   locksHere: "Locks on it",
   leasesHere: "Leases on it",
-  locksNone: "No lock is held or waited for.",
+  locksNone: "There is no lock and no waiting request.",
   leasesNone: "There is no lease.",
-  createTitle: "The statement that makes it",
+  createTitle: "CREATE statement",
   icebergPointer: "Current metadata",
-  icebergPrevious: "Metadata before it",
+  icebergPrevious: "Previous metadata",
   icebergHistory: "Earlier changes of the pointer, from the log of changes",
   icebergNone: "The log of changes has no earlier pointer.",
 
   filter: "Filter",
-  filterHint: (key, other) => `Such as ${key} = "…" and ${other} > "…"`,
+  filterHint: (key, other) => (key === other ? `HiveQL, such as ${key} >= '…' or ${key} like 'a%'` : `HiveQL, such as ${key} >= '…' and ${other} in ('a', 'b')`),
   filterGo: "Apply",
   filterClear: "Clear",
   partitionsOf: (number) => (number === 1 ? "1 partition" : `${number} partitions`),
-  partitionsNone: "No partition fits.",
+  partition: "Partition",
+  openPartition: (name) => `Partition ${name}`,
+  tableHas: "the table has",
+  otherColumns: "Columns different from the table's",
+  inPartition: "In the partition",
+  inTable: "In the table",
+  partitionsNone: "No partition matches.",
   newestFirst: "Last first",
   next: "Next",
   first: "First",
-  heat: "How partitions spread",
+  heat: "Partitions by key",
   heatGo: "Draw the map",
   heatText: (first, second) => `Partitions by ${first} (down) and ${second} (across). Choose a cell to filter by it.`,
   heatTextOne: (first) => `Partitions by ${first}. Choose one to filter by it.`,
   heatCell: (values, number) => `${values}: ${number === 1 ? "1 partition" : `${number} partitions`}`,
-  heatCut: (shown, all, key) => `Of ${all} values of ${key} the first ${shown} are shown; a filter narrows it.`,
-  heatMore: (number) => `The first ${number} groups are shown; a filter narrows it.`,
+  heatCut: (shown, all, key) => `The first ${shown} of ${all} values of ${key} are shown; a filter shows others.`,
+  heatMore: (number) => `The first ${number} groups are shown; a filter shows others.`,
   sizesTitle: "Sizes of the partitions shown",
   agesTitle: "Ages of the partitions shown",
   histogramText: (title, bars) => `${title}: ${bars}`,
   selectRow: (name) => `Choose ${name}`,
-  selectAll: "Choose all that are shown",
+  selectAll: "Choose all shown",
   dropSelected: (number) => (number === 1 ? "Drop 1 partition …" : `Drop ${number} partitions …`),
 
   waitsTitle: "Who waits for whom",
-  waitsText: "Oldest first. Renewed while the page is open.",
-  waitsEmpty: "No request waits: every lock that was asked for is granted.",
+  waitsText: "Oldest first. The page refreshes itself.",
+  waitsEmpty: "No request waits: all requested locks are granted.",
   graph: "Graph of waits",
   blocks: (number) => (number === 1 ? "1 request waits for it" : `${number} requests wait for it`),
   locks: "Locks",
@@ -324,39 +376,42 @@ const t = {
   host: "Host",
   age: "Age",
   heartbeat: "Last heartbeat",
-  lostIn: (text) => `lost in ${text} without another`,
+  heldFor: (text) => `held for ${text}`,
+  waitsSince: (text) => `waits for ${text}`,
+  lostIn: (text) => `expires in ${text} without a heartbeat`,
   silent: (text) => `silent for ${text}`,
   statement: "Statement or agent",
   started: "Started",
   expires: "Ends",
-  action: "What can be done",
-  free: "Free …",
+  action: "Action",
+  free: "Release …",
+  end: "End …",
   abort: "Abort …",
-  freeTitle: (id) => `Free lock ${id}`,
+  freeTitle: (id) => `Release lock ${id}`,
   freeText: (user, what) =>
-    `${user} loses ${what} without being asked. A job that relies on it fails with its next call, or writes while others do.`,
-  freeTxn: (txn) => `The lock belongs to transaction ${txn}, which is aborted: what it has written becomes void.`,
-  freeWaiters: (number) => (number === 1 ? "1 request that waits goes on." : `${number} requests that wait go on.`),
-  freeGo: "Free the lock",
+    `${user} loses ${what}. A job that relies on it fails at its next call, or writes at the same time as others.`,
+  freeTxn: (txn) => `The lock belongs to transaction ${txn}. This aborts the transaction, and its writes become invalid.`,
+  freeWaiters: (number) => (number === 1 ? "1 waiting request continues." : `${number} waiting requests continue.`),
+  freeGo: "Release the lock",
   abortTitle: (id) => `Abort transaction ${id}`,
-  abortText: (user) => `What ${user} has written in it becomes void, and its locks are free.`,
+  abortText: (user) => `The writes of ${user} in it become invalid, and its locks are released.`,
   abortGo: "Abort the transaction",
   leaseTitle: (id) => `End lease ${id}`,
   leaseText: (user, what) =>
     `${user} loses the lease on ${what}, and every other lease on it ends too. Changes that present it are refused.`,
   leaseGo: "End the lease",
   compactions: "Compactions",
-  compactionsNone: "No compaction is queued, and none ran lately.",
+  compactionsNone: "There is no queued and no recent compaction.",
   deadlocks: "Aborted transactions",
-  deadlocksText: "A request that would close a circle of waits is aborted. Its transaction is shown here for a day, others for as long as something of them is kept.",
-  reason: "Why",
-  deadlocksNone: "No aborted transaction is kept.",
+  deadlocksText: "The victim of a deadlock stays here for a day, another aborted transaction until nothing refers to it.",
+  reason: "Reason",
+  deadlocksNone: "There is no aborted transaction.",
   worker: "Worker",
   error: "Error",
 
   costTitle: "What calls cost",
   since: (date, workers) => `Counted since ${date}${workers > 1 ? `, over ${workers} processes` : ""}. The plots show the last ten minutes.`,
-  onlyYours: "Of users and slow calls only your own are shown.",
+  onlyYours: "Users and slow calls show only your own.",
   lastMinutes: (number) => (number === 1 ? "last minute" : `last ${number} minutes`),
   callsNow: "Calls, last minute",
   errorsNow: "Errors, last minute",
@@ -366,7 +421,7 @@ const t = {
   callsAll: "Calls",
   callsCached: "From the cache",
   callsFailed: "Errors",
-  latency: "How long calls take",
+  latency: "Time of calls",
   byMethod: "By method",
   byUser: "By user",
   byObject: "By object",
@@ -374,7 +429,7 @@ const t = {
   took: "Took",
   method: "Method",
   outcome: "Outcome",
-  spans: "Where the time went",
+  spans: "Time by part",
   requestId: "Request",
   queues: "Now",
   databaseTime: "Database and cache",
@@ -398,20 +453,63 @@ const t = {
   dropTableTitle: (name) => `Drop ${name}`,
   dropDatabaseTitle: (name) => `Drop database ${name}`,
   dropPartitionsTitle: (number) => (number === 1 ? "Drop 1 partition" : `Drop ${number} partitions`),
-  dropWhat: "This goes:",
+  dropWhat: "The drop removes:",
   dropFiles: "Its files are deleted: it is a managed table.",
   dropKeepsFiles: "Its files stay where they are: it is an external table.",
   dropData: "Delete the files too",
-  dropCascade: "With the tables and functions in it",
-  dropNotEmpty: (number) => `It has ${number} tables and views.`,
+  dropCascade: (what) => `With its contents: ${what}`,
+  dropKnownSize: (size) => `${size}, as far as sizes are known.`,
+  dropOwnedFiles: "The files of its managed tables are deleted; those of external tables stay.",
+  dropDirectory: "Its directory is deleted.",
+  dropLeavesFiles: "No file is deleted.",
+  dropView: "The view itself. It has no files, and the tables it reads stay.",
+  inUse: "It is in use:",
+  holds: "holds",
+  waitsFor: "waits for",
+  locked: (user, does, id, what) => `${user} ${does} lock ${id} on ${what}.`,
+  leased: (user, what, until) => `${user} has a lease on ${what} until ${until}.`,
   dropUnknownSize: "Its size is not known.",
   dropGo: "Drop",
   dropType: (name) => `Type ${name} to confirm`,
   createDatabaseTitle: "Create a database",
-  locationHint: "Empty is below the warehouse.",
+  locationHint: "Empty: the default place in the warehouse.",
   createGo: "Create",
 };
 return { t };
+})();
+
+// theme.js
+const _theme = (() => {
+// Light or dark: the system's choice, or the reader's, which this browser keeps.
+
+const KEPT = "hms-gateway.theme";
+const THEMES = ["system", "light", "dark"];
+
+function kept() {
+  try {
+    return localStorage.getItem(KEPT);
+  } catch {
+    return null; // A browser that keeps nothing for this page.
+  }
+}
+
+function theme() {
+  return document.documentElement.dataset.theme ?? "system";
+}
+
+function choose(name) {
+  if (name === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = name;
+  try {
+    if (name === "system") localStorage.removeItem(KEPT);
+    else localStorage.setItem(KEPT, name);
+  } catch {
+    // It holds until the page is left.
+  }
+}
+
+if (THEMES.includes(kept())) choose(kept());
+return { THEMES, theme, choose };
 })();
 
 // format.js
@@ -477,7 +575,41 @@ function partitionValues(name) {
 function unescapeName(text) {
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_, code) => String.fromCharCode(parseInt(code, 16)));
 }
-return { count, bytes, time, span, percent, partitionValues };
+
+const FORMATS = [
+  [/parquet/i, "Parquet"],
+  [/\borc\b|OrcInputFormat/i, "ORC"],
+  [/avro/i, "Avro"],
+  [/json/i, "JSON"],
+  [/csv/i, "CSV"],
+  [/rcfile|columnarserde/i, "RCFile"],
+  [/hbase/i, "HBase"],
+  [/kudu/i, "Kudu"],
+  [/sequencefile/i, "SequenceFile"],
+  [/TextInputFormat|LazySimpleSerDe|OpenCSV/i, "Text"],
+];
+
+/** The format of files as people call it; the class where it has no such name, "" without one. */
+function formatOf(sd) {
+  const classes = [sd?.serdeInfo?.serializationLib, sd?.inputFormat].filter(Boolean);
+  for (const name of classes) {
+    const known = FORMATS.find(([pattern]) => pattern.test(name));
+    if (known) return known[1];
+  }
+  return classes[0]?.split(".").at(-1) ?? "";
+}
+
+/** A parameter that is a number, or else what Spark keeps under its own name; undefined without one, such as for -1. */
+function numberIn(parameters, name) {
+  const text = [name, `spark.sql.statistics.${name}`].map((key) => parameters?.get(key)).find((each) => /^\d+$/.test(each ?? ""));
+  return text === undefined ? undefined : Number(text);
+}
+
+/** A value as text; "" where it is not known. */
+function said(value, say) {
+  return value === undefined ? "" : say(value);
+}
+return { count, bytes, time, span, percent, partitionValues, formatOf, numberIn, said };
 })();
 
 // plots.js
@@ -488,8 +620,13 @@ const WIDTH = 300;
 const HEIGHT = 140;
 const LINES_HEIGHT = 200;
 
+/** A colour of the page as it is now, light or dark. */
 function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = `var(${name})`;
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
 }
 
 const CLOCK = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
@@ -609,6 +746,11 @@ function decodeReply(method, text) {
   return undefined;
 }
 
+/** A struct by itself, as messages of events have it. */
+function decodeStruct(name, text) {
+  return decode({ rec: name }, parse(text));
+}
+
 function parse(text) {
   if (!WIDE.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value, context) =>
@@ -665,7 +807,7 @@ function decode(kind, value) {
   }
   return value.slice(2).map((each) => decode(first, each));
 }
-return { DeclaredError, ApplicationError, encodeCall, decodeReply };
+return { DeclaredError, ApplicationError, encodeCall, decodeReply, decodeStruct };
 })();
 
 // session.js
@@ -702,7 +844,7 @@ class Unreachable extends Error {}
 const listeners = new Set();
 
 /** What the page shows of the session. `asks` is why credentials are asked for: "" not at all, "first", "expired". */
-const session = { user: "", header: "", asks: "", isReachable: true, offersTickets: false, calls: 0 };
+const session = { user: "", header: "", asks: "", isReachable: true, offersTickets: false, seesChanges: true, calls: 0 };
 
 function onSession(listener) {
   listeners.add(listener);
@@ -744,7 +886,7 @@ async function logIn(user, header) {
   sessionStorage.setItem(KEPT, JSON.stringify({ user, header }));
   const held = waiting;
   waiting = [];
-  changed({ user, header, asks: "" });
+  changed({ user, header, asks: "", seesChanges: true });
   for (const go of held) go();
   return null;
 }
@@ -804,7 +946,7 @@ function authorization(header) {
 }
 
 function post(method, values, header, headers) {
-  const type = { "content-type": "application/vnd.apache.thrift.json" };
+  const type = { "content-type": "application/vnd.apache.thrift.json", "x-hms-capabilities": "INSERT_ONLY_TABLES" };
   return reach(ENDPOINT, {
     method: "POST",
     body: encodeCall(method, values),
@@ -861,7 +1003,7 @@ return { Busy, Refused, Unreachable, session, onSession, passwordHeader, logIn, 
 const _parts = (() => {
 // The small parts that every page is made of.
 
-const { html, useLayoutEffect, useRef, useState } = _vendor_preact_htm;
+const { html, useEffect, useLayoutEffect, useRef, useState } = _vendor_preact_htm;
 const { count } = _format;
 const { Busy, Refused, Unreachable } = _session;
 const { t } = _texts;
@@ -869,6 +1011,8 @@ const { t } = _texts;
 const ROWS = 200;
 const LONG = 400;
 const SHORT = 24;
+const FILTERED = 20;
+const DOWNLOAD_MILLISECONDS = 60000;
 
 /** The address of a page of the console; names may have any characters. */
 function link(...parts) {
@@ -879,8 +1023,16 @@ function tableLink(db, name, tab) {
   return tab ? link("t", db, name, tab) : link("t", db, name);
 }
 
+function partitionLink(db, name, partition) {
+  return link("p", db, name, partition);
+}
+
+/** What was typed cannot be sent; the message is a sentence. */
+class Mistyped extends Error {}
+
 /** The sentence for what went wrong. */
 function sentence(error) {
+  if (error instanceof Mistyped) return error.message;
   if (error instanceof Busy) return t.busy(error.status, error.seconds);
   if (error instanceof Unreachable) return t.unreachable;
   if (error instanceof Refused) return error.status === 403 ? t.noRights : t.refused(error.status, error.message);
@@ -939,23 +1091,64 @@ function Long({ text }) {
     <button class="quiet" onClick=${() => setOpen(!isOpen)}>${isOpen ? t.showLess : t.showAll(count(whole.length))}</button>`;
 }
 
-function Panel({ title, aside, children, id }) {
-  return html`<section class="panel" aria-label=${title} id=${id}>
-    <header><h2>${title}</h2>${aside}</header>
+function Panel({ title, number, aside, children }) {
+  return html`<section class="panel" aria-label=${title}>
+    <header><h2>${title}${number ? html` <span class="count">${count(number)}</span>` : ""}</h2>${aside}</header>
     ${children}
   </section>`;
 }
 
-/** Rows under titles. `columns` are [title, cell of a row, class]; with `find`, a box filters by the text it gives. */
-function Rows({ label, columns, rows, none, find, keyOf }) {
+const ORDER = new Intl.Collator("en", { numeric: true });
+
+/** The order of two values of a column: numbers by size, texts as people sort them, nothing last. */
+function ordered(one, other) {
+  const [isOne, isOther] = [one, other].map((value) => value !== undefined && value !== null && value !== "");
+  if (!isOne || !isOther) return isOther - isOne;
+  if (typeof one === "string" || typeof other === "string") return ORDER.compare(one, other);
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** A cell of CSV. A program for tables would run a text that begins like a formula, so a quote is put before it. */
+function csvCell(value) {
+  const text = String(value ?? "");
+  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function download(label, columns, rows) {
+  const lines = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ value }) => value(row)))];
+  const text = lines.map((line) => line.map(csvCell).join(",")).join("\r\n");
+  const address = URL.createObjectURL(new Blob(["\ufeff", text, "\r\n"], { type: "text/csv" }));
+  const name = `${label.toLowerCase().replace(/[^a-z0-9._-]+/g, "-")}.csv`;
+  Object.assign(document.createElement("a"), { href: address, download: name }).click();
+  setTimeout(URL.revokeObjectURL, DOWNLOAD_MILLISECONDS, address);
+}
+
+/** Rows under titles. A column is [title, cell of a row, class, value of a row]: with a value it sorts by a click and is
+ * in the CSV. With `find`, a box filters by the text it gives. */
+function Rows({ label, columns, rows, none, find, keyOf, file }) {
   const [shown, setShown] = useState(ROWS);
   const [wanted, setWanted] = useState("");
-  const fitting = find && wanted ? rows.filter((row) => find(row).toLowerCase().includes(wanted.toLowerCase())) : rows;
+  const [sorting, setSorting] = useState(null);
   if (!rows.length) return html`<p class="none">${none}</p>`;
-  const visible = fitting.slice(0, shown);
+  const fitting = find && wanted ? rows.filter((row) => find(row).toLowerCase().includes(wanted.toLowerCase())) : rows;
+  const valued = columns.flatMap(([title, , , value]) => (value ? [{ title, value }] : []));
+  const by = sorting && columns[sorting.column]?.[3];
+  const sorted = by ? [...fitting].sort((one, other) => sorting.sign * ordered(by(one), by(other))) : fitting;
+  const visible = sorted.slice(0, shown);
+  const numbers = new Map(keyOf ? [] : rows.map((row, index) => [row, index]));
+  // In order, against it, and as it came.
+  const sort = (column) => setSorting(sorting?.column !== column ? { column, sign: 1 } : sorting.sign > 0 ? { column, sign: -1 } : null);
+  const head = ([title, , kind, value], column) => {
+    const sign = sorting?.column === column ? sorting.sign : 0;
+    if (!value || rows.length < 2) return html`<th scope="col" class=${kind ?? ""}>${title}</th>`;
+    return html`<th scope="col" class=${kind ?? ""} aria-sort=${sign ? (sign > 0 ? "ascending" : "descending") : undefined}>
+      <button class="sort" title=${t.sortBy(title)} onClick=${() => sort(column)}>${title}<span aria-hidden="true">${sign ? (sign > 0 ? "▲" : "▼") : ""}</span></button>
+    </th>`;
+  };
   return html`<div>
     ${find &&
-    rows.length > 20 &&
+    rows.length > FILTERED &&
     html`<p class="tools">
       <input type="search" aria-label=${t.filterRows} placeholder=${t.filterRows} value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
       <span class="soft" role="status">${t.rows(count(visible.length), count(rows.length))}</span>
@@ -963,19 +1156,24 @@ function Rows({ label, columns, rows, none, find, keyOf }) {
     <div class="scroll" role="group" aria-label=${label} tabindex="0">
       <table>
         <thead>
-          <tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind ?? ""}>${title}</th>`)}</tr>
+          <tr>${columns.map(head)}</tr>
         </thead>
         <tbody>
           ${visible.map(
-            (row, index) => html`<tr key=${keyOf ? keyOf(row) : index}>
+            (row) => html`<tr key=${keyOf ? keyOf(row) : numbers.get(row)}>
               ${columns.map(([, cell, kind]) => html`<td class=${kind ?? ""}>${cell(row)}</td>`)}
             </tr>`,
           )}
         </tbody>
       </table>
     </div>
-    ${fitting.length > shown &&
-    html`<p><button class="quiet" onClick=${() => setShown(shown + 5 * ROWS)}>${t.showMore(count(Math.min(fitting.length - shown, 5 * ROWS)))}</button></p>`}
+    <p class="foot">
+      ${fitting.length > shown &&
+      html`<button class="quiet" onClick=${() => setShown(shown + 5 * ROWS)}>${t.showMore(count(Math.min(fitting.length - shown, 5 * ROWS)))}</button>`}
+      ${valued.length > 0 &&
+      rows.length > 1 &&
+      html`<button class="copy" aria-label=${t.csvOf(label)} title=${t.csvOf(label)} onClick=${() => download(file ?? label, valued, sorted)}>${t.csv}</button>`}
+    </p>
   </div>`;
 }
 
@@ -994,22 +1192,27 @@ function Location({ of, what, within }) {
   return html`<code><${Long} text=${shown} /></code> <${Copy} text=${of} what=${what ?? t.location} />`;
 }
 
-function Parameters({ of }) {
+function Parameters({ of, label }) {
   const rows = [...(of ?? new Map())].sort(([one], [other]) => (one < other ? -1 : 1));
   return html`<${Rows}
-    label=${t.parameters}
+    label=${label ?? t.parameters}
     rows=${rows}
     none=${t.parametersNone}
     find=${([name, value]) => `${name} ${value}`}
     columns=${[
-      [t.parameter, ([name]) => html`<code><${Long} text=${name} /></code>`],
-      [t.value, ([, value]) => html`<${Long} text=${value} />`, "wide"],
+      [t.parameter, ([name]) => html`<code><${Long} text=${name} /></code>`, "", ([name]) => name],
+      [t.value, ([, value]) => html`<${Long} text=${value} />`, "wide", ([, value]) => value],
     ]}
   />`;
 }
 
+/** Text of a program, such as a statement. */
+function Code({ text, title }) {
+  return html`<div class="scroll code" role="group" aria-label=${title} tabindex="0"><pre><code>${text}</code></pre></div>`;
+}
+
 /** A dialog over the page, closed by Escape. */
-function Dialog({ title, onClose, children }) {
+function Dialog({ title, onClose, isWide, children }) {
   const place = useRef(null);
   useLayoutEffect(() => {
     const dialog = place.current;
@@ -1019,6 +1222,7 @@ function Dialog({ title, onClose, children }) {
   return html`<dialog
     ref=${place}
     aria-label=${title}
+    class=${isWide ? "broad" : ""}
     onCancel=${(event) => {
       event.preventDefault();
       onClose?.();
@@ -1029,10 +1233,11 @@ function Dialog({ title, onClose, children }) {
   </dialog>`;
 }
 
-/** A dialog that does something: the problem is shown in it, and what was typed stays. */
-function Doing({ title, go, onGo, onClose, children, isDangerous, isReady = true }) {
+/** A dialog that does something: the problem is shown in it until what is `about` changes, and what was typed stays. */
+function Doing({ title, go, onGo, onClose, children, isDangerous, isReady = true, about }) {
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
+  useEffect(() => setError(null), [about]);
   async function submit(event) {
     event.preventDefault();
     setBusy(true);
@@ -1050,12 +1255,12 @@ function Doing({ title, go, onGo, onClose, children, isDangerous, isReady = true
       ${error && html`<div class="problem" role="alert"><p>${sentence(error)}</p></div>`}
       <p class="buttons">
         <button type="button" onClick=${onClose}>${t.cancel}</button>
-        <button class=${isDangerous ? "danger" : "primary"} disabled=${isBusy || !isReady}>${go}</button>
+        <button class=${isDangerous ? "primary danger" : "primary"} disabled=${isBusy || !isReady}>${go}</button>
       </p>
     </form>
   </${Dialog}>`;
 }
-return { link, tableLink, sentence, Problem, Loading, Answer, Copy, Long, Panel, Rows, Facts, Location, Parameters, Dialog, Doing };
+return { link, tableLink, partitionLink, Mistyped, sentence, Problem, Loading, Answer, Copy, Long, Panel, Rows, Facts, Location, Parameters, Code, Dialog, Doing };
 })();
 
 // live.js
@@ -1063,7 +1268,7 @@ const _live = (() => {
 // What pages know of the metastore: answers of calls, renewed one at a time while the page is looked at.
 
 const { useEffect, useRef, useState } = _vendor_preact_htm;
-const { call, getJson, onSession, session } = _session;
+const { call, DeclaredError, getJson, onSession, session } = _session;
 
 // Less than one call in five seconds, whatever the page shows.
 const EVERY_MILLISECONDS = 6000;
@@ -1135,16 +1340,36 @@ function useJson(path, isLive = false) {
 }
 
 /** How many calls `lastChanges` makes. */
-const CHANGES_CALLS = 2;
+const CHANGES_CALLS = 3;
 
-/** The last changes of the catalog without their messages, the newest first; of one object, among the last thousand, where `where` names it. */
-async function lastChanges(most, where = {}) {
+/** The last changes of the catalog without their messages, the newest first; of one object, among the last thousand, where `where` names it. Administrators learn who made them. */
+async function lastChanges(most, { dbName, tableName } = {}) {
+  const where = { dbName, tableNames: tableName && [tableName] };
+  const [events, known] = await Promise.all([lastEvents(most, where), whoMade({ db_name: dbName, table_name: tableName, limit: most })]);
+  return events
+    .slice(-most)
+    .reverse()
+    .map((event) => ({ ...event, ...known.get(event.eventId) }));
+}
+
+async function lastEvents(most, where) {
   const { eventId } = await call("get_current_notificationEventId");
   const back = where.dbName ? LOOKED_BACK : most;
-  const answer = await call("get_next_notification", {
-    rqst: { lastEvent: Math.max(0, Number(eventId) - back), withoutMessages: true, ...where },
-  });
-  return (answer.events ?? []).slice(-most).reverse();
+  const rqst = { lastEvent: Math.max(0, Number(eventId) - back), withoutMessages: true, ...where };
+  return (await call("get_next_notification", { rqst })).events ?? [];
+}
+
+/** Who made the last changes, by the ids of their events; nobody, for who may not know. */
+async function whoMade(rqst) {
+  if (session.seesChanges === false) return new Map();
+  try {
+    const made = await call("list_changes", { rqst });
+    return new Map(made.map(({ event_id, user, real_user, address, method, request_id }) => [event_id, { user, real_user, address, method, request_id }]));
+  } catch (error) {
+    if (!(error instanceof DeclaredError)) throw error;
+    session.seesChanges = false;
+    return new Map();
+  }
 }
 
 /** The message of an event, which may have thousands of partitions in it; null when the log has it no more. */
@@ -1155,18 +1380,77 @@ async function messageOf({ eventId }) {
 return { useAsked, useCall, useJson, CHANGES_CALLS, lastChanges, messageOf };
 })();
 
+// statistics.js
+const _statistics = (() => {
+// Statistics of columns, as a table and a partition have them.
+
+const { html } = _vendor_preact_htm;
+const { count, percent, time } = _format;
+const { Long, Rows } = _parts;
+const { t } = _texts;
+
+/** Statistics of columns; `rows` is what shares are of, `isMerged` that distinct values are no count. */
+function ColumnStatistics({ found, rows, isMerged }) {
+  const all = found.map((one) => ({ name: one.colName, type: one.colType, ...Object.values(one.statsData).find(Boolean) }));
+  const most = Math.max(1, ...all.map((one) => Number(one.numDVs ?? 0)));
+  const nulls = (one) => Number(one.numNulls ?? 0);
+  const distinct = (one) => (isMerged ? t.about(count(one.numDVs)) : count(one.numDVs));
+  return html`<${Rows}
+    label=${t.tabs.statistics}
+    rows=${all}
+    none=${t.statisticsNone}
+    find=${(one) => one.name}
+    keyOf=${(one) => one.name}
+    columns=${[
+      [t.name, (one) => html`<bdi class="name">${one.name}</bdi>`, "", (one) => one.name],
+      [t.type, (one) => html`<code><${Long} text=${one.type} /></code>`, "", (one) => one.type],
+      [t.nulls, (one) => count(nulls(one)), "number", nulls],
+      // Without the number of rows there is no share, and a number in its place would be read as one.
+      ...(rows ? [[t.nullShare, (one) => html`<${Bar} share=${Math.min(1, nulls(one) / rows)} text=${percent(Math.min(1, nulls(one) / rows))} />`, "bar", (one) => Math.min(1, nulls(one) / rows)]] : []),
+      [t.distinct, (one) => (one.numDVs === undefined ? t.none : html`<${Bar} share=${Number(one.numDVs) / most} text=${distinct(one)} />`), "bar", (one) => one.numDVs],
+      [t.lowest, (one) => shown(one.lowValue), "", (one) => shown(one.lowValue)],
+      [t.highest, (one) => shown(one.highValue), "", (one) => shown(one.highValue)],
+      [t.lengths, (one) => (one.maxColLen === undefined ? "" : `${Number(one.avgColLen).toFixed(1)}, ${count(one.maxColLen)}`), "", (one) => one.maxColLen],
+    ]}
+  />`;
+}
+
+function shown(value) {
+  if (value === undefined) return "";
+  if (typeof value !== "object") return String(value);
+  if (value.daysSinceEpoch !== undefined) return new Date(Number(value.daysSinceEpoch) * 86_400_000).toISOString().slice(0, 10);
+  if (value.secondsSinceEpoch !== undefined) return time(Number(value.secondsSinceEpoch) * 1000);
+  return value.unscaled === undefined ? "" : decimal(value);
+}
+
+function decimal({ unscaled, scale }) {
+  const digits = [...atob(unscaled)].map((one) => one.charCodeAt(0).toString(16).padStart(2, "0")).join("");
+  const number = BigInt.asIntN(digits.length * 4, BigInt(`0x${digits || "0"}`));
+  const text = String(number < 0n ? -number : number).padStart(scale + 1, "0");
+  const whole = scale ? `${text.slice(0, -scale)}.${text.slice(-scale)}` : text;
+  return number < 0n ? `-${whole}` : whole;
+}
+
+function Bar({ share, text }) {
+  return html`<span class="meter"><span aria-hidden="true"><i style=${{ width: `${(100 * share).toFixed(1)}%` }}></i></span>${text}</span>`;
+}
+return { ColumnStatistics };
+})();
+
 // changing.js
 const _changing = (() => {
 // Changes: each is one call of the public interface with a key, so that repeating it does nothing twice.
 
 const { html, useMemo, useState } = _vendor_preact_htm;
-const { bytes, count } = _format;
+const { bytes, count, numberIn, time } = _format;
 const { useCall } = _live;
-const { Doing, link, Long } = _parts;
+const { Doing, link, Long, Mistyped } = _parts;
 const { call, DeclaredError } = _session;
 const { t } = _texts;
 
 const LOCATIONS = 5;
+const LOOKED_AT = 1000;
+const LOCKS = ["", t.holds, t.waitsFor];
 
 function freshKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
@@ -1192,7 +1476,7 @@ function Field({ title, value, onValue, rows, hint, ...more }) {
   return html`<label>${title}
     ${
       rows
-        ? html`<textarea rows=${rows} spellcheck="false" value=${value} onInput=${(event) => onValue(event.target.value)} ...${more}></textarea>`
+        ? html`<textarea rows=${rows} spellcheck=${false} value=${value} onInput=${(event) => onValue(event.target.value)} ...${more}></textarea>`
         : html`<input value=${value} onInput=${(event) => onValue(event.target.value)} ...${more} />`
     }
     ${hint && html`<span class="soft">${hint}</span>`}
@@ -1213,14 +1497,14 @@ function parametersText(parameters) {
     .join("\n");
 }
 
-/** The parameters a text says; those that no line can say stay. Throws Error with the line that is wrong. */
+/** The parameters a text says; those that no line can say stay. Throws Mistyped with the line that is wrong. */
 function parametersOf(text, before) {
   const kept = [...(before ?? new Map())].filter((each) => !isOneLine(each));
   const found = new Map(kept);
   text.split("\n").forEach((line, index) => {
     if (!line.trim()) return;
     const at = line.indexOf("=");
-    if (at < 1) throw new Error(t.editBad(index + 1));
+    if (at < 1) throw new Mistyped(t.editBad(index + 1));
     found.set(line.slice(0, at).trim(), line.slice(at + 1).trim());
   });
   return found;
@@ -1313,13 +1597,36 @@ function isExternal(table) {
   return table.tableType === "EXTERNAL_TABLE" || (table.parameters?.get("EXTERNAL") ?? "").toUpperCase() === "TRUE";
 }
 
-function Goes({ lines, locations }) {
+function Goes({ lines, locations = [] }) {
+  const shown = lines.filter(Boolean);
   return html`<p>${t.dropWhat}</p>
     <ul>
-      ${lines.filter(Boolean).map((line) => html`<li>${line}</li>`)}
+      ${shown.map((line) => html`<li>${line}</li>`)}
       ${locations.slice(0, LOCATIONS).map((each) => html`<li><code><${Long} text=${each} /></code></li>`)}
       ${locations.length > LOCATIONS && html`<li>… ${count(locations.length - LOCATIONS)}</li>`}
     </ul>`;
+}
+
+/** Says who uses what is about to be dropped: locks and leases on it and in it, or on some of its partitions. */
+function InUse({ db, table, partitions }) {
+  const locks = useCall("show_locks", { rqst: { dbname: db, tablename: table } });
+  const leases = useCall("list_lease", { objs: [{ db_name: db, table_name: table }] });
+  const names = partitions && new Set(partitions);
+  const isIn = (name) => !names || !name || names.has(name);
+  const lines = [
+    ...(locks.value?.locks ?? []).filter(({ partname }) => isIn(partname)).map((lock) => t.locked(lock.user, LOCKS[lock.state] ?? "", lock.lockid, lockText(lock))),
+    ...(leases.value ?? []).filter(({ partition_name }) => isIn(partition_name)).map((lease) => t.leased(lease.user, lockText({ dbname: lease.db_name, tablename: lease.table_name, partname: lease.partition_name }), time(lease.end_utc * 1000))),
+  ];
+  if (!lines.length) return "";
+  return html`<div class="warning" role="alert">
+    <p>${t.inUse}</p>
+    <ul>${lines.slice(0, LOCATIONS).map((line) => html`<li>${line}</li>`)}${lines.length > LOCATIONS && html`<li>… ${count(lines.length - LOCATIONS)}</li>`}</ul>
+  </div>`;
+}
+
+/** What a lock is on. */
+function lockText({ dbname, tablename, partname }) {
+  return [dbname, tablename].filter(Boolean).join(".") + (partname ? ` / ${partname}` : "");
 }
 
 function DropTable({ db, name, table, onClose }) {
@@ -1329,19 +1636,21 @@ function DropTable({ db, name, table, onClose }) {
   const isPartitioned = Boolean(table.partitionKeys?.length);
   const hasFiles = Boolean(table.sd?.location);
   const partitions = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: "" });
-  const size = table.parameters?.get("totalSize");
+  const size = numberIn(table.parameters, "totalSize");
   async function go() {
     const values = () => ({ dbname: db, name, deleteData: isDeleting });
     await change("drop_table_with_environment_context", values, String(isDeleting));
     onClose();
     location.hash = link("d", db);
   }
-  return html`<${Doing} title=${t.dropTableTitle(`${db}.${name}`)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name}>
+  return html`<${Doing} title=${t.dropTableTitle(`${db}.${name}`)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name} about=${isDeleting}>
+    <${InUse} db=${db} table=${name} />
     <${Goes}
       lines=${[
+        !hasFiles && t.dropView,
         isPartitioned && partitions.value !== undefined && t.partitionsOf(count(partitions.value)),
-        hasFiles && (size ? bytes(size) : t.dropUnknownSize),
-        hasFiles && (isExternal(table) ? t.dropKeepsFiles : isDeleting && t.dropFiles),
+        hasFiles && (size !== undefined ? bytes(size) : t.dropUnknownSize),
+        hasFiles && (isExternal(table) ? t.dropKeepsFiles : isDeleting ? t.dropFiles : t.dropLeavesFiles),
       ]}
       locations=${hasFiles ? [table.sd.location] : []}
     />
@@ -1353,16 +1662,17 @@ function DropTable({ db, name, table, onClose }) {
 function DropPartitions({ db, name, table, partitions, onClose, onDone }) {
   const change = useChange();
   const isDeleting = !isExternal(table);
-  const sizes = partitions.map((each) => Number(each.parameters?.get("totalSize") ?? NaN));
-  const known = sizes.filter((each) => !Number.isNaN(each));
+  const sizes = partitions.map((each) => numberIn(each.parameters, "totalSize"));
+  const known = sizes.filter((each) => each !== undefined);
+  const names = partitions.map((each) => each.name);
   async function go() {
-    const names = partitions.map((each) => each.name);
     const req = { dbName: db, tblName: name, parts: { names }, deleteData: isDeleting, ifExists: true, needResult: false };
     await change("drop_partitions_req", () => ({ req }), "drop");
-    onDone();
     onClose();
+    onDone();
   }
   return html`<${Doing} title=${t.dropPartitionsTitle(partitions.length)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous>
+    <${InUse} db=${db} table=${name} partitions=${names} />
     <${Goes}
       lines=${[
         t.partitionsOf(count(partitions.length)),
@@ -1380,18 +1690,29 @@ function DropDatabase({ database, onClose }) {
   const [isDeleting, setDeleting] = useState(true);
   const [isCascading, setCascading] = useState(false);
   const change = useChange();
-  const tables = useCall("search_names", { text: `${name}.`, max_names: 1000 });
-  const number = (tables.value ?? []).filter((each) => each.db_name === name).length;
+  const counts = useCall("count_objects", { db_name: name, details: true });
+  const found = useCall("search_names", { text: `${name}.`, max_names: LOOKED_AT, details: true });
+  const [counted] = counts.value ?? [];
+  const isFilled = counted && (counted.tables > 0 || counted.functions > 0);
+  const sizes = (found.value ?? []).filter((each) => each.db_name === name && each.bytes !== undefined).map((each) => Number(each.bytes));
   async function go() {
     const values = { name, deleteData: isDeleting, cascade: isCascading };
     await change("drop_database", () => values, JSON.stringify(values));
     onClose();
     location.hash = "#/";
   }
-  return html`<${Doing} title=${t.dropDatabaseTitle(name)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name}>
-    <${Goes} lines=${[number > 0 && t.dropNotEmpty(number >= 1000 ? `${count(number)}+` : number)]} locations=${[database.locationUri].filter(Boolean)} />
+  return html`<${Doing} title=${t.dropDatabaseTitle(name)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name && (!isFilled || isCascading)} about=${`${isDeleting} ${isCascading}`}>
+    <${InUse} db=${name} />
+    <${Goes}
+      lines=${[
+        isFilled && t.contentsOf(counted),
+        sizes.length > 0 && t.dropKnownSize(bytes(sizes.reduce((one, other) => one + other, 0))),
+        isFilled && isCascading && isDeleting ? t.dropOwnedFiles : isDeleting ? t.dropDirectory : t.dropLeavesFiles,
+      ]}
+      locations=${[database.locationUri].filter(Boolean)}
+    />
+    ${isFilled && html`<label class="choice"><input type="checkbox" checked=${isCascading} onChange=${() => setCascading(!isCascading)} /> ${t.dropCascade(t.contentsOf(counted))}</label>`}
     <label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>
-    <label class="choice"><input type="checkbox" checked=${isCascading} onChange=${() => setCascading(!isCascading)} /> ${t.dropCascade}</label>
     <${Confirmed} name=${name} value=${typed} onValue=${setTyped} />
   </${Doing}>`;
 }
@@ -1403,9 +1724,8 @@ function FreeLock({ lock, waiters, onClose, onDone }) {
     onDone();
     onClose();
   }
-  const what = [lock.dbname, lock.tablename].filter(Boolean).join(".") + (lock.partname ? ` / ${lock.partname}` : "");
   return html`<${Doing} title=${t.freeTitle(lock.lockid)} go=${t.freeGo} onGo=${go} onClose=${onClose} isDangerous>
-    <p>${t.freeText(lock.user, what)}</p>
+    <p>${t.freeText(lock.user, lockText(lock))}</p>
     ${lock.txnid ? html`<p>${t.freeTxn(lock.txnid)}</p>` : ""}
     ${waiters ? html`<p>${t.freeWaiters(waiters)}</p>` : ""}
   </${Doing}>`;
@@ -1435,7 +1755,201 @@ function EndLease({ lease, what, onClose, onDone }) {
     <p>${t.leaseText(lease.user, what)}</p>
   </${Doing}>`;
 }
-return { CreateDatabase, EditDatabase, EditTable, DropTable, DropPartitions, DropDatabase, FreeLock, AbortTxn, EndLease };
+return { CreateDatabase, EditDatabase, EditTable, lockText, DropTable, DropPartitions, DropDatabase, FreeLock, AbortTxn, EndLease };
+})();
+
+// changes.js
+const _changes = (() => {
+// Changes of the catalog: who made which, and what was before and after it.
+
+const { html, useState } = _vendor_preact_htm;
+const { count, span, time } = _format;
+const { messageOf, useAsked } = _live;
+const { Answer, Copy, Dialog, Facts, link, Long, partitionLink, Rows, tableLink } = _parts;
+const { t } = _texts;
+const { decodeStruct } = _tjson;
+
+const PARTITIONS = 200;
+// What the metastore writes itself with every change.
+const STAMPS = new Set(["transient_lastDdlTime", "last_modified_time", "last_modified_by"]);
+const STRUCTS = { table: "Table", partition: "Partition", db: "Database", function: "Function" };
+
+/** Changes one after the other of one kind, by one user, on one object: a job makes thousands. The newest first. */
+function folded(events) {
+  const runs = [];
+  for (const event of events) {
+    const last = runs.at(-1);
+    const isSame = last && ["eventType", "dbName", "tableName", "user"].every((name) => last[name] === event[name]);
+    if (isSame) last.number += 1;
+    else runs.push({ ...event, number: 1 });
+  }
+  return runs;
+}
+
+function kindOf({ eventType }) {
+  const words = eventType.replace(/_EVENT$/, "").replace("TBL_COL_STAT", "STATISTICS").replace("PART_COL_STAT", "PARTITION_STATISTICS");
+  return words.replaceAll("_", " ").toLowerCase();
+}
+
+function Who({ event }) {
+  const { user, real_user, address, method, request_id } = event;
+  if (!user) return "";
+  const details = [address, method, request_id].filter(Boolean).join(" · ");
+  return html`<bdi title=${details}>${user}</bdi>${real_user ? html` <span class="soft">${t.through(real_user)}</span>` : ""}`;
+}
+
+/** The changes, at most so many rows. Who made them is known to administrators. */
+function Changes({ events, most = events.length, isOfOne }) {
+  const [opened, setOpened] = useState(null);
+  const object = ({ dbName, tableName }) => {
+    if (!dbName) return html`<span class="soft">${t.ofEverything}</span>`;
+    const address = tableName ? tableLink(dbName, tableName) : link("d", dbName);
+    return html`<a href=${address}><bdi>${tableName ? `${dbName}.${tableName}` : dbName}</bdi></a>`;
+  };
+  const at = ({ eventTime }) => time(eventTime * 1000);
+  const columns = [
+    [t.when, (event) => html`<time datetime=${new Date(event.eventTime * 1000).toISOString()} title=${at(event)}>${span(Date.now() - event.eventTime * 1000)}</time>`, "number", at],
+    [t.event, (event) => html`<button class="quiet inline" title=${t.message} onClick=${() => setOpened(event)}>${kindOf(event)}</button>${event.number > 1 ? html` <span class="count">× ${count(event.number)}</span>` : ""}`, "", kindOf],
+  ];
+  if (!isOfOne) columns.push([t.object, object, "wide", ({ dbName, tableName }) => [dbName, tableName].filter(Boolean).join(".")]);
+  if (events.some(({ user }) => user)) columns.push([t.by, (event) => html`<${Who} event=${event} />`, "", ({ user }) => user]);
+  return html`<${Rows} label=${t.changes} rows=${folded(events).slice(0, most)} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />
+    ${opened && html`<${Change} event=${opened} onClose=${() => setOpened(null)} />`}`;
+}
+
+/** What the log says about one change. */
+function Change({ event, onClose }) {
+  const asked = useAsked(() => messageOf(event), `message ${event.eventId}`);
+  return html`<${Dialog} title=${t.changeTitle(kindOf(event), [event.dbName, event.tableName].filter(Boolean).join("."))} onClose=${onClose} isWide>
+    <${Facts}
+      pairs=${[
+        [t.when, time(event.eventTime * 1000)],
+        [t.by, event.user && html`<${Who} event=${event} />`],
+        [t.method, event.method],
+        [t.from, event.address],
+        [t.requestId, event.request_id && html`<code>${event.request_id}</code>`],
+        [t.eventId, String(event.eventId)],
+        [t.alike, event.number > 1 ? t.alikeText(count(event.number - 1)) : ""],
+      ]}
+    />
+    <${Answer} of=${asked}>${(text) => (text === null ? html`<p class="none">${t.messageGone}</p>` : html`<${Told} text=${text} eventType=${event.eventType} />`)}</${Answer}>
+    <p class="buttons"><button autofocus onClick=${onClose}>${t.close}</button></p>
+  </${Dialog}>`;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+function Told({ text, eventType }) {
+  const told = parsed(text);
+  const [isOpen, setOpen] = useState(false);
+  return html`<${Difference} told=${told} eventType=${eventType} />
+    <${TouchedPartitions} told=${told} />
+    <p>
+      <button class="quiet inline" aria-expanded=${isOpen ? "true" : "false"} onClick=${() => setOpen(!isOpen)}>${t.message}</button>
+      <${Copy} text=${text} what=${t.message} />
+    </p>
+    ${isOpen && html`<div class="scroll code" role="group" aria-label=${t.message} tabindex="0"><pre><code><${Long} text=${JSON.stringify(told, null, 2)} /></code></pre></div>`}`;
+}
+
+/** The object before and after, side by side: only what differs, or all of a new or dropped one. */
+function Difference({ told, eventType }) {
+  const found = stateOf(told, eventType);
+  if (!found) return "";
+  const { before, after } = found;
+  const titles = before && after ? [t.before, t.after] : [after ? t.value : t.before];
+  const rows = [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])]
+    .filter((name) => before?.get(name) !== after?.get(name))
+    .map((name) => ({ name, values: [before, after].filter(Boolean).map((each) => each.get(name)) }));
+  const shown = rows.some(({ name }) => name.startsWith(t.columnOf(""))) ? rows.filter(({ name }) => name !== t.columnOrder) : rows;
+  return html`<${Rows}
+    label=${t.changed}
+    rows=${shown}
+    none=${t.changedNone}
+    keyOf=${({ name }) => name}
+    columns=${[
+      [t.changed, ({ name }) => html`<bdi class="name">${name}</bdi>`, "", ({ name }) => name],
+      ...titles.map((title, index) => [
+        title,
+        ({ values }) => (values[index] === undefined ? t.none : html`<span class=${titles.length > 1 ? (index ? "added" : "taken") : ""}><${Long} text=${values[index]} /></span>`),
+        "wide",
+        ({ values }) => values[index],
+      ]),
+    ]}
+  />`;
+}
+
+/** What a message says of the object before and after, each a map of facts; null where it says nothing of it. */
+function stateOf(told, eventType) {
+  const found = {};
+  for (const [key, text] of Object.entries(told)) {
+    const [, kind, when] = /^(table|partition|db|function)(?:Obj)?(Before|After)?Json$/.exec(key) ?? [];
+    // Beside a partition, the table that it is in is no part of what changed.
+    if (!kind || typeof text !== "string" || (kind === "table" && (told.partitions || told.keyValues || told.colStatsJson))) continue;
+    const side = when ? when.toLowerCase() : eventType.startsWith("DROP") ? "before" : "after";
+    try {
+      found[side] = factsOf(decodeStruct(STRUCTS[kind], text));
+    } catch {
+      return null;
+    }
+  }
+  return found.before || found.after ? found : null;
+}
+
+function factsOf(struct) {
+  const facts = new Map();
+  const stamps = new Map();
+  const add = (name, value) => value !== undefined && value !== null && value !== "" && facts.set(name, String(value));
+  const columns = (fields, title) => fields?.forEach(({ name, type, comment }) => add(title(name), [type, comment].filter(Boolean).join(" · ")));
+  const { sd = {} } = struct;
+  add(t.name, [struct.dbName, struct.tableName ?? struct.functionName ?? struct.name].filter(Boolean).join("."));
+  add(t.values, struct.values?.join(", "));
+  add(t.comment, struct.description);
+  add(t.owner, struct.owner ?? struct.ownerName);
+  add(t.tableType, struct.tableType);
+  add(t.location, sd.location ?? struct.locationUri);
+  columns(sd.cols, t.columnOf);
+  columns(struct.partitionKeys, t.keyOf);
+  add(t.columnOrder, sd.cols?.map(({ name }) => name).join(", "));
+  add(t.query, struct.viewOriginalText);
+  add(t.inputFormat, sd.inputFormat);
+  add(t.outputFormat, sd.outputFormat);
+  add(t.serde, sd.serdeInfo?.serializationLib);
+  add(t.buckets, sd.numBuckets > 0 ? `${sd.numBuckets}: ${sd.bucketCols ?? ""}` : "");
+  add(t.sortedBy, sd.sortCols?.map(({ col, order }) => `${col}${order ? "" : " DESC"}`).join(", "));
+  for (const [name, value] of sd.serdeInfo?.parameters ?? []) facts.set(t.serdeParameterOf(name), value);
+  for (const [name, value] of struct.parameters ?? []) (STAMPS.has(name) ? stamps : facts).set(t.parameterOf(name), value);
+  add(t.className, struct.className);
+  add(t.resources, struct.resourceUris?.map(({ uri }) => uri).join(", "));
+  return new Map([...facts, ...stamps]);
+}
+
+/** The partitions that a change was about. */
+function TouchedPartitions({ told }) {
+  const db = told.db ?? told.database;
+  const names = told.partName ? [told.partName] : (told.partitions ?? (told.keyValues ? [told.keyValues] : [])).map(partitionName);
+  if (!names.length) return "";
+  return html`<h3>${t.tabs.partitions} <span class="count">${count(names.length)}</span></h3>
+    <ul class="plain">
+      ${names.slice(0, PARTITIONS).map((name) => html`<li><a href=${partitionLink(db, told.table, name)}><bdi>${name}</bdi></a></li>`)}
+      ${names.length > PARTITIONS && html`<li>… ${count(names.length - PARTITIONS)}</li>`}
+    </ul>`;
+}
+
+const ESCAPED = /[\x01-\x1f\x7f"#%'*/:=?\\{[\]^]/g;
+
+function partitionName(values) {
+  const escaped = (text) => text.replace(ESCAPED, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`);
+  return Object.entries(values)
+    .map((pair) => pair.map(escaped).join("="))
+    .join("/");
+}
+return { Changes };
 })();
 
 // cost.js
@@ -1564,14 +2078,14 @@ function Figure({ title, value }) {
 function CostRows({ rows, label, isOfObjects, isShort }) {
   const name = (row) => (isOfObjects ? html`<${ObjectLink} name=${row.name} />` : html`<bdi>${row.name}</bdi>`);
   const columns = [
-    [t.name, name, "wide"],
-    [t.callsAll, ({ calls }) => count(calls), "number"],
-    [t.timeSum, ({ seconds }) => took(seconds), "number"],
+    [t.name, name, "wide", isShort ? undefined : (row) => row.name],
+    [t.callsAll, ({ calls }) => count(calls), "number", isShort ? undefined : ({ calls }) => calls],
+    [t.timeSum, ({ seconds }) => took(seconds), "number", isShort ? undefined : ({ seconds }) => seconds],
   ];
   if (!isShort) {
-    columns.push([t.callsFailed, ({ errors }) => count(errors), "number"], [t.bytesOut, ({ bytes_out }) => bytes(bytes_out), "number"]);
+    columns.push([t.callsFailed, ({ errors }) => count(errors), "number", ({ errors }) => errors], [t.bytesOut, ({ bytes_out }) => bytes(bytes_out), "number", ({ bytes_out }) => bytes_out]);
     if (rows.some((row) => row.p99_seconds !== undefined)) {
-      columns.push(["p50", (row) => took(row.p50_seconds), "number"], ["p99", (row) => took(row.p99_seconds), "number"]);
+      columns.push(...["p50", "p99"].map((name) => [name, (row) => took(row[`${name}_seconds`]), "number", (row) => row[`${name}_seconds`]]));
     }
   }
   return html`<${Rows} label=${label} rows=${rows} none=${t.costNone} find=${(row) => row.name} keyOf=${(row) => row.name} columns=${columns} />`;
@@ -1589,11 +2103,11 @@ function SlowRows({ calls, isShort }) {
     [t.when, (one) => html`<span title=${time(one.time * 1000)}>${span(Date.now() - one.time * 1000)}</span>`, "number"],
     [t.method, ({ method }) => method],
     [t.took, ({ seconds }) => took(seconds), "number"],
-    [t.object, ({ objects }) => (objects ?? []).map((name) => html`<${ObjectLink} name=${name} /> `), "wide"],
-    [t.user, ({ user }) => html`<bdi>${user}</bdi>`],
+    [t.object, ({ objects }) => (objects ?? []).map((name) => html`<${ObjectLink} name=${name} /> `), isShort ? "" : "wide"],
   ];
   if (!isShort) {
     columns.push(
+      [t.user, ({ user }) => html`<bdi>${user}</bdi>`],
       [t.outcome, ({ outcome }) => outcome],
       [t.spans, ({ spans }) => spansText(spans), "wide"],
       [t.requestId, ({ request_id }) => html`<code><${Long} text=${request_id} /></code>`],
@@ -1613,7 +2127,7 @@ function Lines({ title, series, lines, text }) {
       plot.current = place.current && drawLines(uPlot, place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
     };
     plotter().then(draw, withoutPlots);
-  }, [series]);
+  }, [series, document.documentElement.dataset.theme]);
   useEffect(() => () => plot.current?.destroy(), []);
   const last = lines.map(([field, name]) => `${name} ${text(series[field].at(-1) ?? 0)}`).join(", ");
   return html`<${Panel} title=${title}>
@@ -1628,8 +2142,8 @@ const _waits = (() => {
 // Locks, transactions and leases: who waits for whom, and how an administrator ends it.
 
 const { html, useState } = _vendor_preact_htm;
-const { EndLease, FreeLock, AbortTxn } = _changing;
-const { count, span, time } = _format;
+const { AbortTxn, EndLease, FreeLock, lockText } = _changing;
+const { said, span, time } = _format;
 const { useCall } = _live;
 const { Answer, link, Long, Panel, Rows, tableLink } = _parts;
 const { t } = _texts;
@@ -1655,20 +2169,20 @@ function WaitsPage() {
       <${Panel} title=${t.graph}>
         <${Answer} of=${blocking}>${(found) => html`<${Graph} blocking=${found} locks=${locks.value?.locks ?? []} onDone=${reload} />`}</${Answer}>
       </${Panel}>
-      <${Panel} title=${t.locks}>
+      <${Panel} title=${t.locks} number=${locks.value && (locks.value.locks ?? []).length}>
         <${Answer} of=${locks}>${(found) => html`<${LockRows} locks=${found.locks ?? []} blocking=${blocking.value} onDone=${reload} />`}</${Answer}>
       </${Panel}>
-      <${Panel} title=${t.transactions}>
+      <${Panel} title=${t.transactions} number=${txns.value && open(txns.value).length}>
         <${Answer} of=${txns}>${(found) => html`<${TxnRows} txns=${open(found)} onDone=${reload} />`}</${Answer}>
       </${Panel}>
-      <${Panel} title=${t.leases}>
+      <${Panel} title=${t.leases} number=${leases.value?.length}>
         <${Answer} of=${leases}>${(found) => html`<${LeaseRows} leases=${found} onDone=${reload} />`}</${Answer}>
       </${Panel}>
-      <${Panel} title=${t.deadlocks}>
+      <${Panel} title=${t.deadlocks} number=${txns.value && aborted(txns.value).length}>
         <p class="soft">${t.deadlocksText}</p>
         <${Answer} of=${txns}>${(found) => html`<${TxnRows} txns=${aborted(found)} none=${t.deadlocksNone} />`}</${Answer}>
       </${Panel}>
-      <${Panel} title=${t.compactions}>
+      <${Panel} title=${t.compactions} number=${compactions.value && (compactions.value.compacts ?? []).length}>
         <${Answer} of=${compactions}>${(found) => html`<${Compactions} found=${found.compacts ?? []} />`}</${Answer}>
       </${Panel}>
     </div>`;
@@ -1682,14 +2196,9 @@ function aborted(found) {
   return (found.open_txns ?? []).filter(({ state }) => state === ABORTED).reverse();
 }
 
-/** What a lock is on. */
-function objectText({ dbname, tablename, partname }) {
-  return [dbname, tablename].filter(Boolean).join(".") + (partname ? ` / ${partname}` : "");
-}
-
 function ObjectLink({ lock }) {
   const address = lock.tablename ? tableLink(lock.dbname, lock.tablename, "activity") : link("d", lock.dbname);
-  return html`<a href=${address}><bdi>${objectText(lock)}</bdi></a>`;
+  return html`<a href=${address}><bdi>${lockText(lock)}</bdi></a>`;
 }
 
 function statementOf({ agentInfo }) {
@@ -1708,19 +2217,21 @@ function Heartbeat({ at, lostAt }) {
 
 /** Those that others wait for, the oldest first, as the start page shows them. */
 function BlockingList({ locks, most }) {
+  // A request that waits itself is in the way of later ones; what it waits for is at the root of it.
+  const held = locks.filter(({ lock }) => STATES[lock.state] === "acquired");
   if (!locks.length) return html`<p class="none">${t.waitsNone}</p>`;
-  const sorted = [...locks].sort((one, other) => one.lock.lockid - other.lock.lockid);
+  const sorted = (held.length ? held : [...locks]).sort((one, other) => one.lock.lockid - other.lock.lockid);
   return html`<p><a href="#/waits"><strong>${t.waitsSome(sorted.length)}</strong></a></p>
     <ul class="plain">
       ${sorted.slice(0, most).map(
         ({ lock, blocked_count, last_heartbeat, lost_at }) => html`<li>
-          <${ObjectLink} lock=${lock} /> <span class="soft"><bdi>${lock.user}</bdi> · ${t.blocks(count(blocked_count))} ·</span> <${Heartbeat} at=${last_heartbeat} lostAt=${lost_at} />
+          <${ObjectLink} lock=${lock} /> <span class="soft"><bdi>${lock.user}</bdi> · ${t.blocks(blocked_count)} ·</span> <${Heartbeat} at=${last_heartbeat} lostAt=${lost_at} />
         </li>`,
       )}
     </ul>`;
 }
 
-/** Each lock that others wait for, with those that wait below it; a line of its own for each circle of waits is not needed, since none lasts. */
+/** Each lock that others wait for, with those that wait below it. A circle of waits does not last, so none is drawn. */
 function Graph({ blocking, locks, onDone }) {
   if (!blocking.length) return html`<p class="none">${t.waitsEmpty}</p>`;
   const byId = new Map(locks.map((lock) => [lock.lockid, lock]));
@@ -1731,6 +2242,7 @@ function Graph({ blocking, locks, onDone }) {
     one.blocked.forEach((id) => group.blockedIds.add(id));
     groups.set(one.lock.lockid, group);
   }
+  const since = waitingSince(blocking);
   const isBlocked = new Set([...groups.values()].flatMap(({ blockedIds }) => [...blockedIds]));
   const roots = [...groups.values()].filter(({ lock }) => !isBlocked.has(lock.lockid));
   const drawn = new Set();
@@ -1742,7 +2254,7 @@ function Graph({ blocking, locks, onDone }) {
     if (!lock) return html`<li class="node"><p>${t.lock} ${id}</p></li>`;
     const waiting = [...(group?.blockedIds ?? [])].sort((one, other) => one - other);
     return html`<li class="node" key=${id}>
-      <${Node} lock=${lock} group=${group} onDone=${onDone} />
+      <${Node} lock=${lock} group=${group} since=${lock.acquiredat ?? since.get(id)} onDone=${onDone} />
       ${waiting.length ? html`<ul>${waiting.map(node)}</ul>` : ""}
     </li>`;
   };
@@ -1750,45 +2262,55 @@ function Graph({ blocking, locks, onDone }) {
   return html`<ul class="waits">${ordered.map(({ lock }) => node(lock.lockid))}</ul>`;
 }
 
-function Node({ lock, group, onDone }) {
+function Node({ lock, group, since, onDone }) {
   const [isFreeing, setFreeing] = useState(false);
   const isHeld = STATES[lock.state] === "acquired";
   return html`<div class="wait ${isHeld ? "held" : "waits"}">
+    <button aria-label=${t.freeTitle(lock.lockid)} onClick=${() => setFreeing(true)}>${t.free}</button>
     <p>
       <span class="tag ${isHeld ? "" : "warn"}">${STATES[lock.state]}</span> <strong>${t.lock} ${lock.lockid}</strong>
       <span class="soft"> ${TYPES[lock.type]} · </span><${ObjectLink} lock=${lock} />
     </p>
     <p class="soft">
       <bdi>${lock.user}</bdi> · <bdi>${lock.hostname}</bdi> ·
-      ${lock.acquiredat ? ` ${t.age} ${span(Date.now() - lock.acquiredat)} · ` : " "}${t.heartbeat} <${Heartbeat} at=${group?.last_heartbeat ?? lock.lastheartbeat} lostAt=${group?.lost_at} />
+      ${since ? html` <span title=${time(since)}>${isHeld ? t.heldFor(span(Date.now() - since)) : t.waitsSince(span(Date.now() - since))}</span> · ` : " "}${t.heartbeat} <${Heartbeat} at=${group?.last_heartbeat ?? lock.lastheartbeat} lostAt=${group?.lost_at} />
       ${lock.txnid ? ` · ${t.transaction} ${lock.txnid}` : ""}
     </p>
     ${statementOf(lock) && html`<p><code>${statementOf(lock)}</code></p>`}
-    <button aria-label=${t.freeTitle(lock.lockid)} onClick=${() => setFreeing(true)}>${t.free}</button>
     ${isFreeing && html`<${FreeLock} lock=${lock} waiters=${group?.blocked_count ?? 0} onClose=${() => setFreeing(false)} onDone=${onDone} />`}
   </div>`;
+}
+
+/** Since when each request waits, by its id, as far as that is known. */
+function waitingSince(blocking) {
+  return new Map(blocking.flatMap(({ blocked, blocked_since = [] }) => blocked.map((id, index) => [id, blocked_since[index] || undefined])));
 }
 
 function LockRows({ locks, blocking, onDone }) {
   const [freed, setFreed] = useState(null);
   const known = new Map((blocking ?? []).map((one) => [one.lock.lockid, one]));
+  const waiting = waitingSince(blocking ?? []);
+  const age = ({ lockid, acquiredat }) => {
+    const since = acquiredat ?? waiting.get(lockid);
+    return since && Date.now() - since;
+  };
   const sorted = [...locks].sort((one, other) => one.lockid - other.lockid);
   return html`<${Rows}
       label=${t.locks}
       rows=${sorted}
       none=${t.locksNone}
-      find=${(lock) => `${lock.lockid} ${objectText(lock)} ${lock.user} ${lock.hostname} ${lock.agentInfo ?? ""}`}
+      find=${(lock) => `${lock.lockid} ${lockText(lock)} ${lock.user} ${lock.hostname} ${lock.agentInfo ?? ""}`}
       columns=${[
-        [t.lock, (lock) => lock.lockid, "number"],
-        [t.state, (lock) => html`<span class="tag ${lock.state === 2 ? "warn" : ""}">${STATES[lock.state]}</span>`],
-        [t.kind, (lock) => TYPES[lock.type]],
-        [t.object, (lock) => html`<${ObjectLink} lock=${lock} />`, "wide"],
-        [t.user, (lock) => html`<${Long} text=${lock.user} />`],
-        [t.host, (lock) => html`<${Long} text=${lock.hostname} />`],
-        [t.age, (lock) => (lock.acquiredat ? span(Date.now() - lock.acquiredat) : ""), "number"],
+        [t.lock, (lock) => lock.lockid, "number", (lock) => lock.lockid],
+        [t.state, (lock) => html`<span class="tag ${lock.state === 2 ? "warn" : ""}">${STATES[lock.state]}</span>`, "", (lock) => STATES[lock.state]],
+        [t.kind, (lock) => TYPES[lock.type], "date", (lock) => TYPES[lock.type]],
+        [t.object, (lock) => html`<${ObjectLink} lock=${lock} />`, "wide", lockText],
+        [t.user, (lock) => html`<${Long} text=${lock.user} />`, "", (lock) => lock.user],
+        [t.host, (lock) => html`<${Long} text=${lock.hostname} />`, "", (lock) => lock.hostname],
+        [t.age, (lock) => said(age(lock), span), "number", age],
         [t.heartbeat, (lock) => html`<${Heartbeat} at=${known.get(lock.lockid)?.last_heartbeat ?? lock.lastheartbeat} lostAt=${known.get(lock.lockid)?.lost_at} />`],
-        [t.statement, statementOf, "wide"],
-        [ACTION, (lock) => html`<button aria-label=${t.freeTitle(lock.lockid)} onClick=${() => setFreed(lock)}>${t.free}</button>`],
+        [t.statement, statementOf, "wide", (lock) => lock.agentInfo],
+        [ACTION, (lock) => html`<button aria-label=${t.freeTitle(lock.lockid)} onClick=${() => setFreed(lock)}>${t.free}</button>`, "action"],
       ]}
     />
     ${freed && html`<${FreeLock} lock=${freed} waiters=${known.get(freed.lockid)?.blocked_count ?? 0} onClose=${() => setFreed(null)} onDone=${onDone} />`}`;
@@ -1797,35 +2319,36 @@ function LockRows({ locks, blocking, onDone }) {
 function TxnRows({ txns, none, onDone }) {
   const [ended, setEnded] = useState(null);
   const columns = [
-    [t.transaction, ({ id }) => id, "number"],
-    [t.state, ({ state }) => TXN_STATES[state]],
-    [t.user, ({ user }) => html`<${Long} text=${user} />`],
-    [t.host, ({ hostname }) => html`<${Long} text=${hostname} />`],
-    [t.started, ({ startedTime }) => (startedTime ? span(Date.now() - startedTime) : ""), "number"],
+    [t.transaction, ({ id }) => id, "number", ({ id }) => id],
+    [t.state, ({ state }) => TXN_STATES[state], "", ({ state }) => TXN_STATES[state]],
+    [t.user, ({ user }) => html`<${Long} text=${user} />`, "", ({ user }) => user],
+    [t.host, ({ hostname }) => html`<${Long} text=${hostname} />`, "", ({ hostname }) => hostname],
+    [t.started, ({ startedTime }) => (startedTime ? span(Date.now() - startedTime) : ""), "number", ({ startedTime }) => startedTime && Date.now() - startedTime],
     [t.heartbeat, ({ lastHeartbeatTime }) => html`<${Heartbeat} at=${lastHeartbeatTime} />`],
     [t.statement, statementOf, "wide"],
   ];
   if (!onDone) columns.push([t.reason, ({ metaInfo }) => html`<${Long} text=${metaInfo} />`, "wide"]);
-  if (onDone) columns.push([ACTION, (txn) => html`<button aria-label=${t.abortTitle(txn.id)} onClick=${() => setEnded(txn)}>${t.abort}</button>`]);
+  if (onDone) columns.push([ACTION, (txn) => html`<button aria-label=${t.abortTitle(txn.id)} onClick=${() => setEnded(txn)}>${t.abort}</button>`, "action"]);
   return html`<${Rows} label=${t.transactions} rows=${txns} none=${none ?? t.transactionsNone} keyOf=${({ id }) => id} columns=${columns} />
     ${ended && html`<${AbortTxn} txn=${ended} onClose=${() => setEnded(null)} onDone=${onDone} />`}`;
 }
 
 function LeaseRows({ leases, onDone }) {
   const [ended, setEnded] = useState(null);
-  const what = (lease) => objectText({ dbname: lease.db_name, tablename: lease.table_name, partname: lease.partition_name });
+  const target = (lease) => ({ dbname: lease.db_name, tablename: lease.table_name, partname: lease.partition_name });
+  const what = (lease) => lockText(target(lease));
   return html`<${Rows}
       label=${t.leases}
       rows=${[...leases].sort((one, other) => one.lease_id - other.lease_id)}
       none=${t.leasesNone}
       columns=${[
-        [t.lease, ({ lease_id }) => lease_id, "number"],
-        [t.kind, ({ lease_type }) => (lease_type === "x" ? "exclusive" : "shared")],
-        [t.object, (lease) => html`<bdi>${what(lease)}</bdi>`, "wide"],
-        [t.user, ({ user }) => html`<${Long} text=${user} />`],
+        [t.lease, ({ lease_id }) => lease_id, "number", ({ lease_id }) => lease_id],
+        [t.kind, ({ lease_type }) => (lease_type === "x" ? "exclusive" : "shared"), "", ({ lease_type }) => lease_type],
+        [t.object, (lease) => html`<${ObjectLink} lock=${target(lease)} />`, "wide", what],
+        [t.user, ({ user }) => html`<${Long} text=${user} />`, "", ({ user }) => user],
         [t.age, ({ start_utc }) => span(Date.now() - start_utc * 1000), "number"],
         [t.expires, ({ end_utc }) => time(end_utc * 1000)],
-        [ACTION, (lease) => html`<button aria-label=${t.leaseTitle(lease.lease_id)} onClick=${() => setEnded(lease)}>${t.free}</button>`],
+        [ACTION, (lease) => html`<button aria-label=${t.leaseTitle(lease.lease_id)} onClick=${() => setEnded(lease)}>${t.end}</button>`, "action"],
       ]}
     />
     ${ended && html`<${EndLease} lease=${ended} what=${what(ended)} onClose=${() => setEnded(null)} onDone=${onDone} />`}`;
@@ -1846,7 +2369,7 @@ function Compactions({ found }) {
     ]}
   />`;
 }
-return { WaitsPage, objectText, BlockingList, LockRows, LeaseRows };
+return { WaitsPage, BlockingList, LockRows, LeaseRows };
 })();
 
 // partitions.js
@@ -1855,9 +2378,9 @@ const _partitions = (() => {
 
 const { html, useEffect, useRef, useState } = _vendor_preact_htm;
 const { DropPartitions } = _changing;
-const { bytes, count, partitionValues, span, time } = _format;
+const { bytes, count, formatOf, numberIn, partitionValues, said, span, time } = _format;
 const { useAsked, useCall } = _live;
-const { Answer, link, Location, Long, Panel, Rows, sentence } = _parts;
+const { Answer, link, Location, Long, Panel, partitionLink, Rows, sentence } = _parts;
 const { drawBars, plotter, withoutPlots } = _plots;
 const { call } = _session;
 const { t } = _texts;
@@ -1865,7 +2388,6 @@ const { t } = _texts;
 const PAGE = 100;
 const GROUPS = 5000;
 const AT = /at character (\d+)/;
-const LINE = /line 1:(\d+)/;
 const PLAIN_KEY = /^(?!(?:and|or|not|like|between|in|struct|const)$)[a-z_]\w*$/i;
 
 function partitionsLink(db, name, query) {
@@ -1877,32 +2399,36 @@ function Partitions({ table, db, name, query }) {
   const filter = query.get("filter") ?? "";
   const after = query.get("after") ?? "";
   const isDescending = query.get("last") !== "no";
-  const about = JSON.stringify([db, name, filter, after, isDescending]);
-  const listed = useAsked(() => page(db, name, filter, after, isDescending), about);
-  const counted = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter });
+  // What is typed is HiveQL; the calls take the metastore's own grammar.
+  const translated = useAsked(async () => filter && (await call("translate_condition", { db_name: db, tbl_name: name, condition: filter })), JSON.stringify([db, name, filter]));
+  const asksFor = translated.value;
+  const about = JSON.stringify([db, name, asksFor, after, isDescending]);
+  const listed = useAsked(async () => (asksFor === undefined ? undefined : page(db, name, asksFor, after, isDescending)), about);
+  const counted = useAsked(async () => (asksFor === undefined ? undefined : call("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: asksFor })), `${db} ${name} ${asksFor}`);
+  const error = translated.error ?? listed.error;
   const go = (changes) => {
     location.hash = partitionsLink(db, name, { filter, after, last: isDescending ? "" : "no", ...changes });
   };
   const keys = table.partitionKeys;
-  return html`<${FilterBox} key=${filter} filter=${filter} keys=${keys} error=${listed.error} onFilter=${(text) => go({ filter: text, after: "" })} />
+  return html`<${FilterBox} key=${filter} filter=${filter} keys=${keys} error=${error} onFilter=${(text) => go({ filter: text, after: "" })} />
     <${Panel}
       title=${t.tabs.partitions}
       aside=${html`<span role="status" class="soft">${counted.value === undefined ? "" : t.partitionsOf(count(counted.value))}</span>
         <label class="choice"><input type="checkbox" checked=${isDescending} onChange=${() => go({ last: isDescending ? "no" : "", after: "" })} /> ${t.newestFirst}</label>`}
     >
       ${
-        listed.error && isOfFilter(listed.error)
+        error && isOfFilter(error)
           ? ""
-          : html`<${Answer} of=${listed}>
+          : html`<${Answer} of=${translated.error ? translated : listed}>
               ${(found) => html`<${Listed} db=${db} name=${name} table=${table} found=${found} onDone=${() => (listed.reload(), counted.reload())} />
-                <p class="buttons">
+                ${(after || found.hasMore) && html`<p class="buttons">
                   <button disabled=${!after} onClick=${() => go({ after: "" })}>${t.first}</button>
                   <button disabled=${!found.hasMore} onClick=${() => go({ after: found.partitions.at(-1).name })}>${t.next}</button>
-                </p>`}
+                </p>`}`}
             </${Answer}>`
       }
     </${Panel}>
-    <${Heat} key=${filter} db=${db} name=${name} keys=${keys} filter=${filter} onFilter=${(text) => go({ filter: text, after: "" })} />`;
+    ${asksFor !== undefined && html`<${Heat} key=${filter} db=${db} name=${name} keys=${keys} filter=${asksFor} isDescending=${isDescending} onFilter=${(text) => go({ filter: text, after: "" })} />`}`;
 }
 
 async function page(db, name, filter, after, isDescending) {
@@ -1925,12 +2451,12 @@ async function page(db, name, filter, after, isDescending) {
 }
 
 function isOfFilter(error) {
-  return error.name === "MetaException" || AT.test(error.message) || LINE.test(error.message);
+  return error.name === "MetaException";
 }
 
 /** Where the filter is wrong: the place in it, null where the answer names none. */
 function placeOf(error) {
-  const found = AT.exec(error.message) ?? LINE.exec(error.message);
+  const found = AT.exec(error.message);
   return found ? Number(found[1]) : null;
 }
 
@@ -1955,7 +2481,7 @@ function FilterBox({ filter, keys, error, onFilter }) {
     <input
       id="filter"
       ref=${field}
-      spellcheck="false"
+      spellcheck=${false}
       autocomplete="off"
       value=${text}
       placeholder=${t.filterHint(keys[0].name, keys.at(-1).name)}
@@ -1975,11 +2501,6 @@ function FilterBox({ filter, keys, error, onFilter }) {
   </form>`;
 }
 
-function sizeOf(partition) {
-  const text = partition.parameters?.get("totalSize") ?? "";
-  return /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
 function Listed({ db, name, table, found, onDone }) {
   const [chosen, setChosen] = useState(new Set());
   const [isDropping, setDropping] = useState(false);
@@ -1992,26 +2513,38 @@ function Listed({ db, name, table, found, onDone }) {
     setChosen(next);
   };
   const dropped = partitions.filter((each) => chosen.has(each.name));
+  // Files of another format than the table's.
+  const isOfOtherFormat = ({ sd }) => Boolean(sd) && formatOf(sd) !== formatOf(table.sd);
   return html`${
       dropped.length > 0 && html`<p><button class="danger" onClick=${() => setDropping(true)}>${t.dropSelected(dropped.length)}</button></p>`
     }
     <${Rows}
       label=${t.tabs.partitions}
+      file=${`${db}.${name}-partitions`}
       rows=${partitions}
       none=${t.partitionsNone}
       keyOf=${(each) => each.name}
       columns=${[
         [html`<input type="checkbox" aria-label=${t.selectAll} checked=${isAll} onChange=${() => setChosen(new Set(isAll ? [] : names))} />`, (each) => html`<input type="checkbox" aria-label=${t.selectRow(each.name)} checked=${chosen.has(each.name)} onChange=${() => toggle(each.name)} />`],
-        ...table.partitionKeys.map((key, index) => [key.name, (each) => html`<${Long} text=${partitionValues(each.name)[index]?.[1]} />`]),
-        [t.rowsCount, ({ parameters }) => (parameters?.get("numRows") >= 0 ? count(parameters.get("numRows")) : ""), "number"],
-        [t.files, ({ parameters }) => parameters?.get("numFiles") ?? "", "number"],
-        [t.size, (each) => (sizeOf(each) === undefined ? "" : bytes(sizeOf(each))), "number"],
-        [t.created, ({ createTime }) => html`<span class="date">${createTime ? time(createTime * 1000) : ""}</span>`],
-        [t.location, ({ sd }) => html`<${Location} of=${sd?.location} within=${table.sd?.location} />`, "wide"],
+        ...table.partitionKeys.map((key, index) => [
+          key.name,
+          (each) => {
+            const value = html`<${Long} text=${partitionValues(each.name)[index]?.[1]} />`;
+            return index ? value : html`<a href=${partitionLink(db, name, each.name)} aria-label=${t.openPartition(each.name)}>${value}</a>`;
+          },
+          "",
+          (each) => partitionValues(each.name)[index]?.[1],
+        ]),
+        [t.rowsCount, (each) => said(numberIn(each.parameters, "numRows"), count), "number", (each) => numberIn(each.parameters, "numRows")],
+        [t.files, (each) => said(numberIn(each.parameters, "numFiles"), count), "number", (each) => numberIn(each.parameters, "numFiles")],
+        [t.size, (each) => said(numberIn(each.parameters, "totalSize"), bytes), "number", (each) => numberIn(each.parameters, "totalSize")],
+        ...(partitions.some(isOfOtherFormat) ? [[t.format, (each) => html`<span class=${isOfOtherFormat(each) ? "tag warn" : ""}>${formatOf(each.sd)}</span>`, "", ({ sd }) => formatOf(sd)]] : []),
+        [t.created, ({ createTime }) => html`<span class="date">${createTime ? time(createTime * 1000) : ""}</span>`, "", ({ createTime }) => createTime ? time(createTime * 1000) : ""],
+        [t.location, ({ sd }) => html`<${Location} of=${sd?.location} within=${table.sd?.location} />`, "wide", ({ sd }) => sd?.location],
       ]}
     />
     <div class="pair">
-      <${Histogram} title=${t.sizesTitle} values=${partitions.map(sizeOf).filter((each) => each !== undefined)} text=${bytes} />
+      <${Histogram} title=${t.sizesTitle} values=${partitions.map((each) => numberIn(each.parameters, "totalSize")).filter((each) => each !== undefined)} text=${bytes} />
       <${Histogram} title=${t.agesTitle} values=${partitions.filter((each) => each.createTime).map((each) => Date.now() - each.createTime * 1000)} text=${span} />
     </div>
     ${
@@ -2032,8 +2565,9 @@ const BARS = 20;
 /** How many values are in each of 20 steps, drawn by uPlot and said as text. */
 function Histogram({ title, values, text }) {
   const place = useRef(null);
-  const isDrawn = values.length > 1;
-  const about = JSON.stringify(values);
+  // Bars that all have one name say nothing.
+  const isDrawn = values.length > 1 && text(Math.min(...values)) !== text(Math.max(...values));
+  const about = JSON.stringify([values, document.documentElement.dataset.theme]);
   useEffect(() => {
     if (!isDrawn) return undefined;
     let plot;
@@ -2066,21 +2600,22 @@ function steps(values) {
 }
 
 /** Partitions by their first two keys: a table of shaded cells, each a button that filters by its values. */
-function Heat({ db, name, keys, filter, onFilter }) {
+function Heat({ db, name, keys, filter, isDescending, onFilter }) {
   const [isWanted, setWanted] = useState(false);
   return html`<${Panel} title=${t.heat} aside=${!isWanted && html`<button onClick=${() => setWanted(true)}>${t.heatGo}</button>`}>
-    ${isWanted && html`<${HeatMap} db=${db} name=${name} keys=${keys} filter=${filter} onFilter=${onFilter} />`}
+    ${isWanted && html`<${HeatMap} db=${db} name=${name} keys=${keys} filter=${filter} isDescending=${isDescending} onFilter=${onFilter} />`}
   </${Panel}>`;
 }
 
 const CROSSED = 60;
 const DOWN = 500;
 
-function HeatMap({ db, name, keys, filter, onFilter }) {
+function HeatMap({ db, name, keys, filter, isDescending, onFilter }) {
   const depth = Math.min(keys.length, 2);
-  const asked = useCall("count_partition_groups", { db_name: db, tbl_name: name, filter, keys: depth, max_groups: GROUPS });
+  const asked = useCall("count_partition_groups", { db_name: db, tbl_name: name, filter, keys: depth, max_groups: GROUPS + 1 });
   return html`<${Answer} of=${asked}>
-    ${(groups) => {
+    ${(found) => {
+      const groups = found.slice(0, GROUPS);
       if (!groups.length) return html`<p class="none">${t.partitionsNone}</p>`;
       const rows = new Map();
       const across = new Set();
@@ -2099,9 +2634,9 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
       return html`<p class="soft">${depth === 2 ? t.heatText(keys[0].name, keys[1].name) : t.heatTextOne(keys[0].name)}</p>
         <div class="scroll heat" role="group" aria-label=${t.heat} tabindex="0">
           <table>
-            ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col">${over}</th>`)}</tr></thead>`}
+            ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col" title=${over}><span>${over}</span></th>`)}</tr></thead>`}
             <tbody>
-              ${[...rows].slice(0, DOWN).map(
+              ${(isDescending ? [...rows].reverse() : [...rows]).slice(0, DOWN).map(
                 ([down, cells]) => html`<tr>
                   <th scope="row" title=${down}>${down}</th>
                   ${titles.map((over) => {
@@ -2122,7 +2657,7 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
         </div>
         ${rows.size > DOWN && html`<p class="soft">${t.heatCut(count(DOWN), count(rows.size), keys[0].name)}</p>`}
         ${across.size > CROSSED && html`<p class="soft">${t.heatCut(count(CROSSED), count(across.size), keys[1].name)}</p>`}
-        ${groups.length >= GROUPS && html`<p class="soft">${t.heatMore(count(GROUPS))}</p>`}`;
+        ${found.length > GROUPS && html`<p class="soft">${t.heatMore(count(GROUPS))}</p>`}`;
     }}
   </${Answer}>`;
 }
@@ -2138,13 +2673,126 @@ function keyText({ name }) {
   return PLAIN_KEY.test(name) ? name : `\`${name}\``;
 }
 
-/** The value as a filter says it; null for one that none can: a literal has what is between its quotes, backslashes included. */
+/** The value as HiveQL writes it; null for one that no filter of a metastore can hold: both quotes, or a backslash at its end. */
 function literal(key, value) {
-  if (/^(tinyint|smallint|int|bigint)$/.test(key.type)) return /^-?\d+$/.test(value) ? value : null;
-  const quote = ['"', "'"].find((each) => new RegExp(`^(?:[^${each}\\\\]|\\\\.)*$`, "s").test(value));
-  return quote ? `${quote}${value}${quote}` : null;
+  if (/^(tinyint|smallint|int|bigint)$/.test(key.type) && /^-?\d+$/.test(value)) return value;
+  if (!['"', "'"].some((quote) => new RegExp(`^(?:[^${quote}\\\\]|\\\\.)*$`, "s").test(value))) return null;
+  return `'${value.replace(/['\\]/g, "\\$&")}'`;
 }
 return { Partitions };
+})();
+
+// partition.js
+const _partition = (() => {
+// One partition: its files, parameters and statistics, and where it differs from its table.
+
+const { html, useState } = _vendor_preact_htm;
+const { DropPartitions } = _changing;
+const { bytes, count, formatOf, numberIn, partitionValues, said, time } = _format;
+const { useAsked, useCall } = _live;
+const { Answer, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } = _parts;
+const { call } = _session;
+const { ColumnStatistics } = _statistics;
+const { t } = _texts;
+
+const COLUMNS_ASKED = 2000;
+
+function PartitionPage({ names: [db, table, name] }) {
+  const asked = useAsked(() => both(db, table, name), `${db} ${table} ${name}`);
+  const [isDropping, setDropping] = useState(false);
+  const crumbs = html`<p class="crumbs"><a href=${link("d", db)}><bdi>${db}</bdi></a> · <a href=${tableLink(db, table, "partitions")}><bdi>${table}</bdi></a> · ${t.partition}</p>`;
+  const title = html`<h1><bdi>${name}</bdi> <${Copy} text=${name} what=${t.name} /></h1>`;
+  if (asked.error?.name === "NoSuchObjectException") return html`${crumbs}${title}<p class="none">${t.notFound(`${db}.${table} / ${name}`)}</p>`;
+  return html`${crumbs}${title}
+    <${Answer} of=${asked}>
+      ${({ partition, of }) => html`<div class="actions"><button class="danger" onClick=${() => setDropping(true)}>${t.drop}</button></div>
+        <${PartitionFacts} partition=${partition} of=${of} name=${name} />
+        <div class="stack">
+          <div class="grid">
+            <${Panel} title=${t.tabs.storage}><${PartitionStorage} sd=${partition.sd ?? {}} of=${of.sd ?? {}} /></${Panel}>
+            <${Panel} title=${t.parameters} number=${partition.parameters?.size}><${Parameters} of=${partition.parameters} /></${Panel}>
+          </div>
+          <${OtherColumns} cols=${partition.sd?.cols ?? []} of=${of.sd?.cols ?? []} />
+          <${PartitionStatistics} db=${db} table=${table} name=${name} partition=${partition} of=${of} />
+        </div>
+        ${isDropping && html`<${DropPartitions} db=${db} name=${table} table=${of} partitions=${[{ ...partition, name }]} onClose=${() => setDropping(false)} onDone=${() => (location.hash = tableLink(db, table, "partitions"))} />`}`}
+    </${Answer}>`;
+}
+
+async function both(db, table, name) {
+  const [partition, of] = await Promise.all([
+    call("get_partition_by_name", { db_name: db, tbl_name: table, part_name: name }),
+    call("get_table", { dbname: db, tbl_name: table }),
+  ]);
+  return { partition, of };
+}
+
+/** A value of the partition, with the table's beside it where they differ. */
+function Against({ own, other }) {
+  if (!own) return t.none;
+  if (own === other) return html`<code>${own}</code>`;
+  return html`<code class="late">${own}</code> <span class="soft">${t.tableHas} <code>${other || t.none}</code></span>`;
+}
+
+function PartitionFacts({ partition, of, name }) {
+  const { sd, parameters, createTime } = partition;
+  const number = (parameter, say) => said(numberIn(parameters, parameter), say);
+  const format = formatOf(sd);
+  return html`<${Facts}
+    pairs=${[
+      ...partitionValues(name).map(([key, value]) => [key, html`<bdi>${value}</bdi>`]),
+      [t.format, format && html`<span class=${format === formatOf(of.sd) ? "" : "tag warn"}>${format}</span>${format === formatOf(of.sd) ? "" : html` <span class="soft">${t.tableHas} ${formatOf(of.sd)}</span>`}`],
+      [t.rowsCount, number("numRows", count)],
+      [t.size, number("totalSize", bytes)],
+      [t.files, number("numFiles", count)],
+      [t.created, createTime ? time(createTime * 1000) : ""],
+      [t.location, html`<${Location} of=${sd?.location} />`],
+    ]}
+  />`;
+}
+
+function PartitionStorage({ sd, of }) {
+  return html`<${Facts}
+    pairs=${[
+      [t.inputFormat, html`<${Against} own=${sd.inputFormat} other=${of.inputFormat} />`],
+      [t.outputFormat, html`<${Against} own=${sd.outputFormat} other=${of.outputFormat} />`],
+      [t.serde, html`<${Against} own=${sd.serdeInfo?.serializationLib} other=${of.serdeInfo?.serializationLib} />`],
+      [t.buckets, sd.numBuckets > 0 ? `${count(sd.numBuckets)}: ${(sd.bucketCols ?? []).join(", ")}` : ""],
+      ...[...(sd.serdeInfo?.parameters ?? [])].map(([name, value]) => [t.serdeParameterOf(name), html`<code><${Long} text=${value} /></code>`]),
+    ]}
+  />`;
+}
+
+/** Columns that the partition and its table do not have alike; nothing where all are. */
+function OtherColumns({ cols, of }) {
+  const own = new Map(cols.map(({ name, type }) => [name, type]));
+  const others = new Map(of.map(({ name, type }) => [name, type]));
+  const rows = [...new Set([...own.keys(), ...others.keys()])].filter((name) => own.get(name) !== others.get(name));
+  if (!cols.length || !rows.length) return "";
+  return html`<${Panel} title=${t.otherColumns} number=${rows.length}>
+    <${Rows}
+      label=${t.otherColumns}
+      rows=${rows}
+      keyOf=${(name) => name}
+      columns=${[
+        [t.name, (name) => html`<bdi class="name">${name}</bdi>`, "", (name) => name],
+        [t.inPartition, (name) => (own.has(name) ? html`<code><${Long} text=${own.get(name)} /></code>` : t.none), "", (name) => own.get(name)],
+        [t.inTable, (name) => (others.has(name) ? html`<code><${Long} text=${others.get(name)} /></code>` : t.none), "", (name) => others.get(name)],
+      ]}
+    />
+  </${Panel}>`;
+}
+
+function PartitionStatistics({ db, table, name, partition, of }) {
+  const columns = (of.sd?.cols ?? []).slice(0, COLUMNS_ASKED).map((column) => column.name);
+  const asked = useCall("get_partitions_statistics_req", { request: { dbName: db, tblName: table, colNames: columns, partNames: [name] } });
+  return html`<${Panel} title=${t.tabs.statistics}>
+    <${Answer} of=${asked}>
+      ${({ partStats }) => html`<${ColumnStatistics} found=${[...(partStats?.values() ?? [])].flat()} rows=${numberIn(partition.parameters, "numRows") ?? 0} />`}
+    </${Answer}>
+  </${Panel}>`;
+}
+return { PartitionPage };
 })();
 
 // catalog.js
@@ -2152,15 +2800,18 @@ const _catalog = (() => {
 // The start page, a database, a function, what a search finds.
 
 const { html, useState } = _vendor_preact_htm;
+const { Changes } = _changes;
 const { CreateDatabase, DropDatabase, EditDatabase } = _changing;
 const { CostPanels } = _cost;
-const { count, span, time } = _format;
-const { CHANGES_CALLS, lastChanges, messageOf, useAsked, useCall } = _live;
-const { Answer, Copy, Dialog, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } = _parts;
+const { bytes, count, said, time } = _format;
+const { CHANGES_CALLS, lastChanges, useAsked, useCall } = _live;
+const { Answer, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } = _parts;
 const { t } = _texts;
 const { BlockingList } = _waits;
 
 const CHANGES = 15;
+// A job makes many of one kind, which are one row.
+const CHANGES_ASKED = 300;
 const TABLES = 1000;
 const SEARCHED = 500;
 
@@ -2183,18 +2834,19 @@ function nameLink({ db_name, name, kind }) {
 }
 
 function StartPage() {
-  const databases = useCall("get_all_databases", {});
-  const changes = useAsked(() => lastChanges(CHANGES), "changes", CHANGES_CALLS);
+  const databases = useCall("get_databases_req", { request: {} });
+  const counts = useCall("count_objects", { db_name: "" });
+  const changes = useAsked(() => lastChanges(CHANGES_ASKED), "changes", CHANGES_CALLS);
   const blocking = useCall("list_blocking_locks", { rqst: {} }, true);
   const [isCreating, setCreating] = useState(false);
   return html`<h1>${t.startTitle}</h1>
     <div class="grid">
       <div class="stack">
-      <${Panel} title=${t.databases} aside=${html`<button onClick=${() => setCreating(true)}>${t.createDatabase} …</button>`}>
-        <${Answer} of=${databases}>${(names) => html`<${Databases} names=${names} />`}</${Answer}>
+      <${Panel} title=${t.databases} number=${databases.value?.databases.length} aside=${html`<button onClick=${() => setCreating(true)}>${t.createDatabase} …</button>`}>
+        <${Answer} of=${databases}>${(found) => html`<${Databases} databases=${found.databases} counts=${counts.value} />`}</${Answer}>
       </${Panel}>
       <${Panel} title=${t.changes}>
-        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} />`}</${Answer}>
+        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} most=${CHANGES} />`}</${Answer}>
       </${Panel}>
       </div>
       <div class="stack">
@@ -2207,62 +2859,31 @@ function StartPage() {
     ${isCreating && html`<${CreateDatabase} onClose=${() => setCreating(false)} onDone=${databases.reload} />`}`;
 }
 
-function Databases({ names }) {
+function Databases({ databases, counts }) {
+  const known = new Map((counts ?? []).map((each) => [each.db_name, each]));
+  const objects = ({ name }) => known.get(name)?.tables;
   return html`<${Rows}
     label=${t.databases}
-    rows=${names}
+    rows=${databases}
     none=${t.databasesNone}
-    find=${(name) => name}
-    keyOf=${(name) => name}
-    columns=${[[t.name, (name) => html`<a href=${link("d", name)}><bdi>${name}</bdi></a>`]]}
+    find=${({ name, description }) => `${name} ${description ?? ""}`}
+    keyOf=${({ name }) => name}
+    columns=${[
+      [t.name, ({ name }) => html`<a href=${link("d", name)}><bdi>${name}</bdi></a>`, "", ({ name }) => name],
+      [t.tables, (each) => said(objects(each), count), "number", objects],
+      [t.comment, ({ description }) => html`<${Long} text=${description} />`, "wide", ({ description }) => description],
+      [t.owner, ({ ownerName }) => html`<bdi>${ownerName}</bdi>`, "", ({ ownerName }) => ownerName],
+    ]}
   />`;
-}
-
-/** Events of the log, the newest first. */
-function Changes({ events, isOfOne }) {
-  const [opened, setOpened] = useState(null);
-  const object = ({ dbName, tableName }) => {
-    if (!dbName) return t.none;
-    const address = tableName ? tableLink(dbName, tableName) : link("d", dbName);
-    return html`<a href=${address}><bdi>${tableName ? `${dbName}.${tableName}` : dbName}</bdi></a>`;
-  };
-  const columns = [
-    [t.when, ({ eventTime }) => html`<time datetime=${new Date(eventTime * 1000).toISOString()} title=${time(eventTime * 1000)}>${span(Date.now() - eventTime * 1000)}</time>`, "number"],
-    [t.event, (event) => html`<button class="quiet inline" title=${t.message} onClick=${() => setOpened(event)}>${kindOf(event)}</button>`],
-  ];
-  if (!isOfOne) columns.push([t.object, object, "wide"]);
-  return html`<${Rows} label=${t.changes} rows=${events} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />
-    ${opened && html`<${Message} event=${opened} onClose=${() => setOpened(null)} />`}`;
-}
-
-function kindOf({ eventType }) {
-  return eventType.replaceAll("_", " ").toLowerCase();
-}
-
-/** What the log says about one change. */
-function Message({ event, onClose }) {
-  const asked = useAsked(() => messageOf(event), `message ${event.eventId}`);
-  return html`<${Dialog} title=${t.messageTitle(kindOf(event), event.eventId)} onClose=${onClose}>
-    <${Answer} of=${asked}>
-      ${(text) => text === null ? html`<p class="none">${t.messageGone}</p>` : html`<div class="scroll" role="group" aria-label=${t.message} tabindex="0"><pre><code><${Long} text=${indented(text)} /></code></pre></div>`}
-    </${Answer}>
-    <p class="buttons">${asked.value && html`<${Copy} text=${asked.value} what=${t.message} />`} <button onClick=${onClose}>${t.close}</button></p>
-  </${Dialog}>`;
-}
-
-function indented(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
 
 function DatabasePage({ names: [name] }) {
   const database = useCall("get_database", { name });
   const [part, setPart] = useState("");
-  const tables = useCall("search_names", { text: `${name}.${part}`, max_names: TABLES });
-  const changes = useAsked(() => lastChanges(CHANGES, { dbName: name }), name);
+  const tables = useCall("search_names", { text: `${name}.${part}`, max_names: TABLES, details: true });
+  const changes = useAsked(() => lastChanges(CHANGES_ASKED, { dbName: name }), name);
+  const counts = useCall("count_objects", { db_name: name });
+  const within = (tables.value ?? []).filter((each) => each.db_name === name);
   const [doing, setDoing] = useState("");
   const close = () => setDoing("");
   if (database.error?.name === "NoSuchObjectException") return html`<h1><bdi>${name}</bdi></h1><p class="none">${t.notFound(name)}</p>`;
@@ -2279,20 +2900,21 @@ function DatabasePage({ names: [name] }) {
             [t.location, html`<${Location} of=${found.locationUri} />`],
             [t.owner, found.ownerName],
             [t.created, found.createTime ? time(found.createTime * 1000) : ""],
+            [t.contents, counts.value?.length ? t.contentsOf(counts.value[0]) : ""],
           ]}
         />
         ${doing === "edit" && html`<${EditDatabase} database=${found} onClose=${close} onDone=${database.reload} />`}
         ${doing === "drop" && html`<${DropDatabase} database=${found} onClose=${close} />`}`}
     </${Answer}>
-    <div class="grid">
-      <${Panel} title=${t.tables}>
+    <div class="stack">
+      <${Panel} title=${t.tables} number=${within.length && within.length < TABLES ? within.length : undefined}>
         <p class="tools"><input type="search" aria-label=${t.tablesFilter} placeholder=${t.tablesFilter} value=${part} onInput=${(event) => setPart(event.target.value)} /></p>
         <${Answer} of=${tables}>
-          ${(found) => html`<${Found} found=${found.filter((each) => each.db_name === name)} most=${TABLES} none=${t.tablesNone} isIn=${name} />`}
+          ${() => html`<${Found} found=${within} most=${TABLES} none=${part ? t.searchNone(part) : t.tablesNone} isIn=${name} />`}
         </${Answer}>
       </${Panel}>
       <${Panel} title=${t.changes}>
-        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} />`}</${Answer}>
+        <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} most=${CHANGES} />`}</${Answer}>
       </${Panel}>
       <${Panel} title=${t.parameters}>
         <${Answer} of=${database}>${(found) => html`<${Parameters} of=${found.parameters} />`}</${Answer}>
@@ -2302,23 +2924,29 @@ function DatabasePage({ names: [name] }) {
 
 function Found({ found, most, none, isIn }) {
   const sorted = found.length < most && isIn ? [...found].sort((one, other) => (one.name < other.name ? -1 : 1)) : found;
+  const text = (each) => (isIn || !each.name ? (each.name ?? each.db_name) : `${each.db_name}.${each.name}`);
   return html`<${Rows}
-      label=${t.tables}
+      label=${isIn ? `${isIn} ${t.tables}` : t.tables}
       rows=${sorted}
       none=${none}
       keyOf=${(each) => JSON.stringify([each.db_name, each.name, each.kind])}
       columns=${[
-        [t.name, (each) => html`<a href=${nameLink(each)}><bdi>${isIn || !each.name ? (each.name ?? each.db_name) : `${each.db_name}.${each.name}`}</bdi></a>`, "wide"],
-        [t.kind, (each) => kindText(each.kind)],
+        [t.name, (each) => html`<a href=${nameLink(each)}><bdi>${text(each)}</bdi></a>`, "", text],
+        [t.kind, (each) => kindText(each.kind), "", (each) => kindText(each.kind)],
+        [t.owner, ({ owner }) => html`<bdi>${owner}</bdi>`, "", ({ owner }) => owner],
+        [t.rowsCount, ({ rows }) => said(rows, count), "number", ({ rows }) => rows],
+        [t.size, (each) => said(each.bytes, bytes), "number", (each) => each.bytes],
+        [t.tabs.partitions, ({ partitions }) => (partitions ? count(partitions) : ""), "number", ({ partitions }) => partitions],
+        [t.comment, ({ comment }) => html`<${Long} text=${comment} />`, "wide", ({ comment }) => comment],
       ]}
     />
     ${found.length >= most && html`<p class="soft">${t.searchMore(count(most))}</p>`}`;
 }
 
 function SearchPage({ names: [text] }) {
-  const found = useCall("search_names", { text, max_names: SEARCHED });
+  const found = useCall("search_names", { text, max_names: SEARCHED, details: true });
   return html`<h1>${t.search}</h1>
-    <${Panel} title=${`“${text}”`}>
+    <${Panel} title=${`“${text}”`} number=${found.value?.length}>
       <${Answer} of=${found}>${(names) => html`<${Found} found=${names} most=${SEARCHED} none=${t.searchNone(text)} />`}</${Answer}>
     </${Panel}>`;
 }
@@ -2339,7 +2967,7 @@ function FunctionPage({ names: [db, name] }) {
       />`}
     </${Answer}>`;
 }
-return { kindText, nameLink, StartPage, Changes, DatabasePage, SearchPage, FunctionPage };
+return { kindText, nameLink, StartPage, DatabasePage, SearchPage, FunctionPage };
 })();
 
 // table.js
@@ -2347,14 +2975,16 @@ const _table = (() => {
 // A table, view or Iceberg table: everything the metastore knows about it, a tab for each part.
 
 const { html, useState } = _vendor_preact_htm;
-const { Changes } = _catalog;
+const { Changes } = _changes;
 const { DropTable, EditTable } = _changing;
-const { bytes, count, percent, time } = _format;
+const { bytes, count, formatOf, numberIn, said, time } = _format;
 const { CHANGES_CALLS, lastChanges, useAsked, useCall } = _live;
-const { Answer, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } = _parts;
+const { Answer, Code, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } = _parts;
 const { Partitions } = _partitions;
 const { call } = _session;
+const { ColumnStatistics } = _statistics;
 const { t } = _texts;
+const { decodeStruct } = _tjson;
 const { LeaseRows, LockRows } = _waits;
 
 const CHANGES = 100;
@@ -2380,10 +3010,9 @@ function TablePage({ names: [db, name, tab], query }) {
   const table = asked.value;
   if (!table) return html`<p class="crumbs">${crumbs}</p><h1><bdi>${name}</bdi></h1><${Answer} of=${asked} />`;
   const tabs = tabsOf(table);
-  const current = Object.hasOwn(tabs, tab ?? "") ? tab : "columns";
+  const current = Object.hasOwn(tabs, tab ?? "") ? tab : Object.keys(tabs)[0];
   const Tab = tabs[current];
   const parameters = table.parameters ?? new Map();
-  const number = (parameter) => (/^\d+$/.test(parameters.get(parameter) ?? "") ? Number(parameters.get(parameter)) : undefined);
   return html`<p class="crumbs">${crumbs} · ${isIceberg(table) ? t.iceberg : (KINDS[table.tableType] ?? t.table)}</p>
     <h1><bdi>${name}</bdi> <${Copy} text=${`${db}.${name}`} what=${t.name} /></h1>
     <div class="actions">
@@ -2394,10 +3023,11 @@ function TablePage({ names: [db, name, tab], query }) {
     <${Facts}
       pairs=${[
         [t.owner, table.owner],
+        [t.format, isView(table) ? "" : formatOf(table.sd)],
         [t.created, table.createTime ? time(table.createTime * 1000) : ""],
-        [t.rowsCount, number("numRows") === undefined ? "" : count(number("numRows"))],
-        [t.size, number("totalSize") === undefined ? "" : bytes(number("totalSize"))],
-        [t.files, number("numFiles") === undefined ? "" : count(number("numFiles"))],
+        [t.rowsCount, said(numberIn(parameters, "numRows"), count)],
+        [t.size, said(numberIn(parameters, "totalSize"), bytes)],
+        [t.files, said(numberIn(parameters, "numFiles"), count)],
         [t.location, table.sd?.location ? html`<${Location} of=${table.sd.location} />` : ""],
       ]}
     />
@@ -2412,25 +3042,37 @@ function TablePage({ names: [db, name, tab], query }) {
 }
 
 function tabsOf(table) {
-  const tabs = { columns: Columns };
+  const tabs = isView(table) ? { query: Query, columns: Columns } : { columns: Columns };
   if (table.partitionKeys?.length) tabs.partitions = Partitions;
   if (isIceberg(table)) tabs.iceberg = Iceberg;
   return { ...tabs, statistics: Statistics, storage: Storage, access: Access, activity: Activity, create: CreateText };
 }
 
-function Columns({ table }) {
+function isView(table) {
+  return table.tableType === "VIRTUAL_VIEW" || table.tableType === "MATERIALIZED_VIEW";
+}
+
+function Query({ table }) {
+  const text = table.viewOriginalText || table.viewExpandedText;
+  return html`<${Panel} title=${t.query} aside=${text && html`<${Copy} text=${text} what=${t.query} />`}>
+    ${text ? html`<${Code} text=${text} title=${t.query} />` : html`<p class="none">${t.queryNone}</p>`}
+  </${Panel}>`;
+}
+
+function Columns({ table, db, name: tableName }) {
   const keys = table.partitionKeys ?? [];
   const rows = [...(table.sd?.cols ?? []), ...keys.map((key) => ({ ...key, isKey: true }))];
-  return html`<${Panel} title=${t.columns}>
+  return html`<${Panel} title=${t.columns} number=${rows.length}>
     <${Rows}
       label=${t.columns}
+      file=${`${db}.${tableName}-columns`}
       rows=${rows}
       none=${t.columnsNone}
       find=${({ name, type, comment }) => `${name} ${type} ${comment ?? ""}`}
       columns=${[
-        [t.name, ({ name, isKey }) => html`<bdi class="name">${name}</bdi>${isKey ? html` <span class="tag">${t.key}</span>` : ""}`],
-        [t.type, ({ type }) => html`<code><${Long} text=${type} /></code>`],
-        [t.comment, ({ comment }) => html`<${Long} text=${comment} />`, "wide"],
+        [t.name, ({ name, isKey }) => html`<bdi class="name">${name}</bdi>${isKey ? html` <span class="tag">${t.key}</span>` : ""}`, "", ({ name }) => name],
+        [t.type, ({ type }) => html`<code><${Long} text=${type} /></code>`, "", ({ type }) => type],
+        [t.comment, ({ comment }) => html`<${Long} text=${comment} />`, "wide", ({ comment }) => comment],
       ]}
     />
   </${Panel}>`;
@@ -2442,7 +3084,7 @@ function Statistics({ table, db, name }) {
     () => call("get_table_statistics_req", { request: { dbName: db, tblName: name, colNames: columns } }),
     `${db} ${name}`,
   );
-  const rows = Number(table.parameters?.get("numRows") ?? 0);
+  const rows = numberIn(table.parameters, "numRows") ?? 0;
   const [isAdded, setAdded] = useState(false);
   if (isAdded) return html`<${AddedUp} db=${db} name=${name} columns=${columns} rows=${rows} />`;
   return html`<${Panel} title=${t.tabs.statistics}>
@@ -2462,51 +3104,9 @@ function AddedUp({ db, name, columns, rows }) {
   return html`<${Panel} title=${t.tabs.statistics}>
     <${Answer} of=${asked}>
       ${({ names, colStats, partsFound }) => html`<p class="soft" role="status">${t.addedUp(count(Number(partsFound)), count(names.length))} ${names.length === ADDED_UP ? t.addedUpLast(count(ADDED_UP)) : ""}</p>
-        <${ColumnStatistics} found=${colStats} rows=${rows} />`}
+        <${ColumnStatistics} found=${colStats} rows=${rows} isMerged />`}
     </${Answer}>
   </${Panel}>`;
-}
-
-function ColumnStatistics({ found, rows }) {
-  const all = found.map((one) => ({ name: one.colName, type: one.colType, ...Object.values(one.statsData).find(Boolean) }));
-  const most = Math.max(1, ...all.map((one) => Number(one.numDVs ?? 0)));
-  const nullShare = (one) => (rows ? Math.min(1, Number(one.numNulls ?? 0) / rows) : 0);
-  return html`<${Rows}
-    label=${t.tabs.statistics}
-    rows=${all}
-    none=${t.statisticsNone}
-    find=${(one) => one.name}
-    keyOf=${(one) => one.name}
-    columns=${[
-      [t.name, (one) => html`<bdi class="name">${one.name}</bdi>`],
-      [t.type, (one) => html`<code><${Long} text=${one.type} /></code>`],
-      [t.nulls, (one) => html`<${Bar} share=${nullShare(one)} text=${rows ? percent(nullShare(one)) : count(Number(one.numNulls ?? 0))} />`, "bar"],
-      [t.distinct, (one) => (one.numDVs === undefined ? t.none : html`<${Bar} share=${Number(one.numDVs) / most} text=${count(one.numDVs)} />`), "bar"],
-      [t.lowest, (one) => shown(one.lowValue)],
-      [t.highest, (one) => shown(one.highValue)],
-      [t.lengths, (one) => (one.maxColLen === undefined ? "" : `${Number(one.avgColLen).toFixed(1)}, ${count(one.maxColLen)}`)],
-    ]}
-  />`;
-}
-
-function shown(value) {
-  if (value === undefined) return "";
-  if (typeof value !== "object") return String(value);
-  if (value.daysSinceEpoch !== undefined) return new Date(Number(value.daysSinceEpoch) * 86_400_000).toISOString().slice(0, 10);
-  if (value.secondsSinceEpoch !== undefined) return time(Number(value.secondsSinceEpoch) * 1000);
-  return value.unscaled === undefined ? "" : decimal(value);
-}
-
-function decimal({ unscaled, scale }) {
-  const digits = [...atob(unscaled)].map((one) => one.charCodeAt(0).toString(16).padStart(2, "0")).join("");
-  const number = BigInt.asIntN(digits.length * 4, BigInt(`0x${digits || "0"}`));
-  const text = String(number < 0n ? -number : number).padStart(scale + 1, "0");
-  const whole = scale ? `${text.slice(0, -scale)}.${text.slice(-scale)}` : text;
-  return number < 0n ? `-${whole}` : whole;
-}
-
-function Bar({ share, text }) {
-  return html`<span class="meter"><span aria-hidden="true"><i style=${{ width: `${(100 * share).toFixed(1)}%` }}></i></span>${text}</span>`;
 }
 
 function Storage({ table }) {
@@ -2526,8 +3126,8 @@ function Storage({ table }) {
         ]}
       />
     </${Panel}>
-    <${Panel} title=${t.parameters}><${Parameters} of=${table.parameters} /></${Panel}>
-    <${Panel} title=${t.serdeParameters}><${Parameters} of=${sd.serdeInfo?.parameters} /></${Panel}>
+    <${Panel} title=${t.parameters} number=${table.parameters?.size}><${Parameters} of=${table.parameters} /></${Panel}>
+    <${Panel} title=${t.serdeParameters}><${Parameters} of=${sd.serdeInfo?.parameters} label=${t.serdeParameters} /></${Panel}>
   </div>`;
 }
 
@@ -2537,16 +3137,16 @@ function Access({ db, name }) {
   const privileges = useCall("list_privileges", { hiveObject: { objectType: TABLE_OBJECT, dbName: db, objectName: name } });
   const constraints = useCall("get_all_table_constraints", { request: { dbName: db, tblName: name, catName: "hive" } });
   return html`<div class="grid">
-    <${Panel} title=${t.privileges}>
+    <${Panel} title=${t.privileges} number=${privileges.value?.length}>
       <${Answer} of=${privileges}>
         ${(found) => html`<${Rows}
           label=${t.privileges}
           rows=${found}
           none=${t.privilegesNone}
           columns=${[
-            [t.principal, ({ principalName, principalType }) => html`<bdi>${principalName}</bdi> <span class="soft">${["", "user", "role", "group"][principalType]}</span>`],
-            [t.privilege, ({ grantInfo }) => grantInfo?.privilege],
-            [t.grantor, ({ grantInfo }) => grantInfo?.grantor],
+            [t.principal, ({ principalName, principalType }) => html`<bdi>${principalName}</bdi> <span class="soft">${["", "user", "role", "group"][principalType]}</span>`, "", ({ principalName }) => principalName],
+            [t.privilege, ({ grantInfo }) => grantInfo?.privilege, "", ({ grantInfo }) => grantInfo?.privilege],
+            [t.grantor, ({ grantInfo }) => grantInfo?.grantor, "", ({ grantInfo }) => grantInfo?.grantor],
             [t.grantOption, ({ grantInfo }) => (grantInfo?.grantOption ? "✓" : "")],
           ]}
         />`}
@@ -2587,21 +3187,21 @@ function constraintRows(all) {
 }
 
 function Activity({ db, name }) {
-  const where = { dbName: db, tableNames: [name] };
-  const changes = useAsked(() => lastChanges(CHANGES, where), `${db} ${name}`, CHANGES_CALLS);
+  const changes = useAsked(() => lastChanges(CHANGES, { dbName: db, tableName: name }), `${db} ${name}`, CHANGES_CALLS);
   const locks = useCall("show_locks", { rqst: { dbname: db, tablename: name } }, true);
+  const blocking = useCall("list_blocking_locks", { rqst: { dbname: db } }, true);
   const leases = useCall("list_lease", { objs: [{ db_name: db, table_name: name }] }, true);
-  return html`<div class="grid">
+  return html`<div class="stack">
     <${Panel} title=${t.changes}><${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} isOfOne />`}</${Answer}></${Panel}>
-    <${Panel} title=${t.locksHere}><${Answer} of=${locks}>${(found) => html`<${LockRows} locks=${found.locks ?? []} onDone=${locks.reload} />`}</${Answer}></${Panel}>
-    <${Panel} title=${t.leasesHere}><${Answer} of=${leases}>${(found) => html`<${LeaseRows} leases=${found} onDone=${leases.reload} />`}</${Answer}></${Panel}>
+    <${Panel} title=${t.locksHere} number=${locks.value?.locks?.length}><${Answer} of=${locks}>${(found) => html`<${LockRows} locks=${found.locks ?? []} blocking=${blocking.value} onDone=${locks.reload} />`}</${Answer}></${Panel}>
+    <${Panel} title=${t.leasesHere} number=${leases.value?.length}><${Answer} of=${leases}>${(found) => html`<${LeaseRows} leases=${found} onDone=${leases.reload} />`}</${Answer}></${Panel}>
   </div>`;
 }
 
 function CreateText({ db, name }) {
   const asked = useCall("get_create_text", { db_name: db, tbl_name: name });
   return html`<${Panel} title=${t.createTitle} aside=${asked.value && html`<${Copy} text=${asked.value} what=${t.createTitle} />`}>
-    <${Answer} of=${asked}>${(text) => html`<div class="scroll" role="group" aria-label=${t.createTitle} tabindex="0"><pre><code>${text}</code></pre></div>`}</${Answer}>
+    <${Answer} of=${asked}>${(text) => html`<${Code} text=${text} title=${t.createTitle} />`}</${Answer}>
   </${Panel}>`;
 }
 
@@ -2632,10 +3232,9 @@ function Iceberg({ table, db, name }) {
 
 /** What the pointer was, by the messages of the log, the newest first. */
 async function pointerHistory(db, name) {
-  const where = { dbName: db, tableNames: [name] };
-  const changes = await lastChanges(CHANGES, where);
+  const changes = await lastChanges(CHANGES, { dbName: db, tableName: name });
   if (!changes.length) return [];
-  const rqst = { lastEvent: Number(changes.at(-1).eventId) - 1, ...where };
+  const rqst = { lastEvent: Number(changes.at(-1).eventId) - 1, dbName: db, tableNames: [name] };
   const { events } = await call("get_next_notification", { rqst });
   const found = events.reverse().map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
   return found.filter(({ pointer }, index) => index === 0 || pointer !== found[index - 1].pointer);
@@ -2644,10 +3243,7 @@ async function pointerHistory(db, name) {
 function pointerIn(message) {
   try {
     const told = JSON.parse(message);
-    const table = JSON.parse(told.tableObjAfterJson ?? told.tableObjJson);
-    return Object.values(table)
-      .flatMap((member) => member.map?.[3] ?? [])
-      .find((map) => map[METADATA])?.[METADATA];
+    return decodeStruct("Table", told.tableObjAfterJson ?? told.tableObjJson).parameters?.get(METADATA);
   } catch {
     return undefined;
   }
@@ -2664,8 +3260,10 @@ const { DatabasePage, FunctionPage, kindText, nameLink, SearchPage, StartPage } 
 const { CostPage } = _cost;
 const { Dialog, link, sentence } = _parts;
 const { call, learnOffers, logIn, logOut, onSession, passwordHeader, session } = _session;
+const { PartitionPage } = _partition;
 const { TablePage } = _table;
 const { t } = _texts;
+const { choose, theme, THEMES } = _theme;
 const { WaitsPage } = _waits;
 
 const SEARCHED = 20;
@@ -2676,6 +3274,7 @@ const PAGES = {
   "": StartPage,
   d: DatabasePage,
   t: TablePage,
+  p: PartitionPage,
   f: FunctionPage,
   search: SearchPage,
   waits: WaitsPage,
@@ -2692,6 +3291,11 @@ function route() {
   }
 }
 
+/** The parts of an address that name its page; a tab is none of them. */
+function pageOf(parts) {
+  return parts.slice(0, parts[0] === "p" ? 4 : 3);
+}
+
 function Frame() {
   const [at, setAt] = useState(route());
   const [, renew] = useState(0);
@@ -2701,14 +3305,14 @@ function Frame() {
     const moved = () => {
       const before = route.last;
       const next = route();
-      route.last = next.parts.slice(0, 3).join("/");
+      route.last = pageOf(next.parts).join("/");
       setAt(next);
       if (route.last !== before) {
         main.current?.focus({ preventScroll: true });
         scrollTo(0, 0);
       }
     };
-    route.last = at.parts.slice(0, 3).join("/");
+    route.last = pageOf(at.parts).join("/");
     addEventListener("hashchange", moved);
     return () => removeEventListener("hashchange", moved);
   }, []);
@@ -2732,7 +3336,7 @@ function Frame() {
   }, [at]);
   if (session.asks === "first") return html`<${Login} />`;
   return html`<a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t.skip}</a>
-    <header class="top">
+    <header class="top"><div class="strip">
       <a class="brand" href="#/" aria-label="${t.product}: ${t.navStart}"><img src="icon.svg" alt="" width="24" height="24" /> <span>${t.product}</span></a>
       <nav aria-label=${t.nav}>
         ${[
@@ -2742,17 +3346,31 @@ function Frame() {
         ].map(([page, title]) => html`<a href="#/${page}" aria-current=${first === page ? "page" : undefined}>${title}</a>`)}
       </nav>
       <${Search} />
-      <div class="you"><span class="soft" title=${t.you(session.user)}><bdi>${session.user}</bdi></span>
-        <button class="quiet" onClick=${logOut}>${t.logout}</button></div>
-    </header>
+      <${You} onTheme=${() => renew((number) => number + 1)} />
+    </div></header>
     <div class="notes" aria-live="polite">
       ${!session.isReachable && html`<p class="note bad">${t.unreachable}</p>`}
       ${session.isReachable && isBack && html`<p class="note good">${t.back}</p>`}
     </div>
     <main id="main" ref=${main} tabindex="-1">
-      ${Page ? html`<${Page} key=${[first, ...names.slice(0, 2)].join("/")} names=${names} query=${at.query} />` : html`<p class="none">${t.noPage}</p>`}
+      ${Page ? html`<${Page} key=${pageOf(at.parts).join("/")} names=${names} query=${at.query} />` : html`<p class="none">${t.noPage}</p>`}
     </main>
     ${session.asks === "expired" && html`<${Dialog} title=${t.loginExpired}><p>${t.loginExpiredText}</p><${LoginForm} /></${Dialog}>`}`;
+}
+
+/** Who is logged in, and what is theirs: light or dark, leaving. */
+function You({ onTheme }) {
+  return html`<div class="you">
+    <button class="quiet" popovertarget="you" aria-haspopup="true" title=${t.you(session.user)}><bdi>${session.user}</bdi> <span aria-hidden="true">▾</span></button>
+    <div id="you" popover="auto" class="menu">
+      <p class="soft">${t.you(session.user)}</p>
+      <fieldset>
+        <legend>${t.theme}</legend>
+        ${THEMES.map((each) => html`<label class="choice"><input type="radio" name="theme" value=${each} checked=${theme() === each} onChange=${() => (choose(each), onTheme())} /> ${t.themes[each]}</label>`)}
+      </fieldset>
+      <button onClick=${logOut}>${t.logout}</button>
+    </div>
+  </div>`;
 }
 
 function Login() {
@@ -2840,6 +3458,7 @@ function Search() {
   const names = found?.names ?? [];
   function open(address) {
     location.hash = address;
+    setText("");
     setOpen(false);
     field.current.blur();
   }

@@ -22,7 +22,7 @@ class BodyShares:
         )
 
     def of(self, holder: Holder) -> "BodyShare":
-        """What one request of the holder's takes, given back at the end of a `with`."""
+        """The memory of one request of the holder, released at the end of a `with`."""
         return BodyShare(self, holder)
 
 

@@ -13,7 +13,8 @@ from hms_gateway.gateway.admission.refusals import Refused
 ALLOWED_METHODS = b"POST, OPTIONS"
 ALLOWED_HEADERS = (
     b"authorization, content-type, accept, content-encoding, x-request-id, idempotency-key, x-hms-lease-id, "
-    b"x-hms-valid-write-ids, if-none-match, x-hms-server-timing, traceparent, tracestate"
+    b"x-hms-lock-id, x-hms-txn-id, x-hms-capabilities, x-hms-valid-write-ids, if-none-match, x-hms-server-timing, "
+    b"traceparent, tracestate"
 )
 EXPOSED_HEADERS = b"x-request-id, etag, server-timing"
 PREFLIGHT_SECONDS = b"86400"
@@ -80,7 +81,7 @@ class CrossOrigin:
 
 
 def _is_own(origin: bytes, site: bytes | None, scheme: str, host: bytes) -> bool:
-    """Whether a page of the gateway's own address calls.
+    """True if a page of the gateway's own address calls.
 
     A browser that says so is believed about the scheme: a proxy may end TLS before the gateway.
     """

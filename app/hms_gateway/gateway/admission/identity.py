@@ -1,4 +1,4 @@
-"""Who is calling: the values that authentication takes and gives."""
+"""Identity of a caller: the values that authentication takes and returns."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -8,7 +8,7 @@ HeaderList = Sequence[tuple[bytes, bytes]]
 
 
 class ProxyTrust(Enum):
-    """Whether the sender of a request is a proxy that may name its user."""
+    """Decides if the sender of a request is a proxy that may name its user."""
 
     NONE = "none"
     # The address is that of a trusted proxy, but the request does not prove that the proxy sent it.
@@ -74,7 +74,7 @@ class Identity(NamedTuple):
     `headers` belong to the reply, whatever it is: they prove to the caller who answers. `groups` are those that the
     login proved (a claim, a directory), or the operator gave; of a user for whom another one acts there are none, and
     `real_user` is that one, whose login it was. Who logged in with a token gets no other one
-    that lives longer.
+    that lives longer. `by_others`: the name is that of an issuer, KDC, certificate or proxy.
     """
 
     user: str
@@ -83,6 +83,7 @@ class Identity(NamedTuple):
     groups: frozenset[str] = frozenset()
     real_user: str = ""
     by_token: bool = False
+    by_others: bool = False
 
 
 class Authenticator(Protocol):

@@ -1,4 +1,4 @@
-"""Which peers are proxies, what proves them, and the address of the client behind them.
+"""Proxies: which peers are proxies, their proof, and the address of the client behind them.
 
 Two kinds: a trusted proxy names the user of a request (`trusted_proxy`); a forwarding proxy passes Authorization on and
 is asked for nothing but the client's address. What any other peer says about addresses is not looked at.
@@ -20,7 +20,7 @@ NODE_CHARACTERS_MAX = 64
 
 
 class Networks:
-    """Whether an address lies in one of some networks; answers are remembered by address."""
+    """Some networks; answers for an address are cached."""
 
     def __init__(self, networks: Sequence[str]) -> None:
         self._networks = [ip_network(network, strict=False) for network in networks]

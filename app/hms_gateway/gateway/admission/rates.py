@@ -1,4 +1,4 @@
-"""How much one user, or one group together, may ask for in a time: calls, partitions, bytes of requests and replies.
+"""Rates of a user, or of a group together: calls, partitions, bytes of requests and replies per second.
 
 Each rate is a bucket that fills with time, up to `burst_seconds` of it. A reply is paid for when it was sent, since its
 length is not known before: who owes bytes or partitions waits until they have come in. Calls that keep or give back
@@ -25,7 +25,7 @@ OWED_SECONDS_MAX: Final = 60.0
 
 
 class _Bucket:
-    """What is left of one rate. Below zero is owed."""
+    """The remainder of one rate. Below zero is owed."""
 
     def __init__(self, rate: Rate, now: float) -> None:
         self._rate = rate
@@ -97,7 +97,7 @@ class Rates:
         return 0.0, "", ""
 
     def check(self, identity: Identity, method: str) -> None:
-        """As `wait`. Raises Refused (429) where the call has to wait."""
+        """Like `wait`, but raises Refused (429) if the call would have to wait."""
         seconds, whose, rate = self.wait(identity, method)
         if seconds:
             raise too_many(seconds, whose, rate)
@@ -128,7 +128,7 @@ class Rates:
 
 
 def keeps_or_gives_back(method: str) -> bool:
-    """Whether others wait for what calls of the method keep or give back, such as locks."""
+    """True for methods that keep or release what others wait for, such as locks."""
     facts = method_facts().get(method)
     return facts is not None and facts.passes_rates
 

@@ -1,4 +1,4 @@
-"""How a request ends that is not answered, and how what limits refuse is counted and logged."""
+"""Refusals of requests, and how those by limits are counted and logged."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class Refused(Exception):
     """The request is not served. `text` is safe to show and never says which half of a password was wrong.
 
     `limit` is the name of the limit that is in the way, if one is. `beginning` is the first part of the body when some
-    of it was read already.
+    of it was read already. `user` is as whom the sender tried to log in.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Refused(Exception):
         reason: str = "refused",
         limit: str = "",
         beginning: bytes | None = None,
+        user: str = "",
     ) -> None:
         super().__init__(text)
         self.status = status
@@ -39,6 +40,7 @@ class Refused(Exception):
         self.reason = reason
         self.limit = limit
         self.beginning = beginning
+        self.user = user
 
 
 class ClientGone(Exception):

@@ -58,6 +58,7 @@ class FailedAttempts:
                 headers=((b"retry-after", b"30"),),
                 reason="too_many_attempts",
                 limit=limit,
+                user=source[0],
             )
         if wait > 0:
             await sleep(wait)
@@ -75,7 +76,7 @@ class FailedAttempts:
             self._records.popitem(last=False)
 
     def has_failed(self, source: Source) -> bool:
-        """Whether it has failed lately and not succeeded since."""
+        """True if the last attempt was a recent failure."""
         return source in self._records
 
     def succeeded(self, source: Source) -> None:

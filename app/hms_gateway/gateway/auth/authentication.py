@@ -172,7 +172,7 @@ class BasicAuthenticator:
                 self._verified.forget(header)
                 # An answer out of turn would say whether the name is one of ours, which has a lane of its own.
                 await asyncio.wait(answered_before)
-                raise self._refused("User name or password is wrong", "wrong_password")
+                raise self._refused("User name or password is wrong", "wrong_password", credentials.user)
         self._attempts.succeeded(source)
         expires_at = self._monotonic() + self._remembered_seconds
         self._verified.remember(header, _Verified(credentials.user, expires_at, generation))
@@ -257,9 +257,13 @@ class BasicAuthenticator:
             self._suspects_checking += check.is_suspect
             credentials = check.job.credentials
             stored_hash, is_known = self._users.hash_of(credentials.user)
-            checking = asyncio.get_running_loop().run_in_executor(
-                self._threads, self._verify, stored_hash, credentials.password
-            )
+            loop = asyncio.get_running_loop()
+            try:
+                checking = loop.run_in_executor(self._threads, self._verify, stored_hash, credentials.password)
+            except RuntimeError as error:
+                # No thread can be started; the checks that follow have their turn all the same.
+                checking = loop.create_future()
+                checking.set_exception(error)
             checking.add_done_callback(partial(self._checked, check, is_known))
 
     def _checked(self, check: "Check[_Job]", is_known: bool, checking: "asyncio.Future[bool]") -> None:
@@ -274,8 +278,8 @@ class BasicAuthenticator:
             result.set_result(checking.result() and is_known)
         self._check_next()
 
-    def _refused(self, text: str, reason: str) -> Refused:
-        return Refused(401, text, headers=self._challenges, reason=reason)
+    def _refused(self, text: str, reason: str, user: str = "") -> Refused:
+        return Refused(401, text, headers=self._challenges, reason=reason, user=user)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -31,7 +31,7 @@ class CertificateAuthenticator:
         certificate = _login(head)
         if certificate is None:
             return self._following.remembered(head)
-        return None if self._objection(certificate) else Identity(certificate.user, head.address)
+        return None if self._objection(certificate) else _identity(certificate, head)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for a certificate that does not hold any more, and as the next authenticator does."""
@@ -40,10 +40,14 @@ class CertificateAuthenticator:
             return await self._following.authenticate(head)
         if objection := self._objection(certificate):
             raise Refused(401, f"The client certificate {objection}", headers=self._challenges, reason="certificate")
-        return Identity(certificate.user, head.address)
+        return _identity(certificate, head)
 
     def close(self) -> None:
         self._following.close()
+
+
+def _identity(certificate: ShownCertificate, head: RequestHead) -> Identity:
+    return Identity(certificate.user, head.address, by_others=True)
 
 
 def _login(head: RequestHead) -> ShownCertificate | None:

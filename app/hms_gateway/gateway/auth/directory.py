@@ -79,7 +79,7 @@ class Directory:
 
     @contextmanager
     def _searching(self, url: str) -> "Iterator[LDAPConnection]":
-        """As the account that searches, or anonymously."""
+        """A connection bound as the account that searches, or anonymously."""
         import bonsai
 
         client = self._client(url)
@@ -104,7 +104,7 @@ class Directory:
 
     @contextmanager
     def _bound(self, url: str, name: str, password: str) -> "Iterator[LDAPConnection | None]":
-        """As the user; None where the password is wrong, or the account may not log in."""
+        """A connection bound as the user; None if the password is wrong or the account may not log in."""
         import bonsai
 
         client = self._client(url)
@@ -134,11 +134,19 @@ class Directory:
         found = self._search(connection, settings.search_base, bonsai.LDAPSearchScope.SUBTREE, wanted, ["1.1"], 2)
         return str(found[0].dn) if len(found) == 1 else None
 
-    def _described(self, connection: "LDAPConnection", name: str, user: str) -> DirectoryUser:
-        return DirectoryUser(self._spelling(connection, name, user), self._groups(connection, name, user))
+    def _described(self, connection: "LDAPConnection", name: str, user: str) -> DirectoryUser | None:
+        """None where the directory does not say which name the user has."""
+        written = self._written(connection, name, user)
+        if written is None:
+            attribute = self._settings.user_attribute
+            _log.error("login refused: the entry shows no name of the user", entry=name, user_attribute=attribute)
+            return None
+        return DirectoryUser(written, self._groups(connection, name, written))
 
-    def _spelling(self, connection: "LDAPConnection", name: str, user: str) -> str:
-        """As the directory writes the name, which it finds in any case; else in lower case: one user has one name."""
+    def _written(self, connection: "LDAPConnection", name: str, user: str) -> str | None:
+        """The name as the directory writes it, which finds it in any case, width and number of blanks: one user has one
+        name. Of several, the one that was sent in any case.
+        """
         import bonsai
 
         attribute = self._settings.user_attribute
@@ -147,8 +155,10 @@ class Directory:
         except (bonsai.NoSuchObjectError, bonsai.InsufficientAccess):
             found = []
         values = [str(value) for entry in found for value in entry.get(attribute, ())]
+        if len(values) == 1:
+            return values[0]
         sent = user.strip().lower()
-        return next((value for value in values if value.lower() == sent), sent)
+        return next((value for value in values if value.lower() == sent), None)
 
     def _groups(self, connection: "LDAPConnection", name: str, user: str) -> frozenset[str]:
         import bonsai

@@ -5,6 +5,7 @@ A password that was right is remembered for a time, as one of the password file;
 
 import asyncio
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -96,18 +97,21 @@ class DirectoryAuthenticator:
         if credentials is None or self._is_local(credentials.user):
             return await self._following.authenticate(head)
         address = self._share_of(head.address)
-        source = (credentials.user, address or head.address)
+        # One entry is found under many spellings, and all of them are guesses of its password.
+        name = _folded(credentials.user)
+        source = (name, address or head.address)
         if self._known.find(header) is None:
             await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_passwords")
         try:
-            user = await self._asked(header, credentials, Holder(credentials.user, address))
+            user = await self._asked(header, credentials, Holder(name, address))
         except DirectoryAway as away:
             return self._kept(header, head, away)
         # The directory finds a name in any case, and so under another spelling that of a user of the file.
         if user is None or not _is_name(user.name) or self._is_local(user.name):
             self._known.forget(header)
             self._attempts.failed(source)
-            raise Refused(401, "User name or password is wrong", headers=self._challenges, reason="wrong_password")
+            text, sent = "User name or password is wrong", credentials.user
+            raise Refused(401, text, headers=self._challenges, reason="wrong_password", user=sent)
         self._attempts.succeeded(source)
         self._known.remember(header, _Known(user, self._monotonic()))
         return _identity(user, head)
@@ -134,9 +138,13 @@ class DirectoryAuthenticator:
         bound = self._checks.take(1, holder)
         if bound is not None:
             raise overloaded(f"There are too many passwords to check ({bound.name}); try again", bound.name)
-        asked = asyncio.get_running_loop().run_in_executor(
-            self._threads, self._check, credentials.user, credentials.password
-        )
+        loop = asyncio.get_running_loop()
+        try:
+            asked = loop.run_in_executor(self._threads, self._check, credentials.user, credentials.password)
+        except RuntimeError:
+            # No thread can be started.
+            self._checks.give_back(1, holder)
+            raise
         # The thread may go on for longer than the request waits, and counts until then.
         asked.add_done_callback(lambda _: self._checks.give_back(1, holder))
         done, _ = await asyncio.wait([asked], timeout=self._seconds_max)
@@ -148,7 +156,7 @@ class DirectoryAuthenticator:
         """The identity of before, for a time. Raises Refused."""
         now = self._monotonic()
         if now >= self._away_until:
-            _log.error("the directory cannot be asked", problem=str(away), kept_seconds=self._kept_seconds)
+            _log.error("the directory is unreachable", problem=str(away), kept_seconds=self._kept_seconds)
         self._away_until = now + AWAY_SECONDS
         known = self._known.find(header)
         if known is not None and now < known.checked_at + self._kept_seconds:
@@ -161,6 +169,14 @@ def _credentials(header: bytes) -> BasicCredentials | None:
     if scheme_of(header) != "basic" or len(header) > HEADER_BYTES_MAX:
         return None
     return read_basic(header)
+
+
+def _folded(name: str) -> str:
+    """The same for all spellings that directories may take for one: only letters and digits, and these without case,
+    width and accents.
+    """
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
+    return "".join(filter(str.isalnum, letters))[:USER_CHARACTERS_MAX]
 
 
 def _identity(user: DirectoryUser, head: RequestHead) -> Identity:

@@ -51,7 +51,7 @@ class GroupsFile:
             try:
                 self._groups = read_groups(self._file.path)
             except GroupsFileError as error:
-                _log.error("groups not read, those before stay", problem=str(error))
+                _log.error("groups not read; the previous groups stay in force", problem=str(error))
 
 
 def read_groups(path: Path) -> dict[str, frozenset[str]]:

@@ -31,14 +31,14 @@ class _Configuration(msgspec.Struct):
 
 
 def discovered_keys_url(issuer: str, authority: Path | None) -> str:
-    """Where the issuer's key set is, by its own configuration. Raises NotFetched."""
+    """URL of the issuer's key set, from its own configuration. Raises NotFetched."""
     url = issuer.rstrip("/") + _DISCOVERY
     try:
         configuration = msgspec.json.decode(fetch(url, authority), type=_Configuration)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise NotFetched(f"{url} is not an OpenID configuration: {error}") from None
     if configuration.issuer != issuer:
-        raise NotFetched(f"{url} is of the issuer {configuration.issuer!r}; write it so in the settings")
+        raise NotFetched(f"{url} is of the issuer {configuration.issuer!r}; set issuer to this text")
     if not is_safe_url(configuration.jwks_uri):
         raise NotFetched(f"{url} names the key set {configuration.jwks_uri!r}, which is not https://")
     return configuration.jwks_uri

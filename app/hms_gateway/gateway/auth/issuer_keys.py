@@ -26,7 +26,7 @@ _log = structlog.get_logger("hms_gateway.issuers")
 
 
 class IssuerAway(Exception):
-    """Which keys the issuer has cannot be found out now; the text says why."""
+    """The issuer's keys cannot be fetched now; the text says why."""
 
 
 class IssuerKeys(Protocol):
@@ -35,13 +35,13 @@ class IssuerKeys(Protocol):
     version: int
 
     def current(self) -> KeySet | None:
-        """Those that are known and count; None where they have to be fetched first. Takes no time."""
+        """The known valid keys; None if they have to be fetched first. Returns at once."""
 
     async def usable(self) -> KeySet:
-        """Those that may let a new token in. Raises IssuerAway."""
+        """The keys that may verify a new token. Raises IssuerAway."""
 
     async def newest(self) -> KeySet:
-        """Those of now, for a token whose key is not among the current ones. Raises IssuerAway."""
+        """The newest keys, for a token whose key is not among the current ones. Raises IssuerAway."""
 
 
 class FetchedKeys:
@@ -173,7 +173,7 @@ class FileKeys:
             keys = read_key_set(self._file.path.read_bytes())
         except (OSError, KeySetError) as error:
             self._problem = f"{self._file.path} cannot be used: {error}"
-            _log.error("key set not read, the keys known before stay", issuer=self._issuer, problem=self._problem)
+            _log.error("key set not read; the previous keys stay valid", issuer=self._issuer, problem=self._problem)
             return
         if self._keys is not None and not keys.has_all_of(self._keys):
             self.version += 1

@@ -45,6 +45,8 @@ class Issuer(msgspec.Struct, frozen=True):
 class _Header(msgspec.Struct):
     alg: str
     kid: str | None = None
+    crit: msgspec.Raw = msgspec.Raw()
+    b64: msgspec.Raw = msgspec.Raw()
 
 
 class _Unverified(msgspec.Struct):
@@ -92,7 +94,7 @@ class SignedTokenAuthenticator:
         # Asked first: it looks at a file that may have changed.
         if keys.current() is None or keys.version != known.version:
             return None
-        return Identity(known.user, head.address, groups=known.groups, by_token=True)
+        return _identity(known, head)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for a token that is not right, 503 while its issuer's keys are not known, 429."""
@@ -109,7 +111,7 @@ class SignedTokenAuthenticator:
             text = f"The token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
         self._known.remember(head.headers[b"authorization"], known)
-        return Identity(known.user, head.address, groups=known.groups, by_token=True)
+        return _identity(known, head)
 
     def close(self) -> None:
         self._following.close()
@@ -120,7 +122,7 @@ class SignedTokenAuthenticator:
             raise NotAccepted(f"it is longer than {TOKEN_BYTES_MAX} bytes")
         header, issuer = self._header_and_issuer(token)
         if header.alg not in issuer.algorithms:
-            raise NotAccepted("it is signed with an algorithm that the issuer's setting algorithms does not name")
+            raise NotAccepted("its signature algorithm is not in the issuer's setting algorithms")
         keys = await issuer.keys.usable()
         if not keys.find(header.kid, header.alg):
             keys = await issuer.keys.newest()
@@ -135,10 +137,17 @@ class SignedTokenAuthenticator:
             named = msgspec.json.decode(_decoded(parts[1]), type=_Unverified).iss
         except (ValueError, RecursionError):
             raise NotAccepted("its header or its claims cannot be read") from None
+        # Extensions (RFC 7515, 4.1.11) change what is signed, such as RFC 7797 what the payload is.
+        if header.crit or header.b64:
+            raise NotAccepted("its header asks for an extension (crit, b64); none is known here")
         issuer = self._issuers.get(named)
         if issuer is None:
             raise NotAccepted("token_issuers does not name its issuer")
         return header, issuer
+
+
+def _identity(known: _Known, head: RequestHead) -> Identity:
+    return Identity(known.user, head.address, groups=known.groups, by_token=True, by_others=True)
 
 
 def _is_signed(token: bytes) -> bool:
@@ -155,7 +164,7 @@ def _checked(token: bytes, keys: KeySet, header: _Header) -> bytes:
     """The claims that the issuer has signed. Raises NotAccepted."""
     candidates = keys.find(header.kid, header.alg)
     if not candidates:
-        raise NotAccepted("its issuer does not have the key that it names, or it names none of several")
+        raise NotAccepted("its key is not in the key set of its issuer, or it names none of several keys")
     payload = verified_payload(token, candidates, header.alg)
     if payload is None:
         raise NotAccepted("its signature is wrong")

@@ -56,14 +56,14 @@ class KeySet:
         self._keys = keys
 
     def find(self, kid: str | None, algorithm: str) -> Sequence[SigningKey]:
-        """Those that may have signed; a token without `kid` can mean only the one key that fits."""
+        """The keys that may have signed; for a token without `kid`, the one key that fits."""
         fitting = [key for key in self._keys if key.fits(algorithm)]
         if kid is None:
             return fitting if len(fitting) == 1 else ()
         return [key for key in fitting if key.kid == kid][:TRIED_MAX]
 
     def has_all_of(self, other: "KeySet") -> bool:
-        """Whether what the other's keys have signed counts here too."""
+        """True if tokens signed by the other's keys are valid here too."""
         own = {(key.kid, key.material) for key in self._keys}
         return all((key.kid, key.material) in own for key in other._keys)
 

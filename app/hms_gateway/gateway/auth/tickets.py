@@ -75,7 +75,8 @@ class TicketAuthenticator:
         if realm not in (self._realms or {accepted.service.rpartition("@")[2]}):
             text = f"Users of the realm {realm} are not let in: the setting kerberos_realms does not name it"
             raise Refused(403, text, reason="realm")
-        return Identity(short_name(accepted.principal), address, headers=_reply_headers(accepted.answer))
+        user = short_name(accepted.principal)
+        return Identity(user, address, headers=_reply_headers(accepted.answer), by_others=True)
 
 
 def _reply_headers(answer: bytes) -> HeaderList:

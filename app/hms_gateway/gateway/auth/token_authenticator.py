@@ -44,7 +44,7 @@ class TokenFile:
         try:
             self._tokens = {token.sha256: token for token in read_tokens(self._file.path)}
         except TokenFileError as error:
-            _log.error("token file not read, the tokens known before stay", problem=str(error))
+            _log.error("token file not read; the previous tokens stay valid", problem=str(error))
 
 
 class WrongTokens:
@@ -109,7 +109,7 @@ class TokenAuthenticator:
         raise Refused(401, text, headers=self._challenges, reason="expired_token")
 
     def close(self) -> None:
-        """As `Authenticator.close`: there are no threads."""
+        """Nothing to close: there are no threads."""
 
     def _identity(self, token: Token, head: RequestHead) -> Identity:
         if self._monotonic() >= self._noted.get(token.id, 0.0):
@@ -121,7 +121,7 @@ class TokenAuthenticator:
         try:
             self._uses.note(token)
         except OSError as error:
-            _log.warning("use of a token not noted", token=token.id, problem=str(error))
+            _log.warning("use of a token not recorded", token=token.id, problem=str(error))
 
 
 def bearer_challenge(realm: str) -> tuple[bytes, bytes]:
@@ -136,5 +136,5 @@ def wrong_token_challenges(realm: str) -> HeaderList:
 
 
 def sent_token(head: RequestHead) -> bytes:
-    """What follows the scheme."""
+    """The part of the header after the scheme."""
     return head.headers[b"authorization"].strip().partition(b" ")[2].strip()

@@ -28,7 +28,7 @@ class TokenFileError(Exception):
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept of a token. Times are seconds since 1970; `id` is the beginning of `sha256`."""
+    """The stored part of a token. Times are seconds since 1970; `id` is the beginning of `sha256`."""
 
     id: str
     user: str

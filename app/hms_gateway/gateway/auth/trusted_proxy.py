@@ -37,7 +37,7 @@ class ImpersonationRule(msgspec.Struct, frozen=True):
     hosts: Networks | None = None
 
     def objection(self, user: str, address: str) -> str | None:
-        """Why not, to follow the name of the rule; None when it is allowed."""
+        """The reason of a refusal, to follow the name of the rule; None if allowed."""
         if "*" not in self.users and user not in self.users:
             return f"does not name {user}"
         if self.hosts is not None and not self.hosts.contain(address):
@@ -60,10 +60,12 @@ class TrustedProxyAuthenticator:
         proxied_users: Sequence[str] = ("*",),
         proxy_users: Mapping[str, ImpersonationRule] | None = None,
         proven: Callable[[RequestHead, Identity], Awaitable[Identity]] | None = None,
+        is_reserved: Callable[[str], bool] = lambda user: False,
     ) -> None:
-        """`proven` is `ProvenActing.check`."""
+        """`proven` is `ProvenActing.check`, `is_reserved` is `UserFile.is_reserved`."""
         self._following = following
         self._proven = proven
+        self._is_reserved = is_reserved
         source = source or UserSource()
         self._header = None if source.header is None else source.header.lower().encode()
         self._parameter = source.parameter
@@ -75,7 +77,10 @@ class TrustedProxyAuthenticator:
         # A query may ask to act for another user, and a trusted peer's headers say more than Authorization.
         if head.query or head.trust is not ProxyTrust.NONE:
             return None
-        return self._following.remembered(head)
+        identity = self._following.remembered(head)
+        if identity is not None and identity.by_others and self._is_reserved(identity.user):
+            return None
+        return identity
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for two users in one request, 403 for a user who may not act for another, and as the next
@@ -88,11 +93,13 @@ class TrustedProxyAuthenticator:
             identity = await self._proxied(head, named)
         if head.trust is ProxyTrust.TRUSTED and query.get("user.name", identity.user) != identity.user:
             raise _ambiguous("the parameter user.name differs from the authenticated user")
-        if self._parameter != "doAs" or named is None:
-            identity = self._acting(identity, query, head.peer)
-        if self._proven is None or PROOF_HEADER not in head.headers:
-            return identity
-        return await self._proven(head, identity)
+        is_final = self._parameter == "doAs" and named is not None
+        acting = identity if is_final else self._acting(identity, query, head.peer)
+        proven = self._proven if PROOF_HEADER in head.headers else None
+        # The digest of a token proves the name as well as a password.
+        if identity.by_others and (proven is None or acting is not identity):
+            check_reserved(identity.user, self._is_reserved)
+        return acting if proven is None else await proven(head, acting)
 
     def close(self) -> None:
         self._following.close()
@@ -108,18 +115,18 @@ class TrustedProxyAuthenticator:
                 "let it send what trusted_proxy_secret or trusted_proxy_authority asks for"
             )
             raise Refused(401, text, reason="unproven_proxy")
-        by_token = False
+        by_token, by_others = False, True
         if b"authorization" in head.headers and not self._takes_asterisk:
             login = await self._logged_in(head)
             if login.user != user:
                 raise _ambiguous("the proxy and the Authorization header name different users")
-            by_token = login.by_token
+            by_token, by_others = login.by_token, login.by_others
         if not _is_readable(user):
             raise Refused(401, "The name of the user that the proxy sent is not readable", reason="unreadable_user")
         if objection := self._proxied_users.objection(user, head.peer):
             text = f"The proxy may not act for user {user}: the setting trusted_proxy_users {objection}"
             raise Refused(403, text, reason="not_proxied")
-        return Identity(user, head.address, by_token=by_token)
+        return Identity(user, head.address, by_token=by_token, by_others=by_others)
 
     def _named_user(self, head: RequestHead, query: Mapping[str, str]) -> str | None:
         """The user in the one source; None where the proxy names none."""
@@ -145,6 +152,16 @@ class TrustedProxyAuthenticator:
         return Identity(
             user, identity.address, headers=identity.headers, real_user=identity.user, by_token=identity.by_token
         )
+
+
+def check_reserved(user: str, is_reserved: Callable[[str], bool]) -> None:
+    """Raises Refused (403) for a name of the password file that another login says. `is_reserved` is `UserFile`'s."""
+    if is_reserved(user):
+        text = (
+            f"User {user} has a password at this gateway and logs in with it, or with a token made for it; the setting "
+            "users_by_other_logins names users whom certificates, tickets, issuers and proxies may name, too"
+        )
+        raise Refused(403, text, reason="reserved_user", user=user)
 
 
 def _is_readable(user: str) -> bool:

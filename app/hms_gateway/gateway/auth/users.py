@@ -34,7 +34,7 @@ def hash_password(password: str) -> str:
 
 
 def verify_password(stored_hash: str, password: str) -> bool:
-    """Whether the password belongs to the hash; False too for a hash of an unknown kind. Takes 20 ms and more."""
+    """True if the password belongs to the hash; False for a hash of an unknown kind. Takes 20 ms and more."""
     if stored_hash.startswith(ARGON2_PREFIX):
         return _argon2_matches(stored_hash, password)
     if stored_hash.startswith(BCRYPT_PREFIXES):
@@ -104,7 +104,7 @@ def list_users(path: Path) -> list[str]:
 
 
 def verify_user(path: Path, name: str, password: str) -> bool:
-    """Whether the file has such a user with this password. Raises UserFileError."""
+    """True if the file has the user with this password. Raises UserFileError."""
     stored_hash = read_users(path).get(name)
     return stored_hash is not None and verify_password(stored_hash, password)
 

@@ -122,7 +122,7 @@ class WaitingCalls:
         try:
             await asyncio.get_running_loop().run_in_executor(None, waiting.abandon)
         except Exception as error:
-            _log.warning("a waiting call could not be given up, it will be forgotten", problem=repr(error))
+            _log.warning("a waiting call could not be cancelled", problem=repr(error))
 
     def _announced(self) -> None:
         """In any thread, before the first call has waited and after the loop has ended too."""

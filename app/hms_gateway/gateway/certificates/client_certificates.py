@@ -1,4 +1,4 @@
-"""What the certificate of a connection's other end proves: that it is a trusted proxy, or whose calls it sends.
+"""Client certificates: which ones prove a trusted proxy, and which user the others name.
 
 TLS has verified it by then; here it is read once for each connection. Certificates of users and of proxies may come
 from two authorities, and one of the wrong authority proves nothing.
@@ -30,7 +30,7 @@ class Authority(msgspec.Struct, frozen=True):
     file: Path
 
     def signed(self, chain: Sequence[bytes]) -> bool:
-        """Whether one of its certificates is in a chain that TLS has verified."""
+        """True if one of its certificates is in a chain that TLS has verified."""
         try:
             return not _certificates(self.file).isdisjoint(chain)
         except (OSError, ValueError):
@@ -56,7 +56,7 @@ class ClientCertificates:
         self._user_authority = user_authority
 
     def shown(self, transport: BaseTransport) -> ShownCertificate | None:
-        """What a new connection has shown; None without a certificate, or with one that proves nothing."""
+        """The certificate of a new connection; None without one, or with one that proves nothing."""
         certificate = transport.get_extra_info("peercert")
         if not certificate:
             return None
@@ -88,14 +88,14 @@ class ClientCertificates:
 
 
 class CertificateValidity:
-    """Whether a certificate that TLS has verified holds still: connections are open for long."""
+    """Checks that a certificate verified by TLS is still valid: connections are open for long."""
 
     def __init__(self, revocations: Revocations | None = None, now: Callable[[], float] = time.time) -> None:
         self._revocations = revocations
         self._now = now
 
     def objection(self, certificate: ShownCertificate) -> str:
-        """Why not, as the rest of a sentence; "" when it does."""
+        """The reason why it is not valid, as the rest of a sentence; "" if it is."""
         if certificate.expires <= self._now():
             return "has expired; connect with a new one"
         if self._revocations is not None and self._revocations.has(certificate.serial):
@@ -141,7 +141,7 @@ def _chain(connection: Any) -> list[bytes]:
 
 
 def _certificates(file: Path) -> set[bytes]:
-    """Those in a PEM file, in DER form. Raises OSError, ValueError."""
+    """The certificates of a PEM file, in DER form. Raises OSError, ValueError."""
     text, found = file.read_text("latin-1"), set()
     while ssl.PEM_HEADER in text:
         one, end, text = text[text.index(ssl.PEM_HEADER) :].partition(ssl.PEM_FOOTER)

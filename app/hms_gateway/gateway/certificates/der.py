@@ -13,13 +13,19 @@ _VERSION: Final = 0xA0
 _INTEGER: Final = 0x02
 _UTC_TIME: Final = 0x17
 _GENERALIZED_TIME: Final = 0x18
+# Name and time of the certificates that the gateway makes, by which it knows them again.
+OWN_NAME: Final = "hms-gateway"
+# Apple's and other clients refuse certificates that live longer; the hour is for clocks that are behind.
+OWN_VALID_SECONDS: Final = 820 * 86_400 + 3_600
+# The set of the one name: kind (commonName) and UTF-8 text.
+_OWN_SUBJECT: Final = b"\x31\x14\x30\x12\x06\x03\x55\x04\x03\x0c\x0b" + OWN_NAME.encode()
 
 
 class CertificateFields(msgspec.Struct, frozen=True):
-    """Until when a certificate is valid, in seconds since 1970, and whether it names itself as its issuer."""
+    """Until when a certificate is valid, in seconds since 1970, and whether the gateway made it."""
 
     expires_seconds: int
-    is_self_signed: bool
+    is_made_here: bool
 
 
 # The authority that signed a certificate, and the number that this gave it.
@@ -34,7 +40,8 @@ def certificate_fields(der: bytes) -> CertificateFields:
     times = _members(validity)
     if len(times) != 2:
         raise ValueError("its time of validity has another form")
-    return CertificateFields(_seconds(*times[1]), issuer == subject)
+    begins, expires = (_seconds(*time) for time in times)
+    return CertificateFields(expires, issuer == subject == _OWN_SUBJECT and expires - begins == OWN_VALID_SECONDS)
 
 
 def certificate_serial(der: bytes) -> Serial:
@@ -44,7 +51,7 @@ def certificate_serial(der: bytes) -> Serial:
 
 
 def revoked_serials(der: bytes) -> frozenset[Serial]:
-    """What a list of revoked certificates (CRL, RFC 5280 section 5.1) names. Raises ValueError."""
+    """Serial numbers of a revocation list (CRL, RFC 5280 section 5.1). Raises ValueError."""
     fields = _members(_content(_content(der)))
     if fields and fields[0][0] == _INTEGER:
         fields = fields[1:]
@@ -56,7 +63,7 @@ def revoked_serials(der: bytes) -> frozenset[Serial]:
 
 
 def _fields(der: bytes) -> list[tuple[int, bytes]]:
-    """Those of a certificate, from its serial number on."""
+    """The fields of a certificate, from its serial number on."""
     fields = _members(_content(_content(der)))
     if fields and fields[0][0] == _VERSION:
         fields = fields[1:]
@@ -66,7 +73,7 @@ def _fields(der: bytes) -> list[tuple[int, bytes]]:
 
 
 def _content(data: bytes) -> bytes:
-    """What is in the sequence at the beginning of `data`."""
+    """The content of the sequence at the beginning of `data`."""
     tag, content, _ = _element(data)
     if tag != _SEQUENCE:
         raise ValueError("it is not a certificate")

@@ -23,7 +23,7 @@ _log = structlog.get_logger("hms_gateway.certificate")
 
 
 class Revocations:
-    """What the lists in a file name. A broken file is logged, and leaves what was read before."""
+    """The revoked certificates of a file. A broken file is logged, and the previous content stays."""
 
     def __init__(self, file: Path, monotonic: Callable[[], float]) -> None:
         """Raises CertificateError."""
@@ -49,11 +49,11 @@ class Revocations:
         try:
             self._revoked = read_revocations(self._file)
         except CertificateError as error:
-            _log.error("list of revoked certificates not read, the one before stays", problem=str(error))
+            _log.error("revocation list not read; the previous one stays in use", problem=str(error))
 
 
 def read_revocations(file: Path) -> frozenset[Serial]:
-    """Those of all lists in a PEM file. Raises CertificateError."""
+    """The revocations of all lists in a PEM file. Raises CertificateError."""
     try:
         lists = _LIST.findall(file.read_text("latin-1"))
         if not lists:

@@ -11,23 +11,22 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# Apple's and other clients refuse certificates that live longer.
-VALID_DAYS = 820
+from hms_gateway.gateway.certificates.der import OWN_NAME, OWN_VALID_SECONDS
 
 
 def make_certificate(certificate_path: Path, key_path: Path, now_seconds: int) -> None:
     """A new key and a certificate for this machine's names, in two PEM files. Only the owner can read the key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.datetime.fromtimestamp(now_seconds, datetime.UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hms-gateway")])
+    begins = datetime.datetime.fromtimestamp(now_seconds, datetime.UTC) - datetime.timedelta(hours=1)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, OWN_NAME)])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
+        .not_valid_before(begins)
+        .not_valid_after(begins + datetime.timedelta(seconds=OWN_VALID_SECONDS))
         .add_extension(x509.SubjectAlternativeName(_names()), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -36,13 +35,13 @@ def make_certificate(certificate_path: Path, key_path: Path, now_seconds: int) -
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
+    # First, so that a key without a certificate of ours is never ours. Clients of other accounts trust it, too.
+    _write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
     _write(
         key_path,
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
         0o600,
     )
-    # What clients trust: those of other accounts on this machine, too.
-    _write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
 
 
 def _names() -> list[x509.GeneralName]:

@@ -86,7 +86,7 @@ class ServedCertificate:
         """Said once, and at the second look only: who replaces two files replaces one of them first."""
         if problem == self._problem and not self._metrics.certificate_unusable:
             self._metrics.certificate_unusable = 1
-            _log.error("the new certificate cannot be used, the one before stays", problem=problem)
+            _log.error("the new certificate cannot be used; the previous one stays in use", problem=problem)
         elif problem != self._problem:
             self._metrics.certificate_unusable = 0
         self._problem = problem
@@ -100,7 +100,7 @@ class ServedCertificate:
         context = server_context(self._files.certificate, self._files.key, self._files.clients)
         fields = read_fields(self._files.certificate)
         self._expires_seconds = self._metrics.certificate_expires_seconds = fields.expires_seconds
-        self._is_renewed = self._files.is_ours and fields.is_self_signed
+        self._is_renewed = self._files.is_ours and fields.is_made_here
         return context
 
     def _renew(self) -> None:
@@ -110,7 +110,7 @@ class ServedCertificate:
         self._next_renewal = now + RENEWAL_TRIED_EVERY_SECONDS
         try:
             ensure_certificate(self._files.certificate.parent, self._clock)
-        except OSError as error:
+        except (CertificateError, OSError) as error:
             _log.error("the certificate cannot be renewed", problem=str(error))
 
     def _warn(self) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import msgspec
+import structlog
 
 from hms_gateway.gateway.certificates.der import CertificateFields, certificate_fields
 from hms_gateway.runtime.clock import Clock, SystemClock
@@ -22,13 +23,15 @@ RENEWED_BEFORE_SECONDS = 30 * 86_400
 # Of TLS 1.2: a fresh key for each connection, and encryption that authenticates. TLS 1.3 has nothing else.
 TLS_1_2_SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
+_log = structlog.get_logger("hms_gateway.certificate")
+
 
 class CertificateError(Exception):
     """Certificate or key cannot be used; the text names the file."""
 
 
 class CertificateFiles(msgspec.Struct, frozen=True):
-    """Where certificate chain and key are. `is_ours` when the gateway makes and renews them itself.
+    """Files of certificate chain and key. `is_ours`: the gateway makes and renews them itself.
 
     `clients` says which certificates clients may show.
     """
@@ -60,9 +63,9 @@ class ClientRules(msgspec.Struct, frozen=True):
 
 
 def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateFiles:
-    """The folder's certificate and key, made when they are missing or broken, or ours and about to expire.
+    """The folder's certificate and key, made when both are missing, and anew when ours is about to expire.
 
-    Of several processes over one folder one makes them; the others wait for it. Raises OSError.
+    Of several processes over one folder one makes them; the others wait for it. Raises CertificateError, OSError.
     """
     files = CertificateFiles(folder / CERTIFICATE_NAME, folder / KEY_NAME, is_ours=True)
     now = (clock or SystemClock()).seconds()
@@ -70,10 +73,14 @@ def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateF
         make_data_folder(folder)
         with _only_one(folder / LOCK_NAME):
             if _has_to_be_made(files, now):
+                before = read_fields(files.certificate) if files.certificate.exists() else None
                 # Only here, since what it is made with costs a tenth of the server's memory.
                 from hms_gateway.gateway.certificates.self_signed import make_certificate
 
                 make_certificate(files.certificate, files.key, now)
+                if before is not None:
+                    days_left = (before.expires_seconds - now) // 86_400
+                    _log.info("renewed the self-signed certificate", days_left=days_left)
     return files
 
 
@@ -120,7 +127,7 @@ def _load(context: ssl.SSLContext, setting: str, file: Path) -> None:
 
 
 def read_fields(certificate: Path) -> CertificateFields:
-    """What the server's own certificate says of itself. Raises CertificateError."""
+    """Fields of the server's certificate. Raises CertificateError."""
     try:
         return certificate_fields(_first_certificate(certificate))
     except ValueError as error:
@@ -142,16 +149,16 @@ def _first_certificate(path: Path) -> bytes:
 
 
 def _has_to_be_made(files: CertificateFiles, now: int) -> bool:
-    """Also when the key belongs to another certificate: a process was killed while it replaced them.
+    """True if there is none, or ours ends soon or has no key that fits: a process was killed while it wrote them.
 
-    One that another authority signed was put there by the operator, and is not ours to replace.
+    What the gateway did not make was put there by the operator, and is not ours to replace. Raises CertificateError.
     """
-    if not (files.certificate.exists() and files.key.exists()):
-        return True
+    if not files.certificate.exists():
+        return not files.key.exists()
+    fields = read_fields(files.certificate)
+    if not fields.is_made_here:
+        return False
     try:
-        fields = read_fields(files.certificate)
-        if not fields.is_self_signed:
-            return False
         server_context(files.certificate, files.key)
     except CertificateError:
         return True

@@ -10,7 +10,7 @@ from functools import partial
 from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import ALLOWED_METHODS, ORIGIN, CrossOrigin
 from hms_gateway.gateway.admission.header_rules import check_headers
-from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, HeaderList, Identity
+from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
@@ -65,14 +65,30 @@ class AsgiEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
-        exchange = self._exchange(scope, dialect)
+        try:
+            exchange = self._exchange(scope, dialect)
+        except Exception as error:
+            await self.fail(error, scope, receive, send)
+            return
         exchange.held = exchange.head.headers.get(HELD_HEADER)
         if exchange.head.headers.get(TIMING_HEADER) == b"1":
             exchange.notes = Notes()
         channel = self._channel(exchange, scope, receive, send)
         # The body counts as long as the request is answered.
         with ExitStack() as held:
-            await self.endpoint.conclude(exchange, self._answer(exchange, channel, held), channel.respond)
+            answer = self._answer(exchange, channel, held)
+            await self.endpoint.conclude(exchange, answer, channel.respond, channel.respond_plainly)
+
+    async def fail(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and record, a request that failed outside of the endpoint's path."""
+        exchange = Exchange(RequestHead(dict(scope["headers"]), scope["headers"], b"", ""), Dialect.HIVE_4)
+        channel = self._channel(exchange, scope, receive, send)
+
+        async def answer() -> Response:
+            exchange.beginning = await channel.read_beginning(is_too_large=False)
+            raise error
+
+        await self.endpoint.conclude(exchange, answer(), channel.respond_plainly, channel.respond_plainly)
 
     async def identify(self, scope: Scope) -> Identity:
         """Who asks for a page beside the endpoint. Raises Refused."""
@@ -86,7 +102,7 @@ class AsgiEndpoint:
         """Send the answer to a request whose body was read before."""
         channel = self._channel(exchange, scope, receive, send)
         channel.body_is_read = True
-        await self.endpoint.conclude(exchange, answer, channel.respond)
+        await self.endpoint.conclude(exchange, answer, channel.respond, channel.respond_plainly)
 
     def _exchange(self, scope: Scope, dialect: Dialect) -> Exchange:
         client = scope.get("client")
@@ -109,9 +125,12 @@ class AsgiEndpoint:
                 return self._other_method(exchange, channel)
             await self.endpoint.identify(exchange)
             return await settled(self.endpoint.answer(exchange, await self._body(exchange, channel, held)))
-        except Refused as refused:
-            if refused.beginning is None and not exchange.is_read:
-                exchange.beginning = await channel.read_beginning(is_too_large=refused.status == 413)
+        except ClientGone:
+            raise
+        except Exception as error:
+            if not (channel.body_is_read or (isinstance(error, Refused) and error.beginning is not None)):
+                is_too_large = isinstance(error, Refused) and error.status == 413
+                exchange.beginning = await channel.read_beginning(is_too_large=is_too_large)
             raise
 
     def _check_head(self, exchange: Exchange, scope: Scope) -> None:
@@ -131,7 +150,10 @@ class AsgiEndpoint:
         channel.body_is_read = True
         exchange.bytes_in = len(body)
         encoding = headers.get(b"content-encoding")
-        return body if encoding is None else await self._body_reader.decoded(body, encoding, share)
+        if encoding is not None:
+            body = await self._body_reader.decoded(body, encoding, share)
+        exchange.beginning = body[:KEPT_BYTES_MAX]
+        return body
 
     def _other_method(self, exchange: Exchange, channel: "Channel") -> Response:
         # Whatever body there is, the HTTP server reads past it.
@@ -176,6 +198,15 @@ class Channel:
         elif not self._write_whole(response):
             await self._start(response, len(response.body))
             await self._send({"type": "http.response.body", "body": response.body})
+
+    async def respond_plainly(self, response: Response) -> None:
+        """Send it with as little as can be, and close. The server cuts off a response that has begun."""
+        assert isinstance(response.body, bytes)
+        self._exchange.status = response.status
+        fields = [(b"x-request-id", self._exchange.request_id), (b"content-type", response.content_type or TEXT)]
+        fields += [(b"content-length", b"%d" % len(response.body)), (b"connection", b"close")]
+        await self._send({"type": "http.response.start", "status": response.status, "headers": fields})
+        await self._send({"type": "http.response.body", "body": response.body})
 
     async def read_beginning(self, *, is_too_large: bool) -> bytes:
         """The first part of a body that is not wanted; reads on to its end unless it is known to be too large."""

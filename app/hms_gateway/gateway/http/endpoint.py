@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
+from typing import TypeAlias
 
 import structlog
 
@@ -45,6 +46,8 @@ COMPRESSED_IN_THREAD_BYTES = 256 * 1024
 READ_IN_THREAD_BYTES = 256 * 1024
 # Replies to calls with longer arguments are not kept: looking for them would take longer than most answers.
 CACHED_ARGUMENTS_BYTES_MAX = 64 * 1024
+
+Respond: TypeAlias = Callable[[Response], Awaitable[None]]
 
 # Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
 _CALL = MessageType.CALL
@@ -103,12 +106,12 @@ class Endpoint:
     def answer_whole(self, exchange: Exchange, body: bytes) -> Answer:
         """Answer a request whose body, in no content encoding, came with its head."""
         exchange.bytes_in = len(body)
+        exchange.beginning = body[:KEPT_BYTES_MAX]
         exchange.identity = self._authenticator.remembered(exchange.head)
         if exchange.identity is None:
-            exchange.beginning = body[:KEPT_BYTES_MAX]
             return self._answer_stranger(exchange, body)
         if exchange.claim is not None:
-            _claim_connection(exchange.claim, exchange.identity, body[:KEPT_BYTES_MAX])
+            _claim_connection(exchange.claim, exchange.identity)
         return self.answer(exchange, body)
 
     async def identify(self, exchange: Exchange) -> None:
@@ -136,16 +139,23 @@ class Endpoint:
             return self._answer_noted(exchange, body)
         return self._answer_message(exchange, codec.read_message(body))
 
-    async def conclude(
-        self, exchange: Exchange, answer: Answer, respond: Callable[[Response], Awaitable[None]]
-    ) -> None:
-        """Have the response sent, whatever comes of the answer, and record it."""
+    async def conclude(self, exchange: Exchange, answer: Answer, respond: Respond, respond_plainly: Respond) -> None:
+        """Have the response sent, whatever comes of the answer and of sending it, and record it."""
         try:
             try:
                 response = await settled(answer)
+            except asyncio.CancelledError:
+                text = "The gateway stops before the call has ended; it may still take effect"
+                refused = Refused(503, text, headers=((b"retry-after", b"1"),), reason="stopping")
+                response = self.failure(exchange, refused)
             except Exception as error:
                 response = self.failure(exchange, error)
-            await respond(response)
+            try:
+                await respond(response)
+            except (ClientGone, StreamFailed):
+                raise
+            except Exception as error:
+                await respond_plainly(self.failure(exchange, error))
         except ClientGone:
             exchange.outcome = "client_gone"
         except StreamFailed as error:
@@ -163,60 +173,64 @@ class Endpoint:
 
     def record(self, exchange: Exchange) -> None:
         """Count and log a request that was answered, or whose client has left."""
-        seconds = time.perf_counter() - exchange.started
-        method, identity = exchange.method, exchange.identity
-        about: tuple[object, ...] = exchange.objects
-        user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
-        if exchange.cached and exchange.key is not None and self._cache is not None:
-            about = self._cache.scopes_of(exchange.key) or about
-        self._served.add(
-            method,
-            exchange.outcome,
-            exchange.status,
-            exchange.cached,
-            user,
-            about,
-            seconds,
-            exchange.bytes_in,
-            exchange.bytes_out,
-        )
-        if seconds >= self._slow_call_seconds:
-            self._note_slow(exchange, user, about, seconds)
-        if self._rates is not None and identity is not None and exchange.is_read:
-            self._rates.pay(identity, exchange.bytes_in + exchange.bytes_out, exchange.partitions)
-        if self._audit_log is not None:
-            real_user = "" if identity is None else identity.real_user
-            self._audit_log.write(
-                exchange.request_id.decode(),
-                user,
-                real_user,
-                address,
-                exchange.head.peer,
+        try:
+            seconds = time.perf_counter() - exchange.started
+            method, identity = exchange.method, exchange.identity
+            about: tuple[object, ...] = exchange.objects
+            user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
+            if exchange.cached and exchange.key is not None and self._cache is not None:
+                about = self._cache.scopes_of(exchange.key) or about
+            self._served.add(
                 method,
-                about,
                 exchange.outcome,
                 exchange.status,
                 exchange.cached,
-            )
-        if exchange.trace is not None and self._traces is not None:
-            self._end_trace(self._traces, exchange, exchange.trace, user, address, about, seconds)
-        if self._access_log is None:
-            return
-        self._access_log.write(
-            AccessRecord(
-                time.time(),
-                exchange.request_id,
-                seconds * 1000,
-                method,
                 user,
+                about,
+                seconds,
                 exchange.bytes_in,
                 exchange.bytes_out,
-                exchange.outcome,
-                exchange.status,
-                address,
-                exchange.cached,
             )
-        )
+            if seconds >= self._slow_call_seconds:
+                self._note_slow(exchange, user, about, seconds)
+            if self._rates is not None and identity is not None and exchange.is_read:
+                self._rates.pay(identity, exchange.bytes_in + exchange.bytes_out, exchange.partitions)
+            if self._audit_log is not None:
+                real_user = "" if identity is None else identity.real_user
+                self._audit_log.write(
+                    exchange.request_id.decode(),
+                    user,
+                    real_user,
+                    address,
+                    exchange.head.peer,
+                    method,
+                    about,
+                    exchange.outcome,
+                    exchange.status,
+                    exchange.cached,
+                    exchange.tried_user,
+                )
+            if exchange.trace is not None and self._traces is not None:
+                self._end_trace(self._traces, exchange, exchange.trace, user, address, about, seconds)
+            if self._access_log is not None:
+                self._access_log.write(
+                    AccessRecord(
+                        time.time(),
+                        exchange.request_id,
+                        seconds * 1000,
+                        method,
+                        user,
+                        exchange.bytes_in,
+                        exchange.bytes_out,
+                        exchange.outcome,
+                        exchange.status,
+                        address,
+                        exchange.cached,
+                    )
+                )
+        except Exception as error:
+            # It has its answer.
+            _log.error("request not recorded", request=exchange.request_id.decode(), exc_info=error)
 
     def _begin_trace(self, exchange: Exchange) -> None:
         head = exchange.head
@@ -276,6 +290,7 @@ class Endpoint:
             exchange.identity = identity = await self._authenticator.authenticate(exchange.head)
         except Refused as refused:
             self._metrics.authentication_refused(refused.reason)
+            exchange.tried_user = refused.user
             raise
         if exchange.claim is not None:
             _claim_connection(exchange.claim, identity)
@@ -354,6 +369,9 @@ class Endpoint:
             if reading is not None:
                 exchange.key, exchange.reading = reading.key, reading
                 known = cache.lookup_for(reading)
+            elif listed is not None and cache.keeps_apart:
+                # Too long to compare: what comes of it is for no other reader.
+                exchange.key = None
             elif listed is not None:
                 known = cache.lookup(key)
         except Exception as error:
@@ -404,7 +422,15 @@ class Endpoint:
             completed = started.completed.result()
         except Waiting as waiting:
             return self._wait(exchange, ticket, started, waiting)
+        except BaseException:
+            # What is not known to be done may be done.
+            self._note_answered(exchange)
+            raise
         return self._reply(exchange, ticket, completed)
+
+    def _note_answered(self, exchange: Exchange) -> None:
+        if self._cache is not None:
+            self._cache.note_answered(exchange.method)
 
     async def _wait(self, exchange: Exchange, ticket: int, started: InFlightCall, waiting: Waiting) -> Response:
         completed = await self.calls.wait(started, waiting, exchange.until_gone)
@@ -412,6 +438,7 @@ class Endpoint:
 
     def _reply(self, exchange: Exchange, ticket: int, completed: CompletedCall) -> Answer:
         reply = completed.reply
+        self._note_answered(exchange)
         exchange.outcome, exchange.objects, exchange.partitions = reply.outcome, reply.objects, reply.partitions
         if reply.limit:
             self._failures.note(exchange, reply.limit)
@@ -454,13 +481,13 @@ class Endpoint:
         return await settled(self._whole(exchange, _REPLY, payload, ((b"etag", tag),)))
 
 
-def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity, beginning: bytes | None = None) -> None:
+def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity) -> None:
     """Count the connection as that of its first user. Raises Refused (503), and the connection ends with it."""
     bound = claim(identity.user)
     if bound is not None:
         text = f"You have too many connections ({bound.name}); use those that are open, or try again"
         headers = (*NOT_TRIED, (b"connection", b"close"))
-        raise Refused(503, text, headers=headers, reason="overload", limit=bound.name, beginning=beginning)
+        raise Refused(503, text, headers=headers, reason="overload", limit=bound.name)
 
 
 def _note_look_up(notes: Notes) -> None:
@@ -485,7 +512,7 @@ def _tag_of(payload: bytes) -> bytes:
 
 def _log_unusable(error: Exception) -> None:
     """The call itself will show the client what is wrong with the database."""
-    _log.warning("reply cache not usable", problem=repr(error))
+    _log.debug("reply cache not usable", problem=repr(error))
 
 
 def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[bytes]) -> Iterator[bytes]:

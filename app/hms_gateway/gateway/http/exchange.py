@@ -23,6 +23,7 @@ LOCK_HEADER: Final = b"x-hms-lock-id"
 TXN_HEADER: Final = b"x-hms-txn-id"
 RECORDED_HEADER: Final = b"x-hms-recorded-at"
 WRITE_IDS_HEADER: Final = b"x-hms-valid-write-ids"
+CAPABILITIES_HEADER: Final = b"x-hms-capabilities"
 # Which answer the client has already.
 HELD_HEADER: Final = b"if-none-match"
 # A client that wants to know what its call's time went to (`server_timing`).
@@ -61,6 +62,8 @@ class Exchange:
     # Whether there is a message; without one `method` is what could be read of its name.
     is_read = False
     method = ""
+    # As whom the sender tried to log in, where the login was refused.
+    tried_user = ""
     # Of a connection that counts as no user's yet: counts it as the given user's (`Connections.claim`).
     claim: Callable[[str], Bound | None] | None = None
     # The first part of a body that was not looked at. Not the refusal's: requests with the same password may share one.
@@ -109,6 +112,7 @@ class Exchange:
             recorded_at=_text(headers.get(RECORDED_HEADER)),
             share_address=holder.address,
             valid_write_ids=_text(headers.get(WRITE_IDS_HEADER)),
+            capabilities=_text(headers.get(CAPABILITIES_HEADER)),
             first=self.tagged,
             last=None if self.tagged is None else self.tagged.confirm,
             real_user=identity.real_user,

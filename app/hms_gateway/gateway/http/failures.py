@@ -37,6 +37,16 @@ class Failures:
         """The response to a request that failed with `error`. Raises ClientGone, which has none."""
         if isinstance(error, ClientGone):
             raise error
+        try:
+            return self._expected(exchange, error)
+        except Exception as unexpected:
+            request = exchange.request_id.decode()
+            _log.error("request failed", request=request, exc_info=unexpected)
+            text = f"Internal error in request {request}; the log of the gateway says why"
+            return self._refused(exchange, Refused(500, text, reason="internal_error"))
+
+    def _expected(self, exchange: Exchange, error: Exception) -> Response:
+        """The same as `response`. Raises what is none of the errors of a request whose message is not read."""
         if isinstance(error, (Refused, Unavailable, ApplicationError)) and error.limit:
             self.note(exchange, error.limit)
         if exchange.is_read:
@@ -47,22 +57,14 @@ class Failures:
             return self._refused(exchange, error)
         if isinstance(error, ProtocolError):
             return self._unreadable(exchange, exchange.codec, error)
-        _log.error("request failed", request=exchange.request_id.decode(), exc_info=error)
-        exchange.outcome = "internal_error"
-        return Response(500, TEXT, b"Internal Server Error")
+        raise error
 
     def _failed_call(self, exchange: Exchange, codec: Codec, message: Message, error: Exception) -> Response:
         """For a call that was read. JSON clients parse the body whatever the status is."""
         headers: HeaderList = ()
         kind = ApplicationErrorType.INTERNAL_ERROR
         if isinstance(error, Unavailable):
-            _log.warning(
-                "call not possible",
-                method=message.name,
-                request=exchange.request_id.decode(),
-                problem=str(error),
-                detail=error.detail,
-            )
+            # What keeps calls from being answered is logged where it is: a limit above, an outage by the store.
             status, text, exchange.outcome = 503, f"The metastore is not available: {error}", "unavailable"
             headers = NOT_TRIED
         elif isinstance(error, KeyReused):
@@ -80,13 +82,12 @@ class Failures:
         return self._exception(codec, message.name, message.seqid, ApplicationError(text, kind), status, headers)
 
     def _unreadable(self, exchange: Exchange, codec: Codec, error: ProtocolError) -> Response:
-        """An application exception: with HTTP 200 if it can be addressed, so that clients show it, else with 400."""
+        """400 for every refused envelope: an answer with 200 needs a seqid, which may be what is wrong."""
         exchange.outcome = error.type.name
         exchange.method = error.name or ""
-        is_addressed = error.name is not None and error.seqid is not None
-        if not is_addressed and codec.name != "tjson":
+        if codec.name != "tjson":
             return Response(400, TEXT, _text(str(error)))
-        return self._exception(codec, error.name or "", error.seqid or 0, error, 200 if is_addressed else 400)
+        return self._exception(codec, error.name or "", error.seqid or 0, error, 400)
 
     def _refused(self, exchange: Exchange, refused: Refused) -> Response:
         """For a request whose message was not looked at: an application exception if it is TJSON.
@@ -97,7 +98,7 @@ class Failures:
         beginning = exchange.beginning if refused.beginning is None else refused.beginning
         try:
             codec = self._codecs.sniff(beginning) if beginning else None
-        except ProtocolError:
+        except NotThrift:
             codec = None
         if codec is None or codec.name != "tjson":
             return Response(refused.status, TEXT, _text(refused.text), refused.headers)
@@ -133,6 +134,9 @@ def _addressee(codec: Codec, beginning: bytes) -> tuple[str, int]:
         message = codec.read_message(beginning)
     except ProtocolError as error:
         return error.name or "", error.seqid or 0
+    except Exception:
+        # What is to be answered may be just that.
+        return "", 0
     return message.name, message.seqid
 
 

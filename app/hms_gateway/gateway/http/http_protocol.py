@@ -249,7 +249,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
-        head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._last)
+        try:
+            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._last)
+        except Exception:
+            # It is read once more there, and what fails is answered.
+            self._held_body = body
+            self._hand_over()
+            super().on_message_complete()
+            return
         exchange = Exchange(head, self._dialect_of_url[self.url])
         if not self._is_claimed:
             exchange.claim = self._claim
@@ -270,7 +277,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         whole = None
         if isinstance(answer, Response):
             if not (self.flow.write_paused or self.transport.is_closing()):
-                whole = exchange.whole(answer, _date(self.server_state.default_headers))
+                whole = self._whole(exchange, answer)
         elif isinstance(answer, Pending):
             self._pending = pending = (exchange, answer)
             answer.future.add_done_callback(partial(self._resume, pending))
@@ -281,6 +288,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.transport.write(whole)
         self.on_response_complete()
         self._endpoint.record(exchange)
+
+    def _whole(self, exchange: Exchange, response: Response) -> bytes | None:
+        try:
+            return exchange.whole(response, _date(self.server_state.default_headers))
+        except Exception:
+            # It fails in the task as well, which says so and answers.
+            return None
 
     def _resume(self, pending: tuple[Exchange, Pending], _future: object) -> None:
         if self._pending is not pending:

@@ -1,1 +1,1 @@
-"""What operators see of the gateway: metrics and the access log."""
+"""Metrics, logs and traces for operators."""

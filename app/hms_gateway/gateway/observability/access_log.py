@@ -71,7 +71,7 @@ def _timestamp(moment: float) -> str:
 
 @lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
-    """As a JSON string, truncated to 256 characters; cached, since names repeat."""
+    """A JSON string, truncated to 256 characters; cached, since names repeat."""
     return _encode(text[:NAME_CHARACTERS_MAX]).decode()
 
 

@@ -1,4 +1,4 @@
-"""Who did what: one line of JSON per call, to a file, to syslog or to standard output, by a thread of its own.
+"""The audit log: one line of JSON per call, to a file, syslog or standard output, written by a thread of its own.
 
 A line has names only: of users, objects and methods. No argument's value, no header and no password comes here.
 """
@@ -30,7 +30,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class AuditLine(msgspec.Struct, omit_defaults=True):
-    """One call. `real_user` is who logged in where that is another one, `proxy` what is between client and gateway."""
+    """One call. `real_user` is who logged in where that is another one, `proxy` what is between client and gateway.
+
+    `tried_user` is whose password was sent in a login that was refused.
+    """
 
     time: str
     event: str
@@ -44,10 +47,11 @@ class AuditLine(msgspec.Struct, omit_defaults=True):
     real_user: str = ""
     proxy: str = ""
     cached: bool = False
+    tried_user: str = ""
 
 
 class Destination(Protocol):
-    """Where lines go."""
+    """Destination of lines."""
 
     def write(self, text: str) -> object: ...
 
@@ -78,6 +82,7 @@ class AuditLog(LineWriter):
         outcome: str,
         status: int,
         cached: bool,
+        tried_user: str = "",
     ) -> None:
         """One answered request. `about` is what `object_names` knows; `user` is "" where the login failed."""
         line = AuditLine(
@@ -93,6 +98,7 @@ class AuditLog(LineWriter):
             real_user[:NAME_CHARACTERS_MAX],
             peer if peer != address else "",
             cached,
+            tried_user[:NAME_CHARACTERS_MAX],
         )
         self.write_line(_encode(line).decode())
 
@@ -163,7 +169,7 @@ class _AppendedFile:
             os.close(self._file)
 
     def _cut(self, size: int) -> bool:
-        """Whether the last bytes that were written are gone; not where another process wrote behind them."""
+        """Removes the last bytes that were written; False if another process wrote behind them."""
         try:
             end = os.lseek(self._file, 0, os.SEEK_CUR)
             if os.fstat(self._file).st_size != end:

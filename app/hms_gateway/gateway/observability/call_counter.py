@@ -16,6 +16,7 @@ import msgspec
 
 from hms_gateway.gateway.observability.figures import (
     GOOD_OUTCOMES,
+    INTERNAL_OUTCOMES,
     SECONDS_BUCKETS,
     SLOW_CALLS_MAX,
     Figures,
@@ -130,7 +131,7 @@ class CallCounter:
             sums = _copy(self._figures.methods, dict[str, MethodFigures])
             groups = list(self._groups.items())
         for key, group in groups:
-            if key[0]:
+            if _is_of_calls(key):
                 _add_group(sums, self._label(key[0]), key, group)
         return sums
 
@@ -199,7 +200,7 @@ class CallCounter:
             for name in ("received_bytes", "sent_bytes"):
                 amount = group.bytes_in if name == "received_bytes" else group.bytes_out
                 figures.counters[name] = figures.counters.get(name, 0) + amount
-            if not method:
+            if not _is_of_calls(key):
                 continue
             period.counts = [one + more for one, more in zip(period.counts, group.counts, strict=True)]
             period.errors += errors
@@ -218,8 +219,13 @@ class CallCounter:
             self._objects = top(self._objects, OBJECTS_KEPT)
 
 
+def _is_of_calls(key: _Key) -> bool:
+    """Requests whose method is not known count as calls where the gateway has failed."""
+    return bool(key[0]) or key[1] in INTERNAL_OUTCOMES
+
+
 def top(figures: Mapping[K, NameFigures], count: int) -> dict[K, NameFigures]:
-    """Those with most calls, and those with most time."""
+    """The entries with most calls and those with most time."""
     by_calls = sorted(figures, key=lambda name: figures[name].calls, reverse=True)[: count // 2]
     by_seconds = sorted(figures, key=lambda name: figures[name].seconds, reverse=True)[: count // 2]
     return {name: figures[name] for name in dict.fromkeys([*by_calls, *by_seconds])}

@@ -94,12 +94,12 @@ def _replica(replica: Replica, *, is_own: bool) -> dict[str, Any]:
 
 
 def _nameless(row: dict[str, Any], number: int) -> dict[str, Any]:
-    """How far each has come, and not where it runs and as what."""
+    """The progress of each replica without machine, process and version."""
     return row | {"name": f"gateway {number}", "pid": None, "version": ""}
 
 
 def _now(figures: Figures, now: float) -> dict[str, float | None]:
-    """What the last minute was like."""
+    """Figures of the last minute."""
     recent = [period for period in figures.periods if period.end > now - NOW_SECONDS]
     seconds = max(1.0, min(NOW_SECONDS, now - figures.started))
     counts = [sum(each) for each in zip(*(period.counts for period in recent), strict=True)]

@@ -1,7 +1,7 @@
-"""What calls have cost, as values: one process counts them, workers exchange them, `merged` adds them up."""
+"""Costs of calls as values: one process counts them, workers exchange them, `merged` adds them up."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -13,6 +13,9 @@ GOOD_OUTCOMES = frozenset({"ok", "replayed"})
 # What a call ends with that met an error of ours: within the message, or as an HTTP status of 500.
 INTERNAL_OUTCOMES = frozenset({"INTERNAL_ERROR", "internal_error"})
 SLOW_CALLS_MAX = 100
+
+# Gauges of the process that is asked, by their names and the values of their labels.
+Health: TypeAlias = Mapping[str, Mapping[str, float]]
 
 K = TypeVar("K")
 V = TypeVar("V", int, float)
@@ -103,7 +106,8 @@ class SlowCall(msgspec.Struct):
 class Replica(msgspec.Struct, array_like=True):
     """A process that keeps replies, and the newest event of the catalog that it has seen.
 
-    What follows `gateway_id` is known where the database is a server: `lag_…` as of `seen`, in seconds since 1970.
+    What follows `gateway_id` is known where the database is a server: `lag_…` as of `seen`, in seconds since 1970;
+    `clock_seconds` is how far the database's clock is ahead, for processes of this gateway.
     """
 
     name: str
@@ -115,6 +119,7 @@ class Replica(msgspec.Struct, array_like=True):
     seen: float | None = None
     lag_events: int | None = None
     lag_seconds: float | None = None
+    clock_seconds: float | None = None
 
 
 class Watched(msgspec.Struct):
@@ -170,6 +175,8 @@ def merged(all_figures: Sequence[Figures], alive: frozenset[int]) -> Figures:
             add_figures(whole.window.methods, one.window.methods, MethodFigures)
             add_figures(whole.window.users, one.window.users, NameFigures)
             add_figures(whole.window.objects, one.window.objects, NameFigures)
+    # Figures of a process that is gone: workers that are asked to stop end together, with the folder.
+    whole.counters["worker_deaths"] = len(all_figures) - len(alive)
     own = {replica.gateway_id for replica in whole.replicas}
     others = (replica for one in all_figures if one.pid in alive for replica in one.others)
     # As each worker has seen them: the last is the newest.

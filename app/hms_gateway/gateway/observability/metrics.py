@@ -1,4 +1,4 @@
-"""What /metrics and /status/costs show of one process. Counting is a few additions; texts are made when asked for."""
+"""Figures of one process for /metrics and /status/costs. Counting is a few additions; texts are made on request."""
 
 import os
 from collections import defaultdict
@@ -67,7 +67,7 @@ class Metrics:
         return figures
 
     def calls_by_method(self) -> dict[str, int]:
-        """How often each method was answered; safe to ask from any thread."""
+        """Number of answers of each method; safe from any thread."""
         return {name: figures.calls for name, figures in self.served.methods().items()}
 
     @property

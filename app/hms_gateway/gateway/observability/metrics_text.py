@@ -10,6 +10,7 @@ from prometheus_client.process_collector import ProcessCollector
 from hms_gateway.gateway.observability.figures import (
     SECONDS_BUCKETS,
     Figures,
+    Health,
     MethodFigures,
     NameFigures,
     Replica,
@@ -30,6 +31,8 @@ _COUNTERS = {
     "database_read_seconds": "Time that calls waited for reading the database",
     "database_writes": "Units of work that changed the database",
     "database_write_seconds": "Time that calls waited for changing the database",
+    "commits_unknown": "Changes that were answered as failed and may have happened: the connection was lost meanwhile",
+    "worker_deaths": "Worker processes that died and were replaced",
 }
 _GAUGES = {
     "calls_in_flight": "Calls being worked on",
@@ -39,6 +42,12 @@ _GAUGES = {
     "writes_queued": "Units of work that wait for the writer",
     "cache_bytes": "Memory of the reply cache",
     "cache_replies": "Replies in the cache",
+    "database_connections_in_use": "Connections for reading that are in use",
+    "database_connections_max": "Connections for reading that there may be (setting database_connections_max)",
+}
+_HEALTH = {
+    "disk_free_bytes": ("folder", "Room on the disk of the folder that a setting names"),
+    "file_unreadable": ("file", "1 when the file that a setting names cannot be read as it is now"),
 }
 _RECENT = {
     "calls": "Calls",
@@ -57,14 +66,17 @@ _LABELLED = {
 }
 
 
-def metrics_text(metrics: Metrics, figures: Figures | None = None, *, show_names: bool = False) -> bytes:
+def metrics_text(
+    metrics: Metrics, figures: Figures | None = None, health: Health | None = None, *, show_names: bool = False
+) -> bytes:
     """Everything in the Prometheus text format.
 
     `figures` are those of all workers; without them this process is the only one. `show_names` adds the users and
     objects with most calls.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(metrics, metrics.figures() if figures is None else figures, show_names))
+    shown = metrics.figures() if figures is None else figures
+    registry.register(_Collector(metrics, shown, health or {}, show_names))
     if figures is None:
         # Of several workers they would be those of the one that was asked.
         ProcessCollector(registry=registry)
@@ -73,15 +85,17 @@ def metrics_text(metrics: Metrics, figures: Figures | None = None, *, show_names
 
 
 class _Collector:
-    """What prometheus-client asks for metrics."""
+    """The collector that prometheus-client asks for metrics."""
 
-    def __init__(self, metrics: Metrics, figures: Figures, show_names: bool) -> None:
+    def __init__(self, metrics: Metrics, figures: Figures, health: Health, show_names: bool) -> None:
         self._metrics = metrics
         self._figures = figures
+        self._health = health
         self._show_names = show_names
 
     def collect(self) -> Iterator[Metric]:
         yield from _families(self._figures)
+        yield from _health_families(self._health)
         yield from _certificate_families(self._metrics)
         if self._show_names:
             yield from _name_families("user", self._figures.window.users)
@@ -109,7 +123,11 @@ def _families(figures: Figures) -> Iterator[Metric]:
         yield CounterMetricFamily(f"hms_gateway_{name}", text, value=figures.counters.get(name, 0))
     for name, text in _GAUGES.items():
         yield GaugeMetricFamily(f"hms_gateway_{name}", text, value=figures.gauges.get(name, 0))
+    # Each process adds 1 while it can use the database.
+    is_up = figures.gauges.get("database_up", 0) >= figures.workers
+    yield GaugeMetricFamily("hms_gateway_database_up", "1 when every process can use the database", value=int(is_up))
     yield from _lag_families(figures)
+    yield from _clock_families(figures)
     yield GaugeMetricFamily("hms_gateway_workers", "Processes that these figures are of", value=figures.workers)
 
 
@@ -137,6 +155,22 @@ def _lag_families(figures: Figures) -> Iterator[Metric]:
     for field, text in _LAGS.items():
         worst = max(getattr(replica, field) for replica in known)
         yield GaugeMetricFamily(f"hms_gateway_{field}", text, value=worst)
+
+
+def _clock_families(figures: Figures) -> Iterator[Metric]:
+    """The clock difference of the worker that differs most; nothing where the database is not a server."""
+    known = [replica.clock_seconds for replica in figures.replicas if replica.clock_seconds is not None]
+    if known:
+        text = "How far the database's clock is ahead of the gateway's"
+        yield GaugeMetricFamily("hms_gateway_clock_difference_seconds", text, value=max(known, key=abs))
+
+
+def _health_families(health: Health) -> Iterator[Metric]:
+    for name, (label, text) in _HEALTH.items():
+        family = GaugeMetricFamily(f"hms_gateway_{name}", text, labels=(label,))
+        for value, count in health.get(name, {}).items():
+            family.add_metric((value,), count)
+        yield family
 
 
 def _replica_families(replicas: Sequence[Replica]) -> Iterator[Metric]:

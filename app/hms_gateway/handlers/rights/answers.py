@@ -1,19 +1,19 @@
 """What is left out of answers: all that the caller may not see."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from hms_gateway.handlers.arguments import database_name, with_fields
+from hms_gateway.handlers.notifications import event_selection
 from hms_gateway.handlers.rights.slots import slots
+from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store
 from hms_gateway.metastore.rights.decisions import ROLE, Sight, Visible
 from hms_gateway.metastore.rights.policy import PUBLIC_ROLE, Action, Party, Thing
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Uncacheable
 from hms_gateway.structs import EncodedList, MetaException, Struct, Table
 from hms_gateway.structs.encoded import EncodedTexts
-
-# Few that are wanted are looked for among many.
-_EVENTS_AT_ONCE: Final = 1_000
 
 Answer: TypeAlias = Callable[[Sight, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
 
@@ -169,6 +169,12 @@ def _found_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, 
     return Uncacheable(kept[:wanted] if wanted is not None and wanted > 0 else kept)
 
 
+def _database_counts(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """Numbers say how much is hidden, so those of databases that are seen as a whole."""
+    seen = _Seen(sight)
+    return Uncacheable([one for one in _items(_unwrapped(value)[0]) if seen.tables(one.db_name).everything])
+
+
 def _functions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, _ = _unwrapped(value)
     seen = _Seen(sight)
@@ -176,28 +182,35 @@ def _functions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ..
     return Uncacheable(with_fields(response, functions=kept))
 
 
-def _events(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    """As many as are asked for, of those that the caller sees; the others are gaps in the ids.
+def events_answer(store: Store) -> Answer:
+    """The events that the caller sees; the others are gaps in the ids.
 
-    Empty only where the log ends: a client that follows it asks again from the last event it has.
+    Empty only where the log ends: a client that follows it asks again from the last event it has. The log may be
+    long, so the database looks for the next event that is seen.
     """
-    request: Any = arguments.rqst  # type: ignore[attr-defined]
-    wanted = asked = request.maxEvents if request.maxEvents and request.maxEvents > 0 else None
-    seen = _Seen(sight)
-    found: list[Any] = []
-    response, _ = _unwrapped(value)
-    while True:
-        events = _items(response.events)
-        found += [one for one in events if one.dbName and seen.table(one.dbName, one.tableName)]
-        if not events or (wanted is not None and len(found) >= wanted):
-            break
-        if found and (asked is None or len(events) < asked):
-            break
-        request.lastEvent = events[-1].eventId
-        if asked is not None:
-            request.maxEvents = asked = max(asked, _EVENTS_AT_ONCE)
-        response, _ = _unwrapped(handle())
-    return Uncacheable(with_fields(response, events=found[:wanted]))
+
+    def answer(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+        request: Any = arguments.rqst  # type: ignore[attr-defined]
+        seen = _Seen(sight)
+        response, _ = _unwrapped(value)
+        while True:
+            events = _items(response.events)
+            found = [one for one in events if one.dbName and seen.table(one.dbName, one.tableName)]
+            if found or not events:
+                return Uncacheable(with_fields(response, events=found))
+            request.lastEvent = events[-1].eventId
+            firsts = store.read(partial(_first_events, event_selection(request)))
+            following = min((first for db, table, first in firsts if db and seen.table(db, table)), default=None)
+            if following is None:
+                return Uncacheable(with_fields(response, events=[]))
+            request.lastEvent = following - 1
+            response, _ = _unwrapped(handle())
+
+    return answer
+
+
+def _first_events(selection: EventSelection, snapshot: Snapshot) -> list[tuple[str, str | None, EventId]]:
+    return snapshot.first_events(selection)
 
 
 def _locks(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
@@ -309,8 +322,8 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "table_metas": _table_metas,
     "table_objects": _table_objects,
     "functions": _functions,
+    "database_counts": _database_counts,
     "found_names": _found_names,
-    "events": _events,
     "locks": _locks,
     "blocking_locks": _blocking_locks,
     "leases": _leases,

@@ -5,23 +5,37 @@ called with a name that no object has, and the words of its exception are given 
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from hms_gateway.handlers.arguments import database_name
-from hms_gateway.handlers.rights.answers import ANSWERS
+from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
 from hms_gateway.handlers.rights.locations import LocationCheck
 from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
 from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
 from hms_gateway.metastore.access.creation_grants import split_privileges
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.rights.decisions import ROLE, USER, Decision, Sight
-from hms_gateway.metastore.rights.policy import EVERYTHING, PUBLIC_ROLE, Action, Party, Thing
+from hms_gateway.metastore.rights.policy import (
+    ALL,
+    EVERYTHING,
+    PARTS,
+    PUBLIC_ROLE,
+    Action,
+    Held,
+    Party,
+    Policy,
+    Thing,
+    privilege_name,
+)
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
 from hms_gateway.rpc.call import Call, Uncacheable
+from hms_gateway.runtime.presented import NO_CHANGES, presenting
 from hms_gateway.runtime.suspension import NotSuspendable, is_recording
 from hms_gateway.structs import (
+    GrantRevokeType,
     HeartbeatTxnRangeResponse,
     HiveObjectType,
     LeaseAlreadyExistsException,
@@ -29,6 +43,7 @@ from hms_gateway.structs import (
     MetaException,
     Method,
     PrincipalType,
+    PrivilegeGrantInfo,
     Struct,
     Table,
     ThriftException,
@@ -59,18 +74,20 @@ class Gate:
         store: Store,
         administrators: frozenset[str],
         locations: LocationCheck | None = None,
+        rights: Mapping[str, MethodRights] | None = None,
     ) -> None:
-        """Without `locations` a call may name any."""
+        """Without `locations` a call may name any, without `rights` those of `method_rights` hold."""
         self._sights = sights
         self._store = store
         self._administrators = administrators
         self._locations = locations
-        self._rights: Mapping[str, MethodRights] = method_rights()
+        self._rights = method_rights() if rights is None else rights
+        self._answers = {**ANSWERS, "events": events_answer(store)}
 
     def answer(self, method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
         """What the handler answers, as far as the caller may see it. Raises MetaException for what is refused."""
-        rights = self._rights[method.name]
-        if call.principal in self._administrators or not (rights.needs or rights.answer):
+        rights = self._rights.get(method.name)
+        if rights is None or call.principal in self._administrators or not (rights.needs or rights.answer):
             return handle()
         if is_recording():
             # Whether it may be done is looked up in the database.
@@ -87,7 +104,18 @@ class Gate:
         if not rights.answer:
             return value
         kind, *paths = rights.answer
-        return ANSWERS[kind](sight, arguments, value, tuple(paths), handle)
+        return self._answers[kind](sight, arguments, value, tuple(paths), handle)
+
+
+# While authorization is off everybody may do everything, but for what `lasting_rights` says.
+_ALL_FOR_ALL: Final = Policy(held={Party(ROLE, PUBLIC_ROLE): (Held(ALL, EVERYTHING),)})
+
+
+class NoGrants:
+    """The `Sights` of a gateway without authorization: no user has a role or owns anything."""
+
+    def sight(self, user: str, groups: frozenset[str]) -> Sight:
+        return Sight(user, groups, _ALL_FOR_ALL)
 
 
 class _Passage:
@@ -117,9 +145,13 @@ class _Passage:
         self._foreign: list[int] = []
 
     def through(self, handle: Callable[[], Any]) -> Any:
-        """Call the handler. What it answers for arguments that were changed is not kept."""
+        """Call the handler. What it answers for arguments that were changed is not kept.
+
+        With a name that is to be missing nothing is changed, also by a handler that does not read that name.
+        """
         try:
-            value = handle() if not self._foreign else self._heartbeat_without(self._foreign, handle)
+            with presenting(NO_CHANGES) if self._has_hidden else nullcontext():
+                value = handle() if not self._foreign else self._heartbeat_without(self._foreign, handle)
         except ThriftException as error:
             if self._has_hidden:
                 _restore(error, self._hidden_ids)
@@ -141,7 +173,7 @@ class _Passage:
         action = Action(need.verb)
         for places in slots(self._arguments, need.paths):
             if need.kind == "named":
-                self._check_named(action, places[0])
+                self._check_named(action, places[0].get() or ())
             elif need.kind == "database":
                 self._check_database(action, places[0])
             elif need.kind == "function":
@@ -195,14 +227,26 @@ class _Passage:
         party = Party(int(found.function.ownerType or USER), found.function.ownerName)
         return party in self._sight.parties and party != Party(ROLE, PUBLIC_ROLE)
 
-    def _check_named(self, action: Action, place: Slot) -> None:
+    def _check_named(self, action: Action, names: Iterable[str]) -> None:
         """Names such as `db.table`, of which one that is hidden is refused like one that is missing."""
-        for name in place.get() or ():
+        for name in names:
             # Some clients write `catalog.db.table`.
             database, _, table = name.rpartition(".")
-            thing = Thing(_database(database.rpartition(".")[2]), _table(table))
-            if not self._decide(action, thing).allowed:
-                raise _denied(self._sight.user, action, thing)
+            self._demand(action, Thing(_database(database.rpartition(".")[2]), _table(table)))
+
+    def _demand(self, action: Action, thing: Thing) -> None:
+        """Raises MetaException without the right, whether the object exists or not."""
+        if not self._decide(action, thing).allowed:
+            raise _denied(self._sight.user, action, thing)
+
+    def check_sources(self, need: Need) -> None:
+        """The tables that a view is made of, since its owner learns of their changes."""
+        for (place,) in slots(self._arguments, need.paths):
+            metadata = place.get()
+            if metadata is not None:
+                self._check_named(Action.SEE, metadata.tablesUsed or ())
+                for source in metadata.sourceTables or ():
+                    self._demand(Action.SEE, Thing(_database(source.table.dbName), _table(source.table.tableName)))
 
     def check_admin(self, need: Need) -> None:
         raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
@@ -231,12 +275,10 @@ class _Passage:
                 self._check_either(action, component.dbname, component.tablename)
 
     def _check_either(self, action: Action, db_name: str | None, tbl_name: str | None) -> None:
-        thing = Thing(_database(db_name), normalize(tbl_name) if tbl_name else "")
-        if not self._decide(action, thing).allowed:
-            raise _denied(self._sight.user, action, thing)
+        self._demand(action, Thing(_database(db_name), normalize(tbl_name) if tbl_name else ""))
 
     def check_move(self, need: Need) -> None:
-        """A new name takes the right to create in its database, whichever it is."""
+        """A new name takes the right to create in its database; another database, to drop the table from its own."""
         for old_db, old_tbl, new_db, new_tbl in slots(self._arguments, need.paths):
             if new_db.holder is None or new_tbl.holder is None or new_tbl.get() is None:
                 continue
@@ -245,6 +287,8 @@ class _Passage:
             old = (_database(_plain(old_db.get())), _table(_plain(old_tbl.get())))
             new = (_database(_plain(into.get())), _table(new_tbl.get()))
             if old != new and not self._has_hidden:
+                if old[0] != new[0]:
+                    self._demand(Action.DROP, Thing(*old))
                 self._check_database(Action.CREATE, into)
 
     def check_give(self, need: Need) -> None:
@@ -254,50 +298,61 @@ class _Passage:
             if struct is None or self._has_hidden:
                 continue
             owner, kind = owner_place.get(), getattr(struct, "ownerType", None)
-            thing, current = self._owner(need.kind, [place.get() for place in names])
-            if owner is None and current is not None and not self._decide(Action.OWN, thing).allowed:
+            thing, is_there, current = self._owner(need.kind, [place.get() for place in names])
+            if not is_there or self._decide(Action.OWN, thing).allowed:
+                continue
+            given = None if owner is None else Party(USER if kind is None else int(kind), owner)
+            if given == current:
+                continue
+            if current is None:
+                # Spark sends the name of its own account as the owner of what has none.
+                owner_place.set(None)
+            elif owner is None or (owner == current.name and kind is None):
                 owner_place.set(current.name)
                 struct.ownerType = current.kind
-            elif owner is not None:
-                given = Party(USER if kind is None else int(kind), owner)
-                if given != current and not self._decide(Action.OWN, thing).allowed:
-                    raise _denied(self._sight.user, Action.OWN, thing)
+            else:
+                raise _denied(self._sight.user, Action.OWN, thing)
 
-    def _owner(self, kind: str, names: list[str | None]) -> tuple[Thing, Party | None]:
+    def _owner(self, kind: str, names: list[str | None]) -> tuple[Thing, bool, Party | None]:
+        """The object, whether it is there, and its owner."""
         database = _database(names[0])
+        found: Any
+        if kind == "table":
+            thing = Thing(database, _table(names[1]))
+            rows = self._store.read(lambda snapshot: snapshot.rights.table_owners([(thing.database, thing.table)]))
+            return thing, bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
         if kind == "database":
-            return Thing(database), self._sight.policy.databases.get(database)
-        if kind == "function":
+            found = self._store.read(lambda snapshot: snapshot.database(database))
+        else:
             found = self._store.read(lambda snapshot: snapshot.functions.find(database, normalize(names[1] or "")))
-            owner = None if found is None else found.function.ownerName
-            is_known = found is not None and owner
-            return Thing(database), Party(int(found.function.ownerType or USER), owner) if is_known else None  # type: ignore[union-attr,arg-type]
-        thing = Thing(database, _table(names[1]))
-        rows = self._store.read(lambda snapshot: snapshot.rights.table_owners([(thing.database, thing.table)]))
-        return thing, Party(rows[0].owner_type, rows[0].owner) if rows and rows[0].owner else None
+        if found is None:
+            return Thing(database), False, None
+        struct = getattr(found, kind)
+        return Thing(database), True, _party(struct.ownerName, struct.ownerType)
 
     def check_grant(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
-            for entry in place.get() or ():
-                if entry is not None and entry.hiveObject is not None:
-                    self._check_grant_of(entry)
+        """A bag of privileges, and in requests that may be either whether they are given or taken.
 
-    def _check_grant_of(self, entry: Any) -> None:
-        ref = entry.hiveObject
-        privileges = split_privileges(None if entry.grantInfo is None else entry.grantInfo.privilege)
-        thing = EVERYTHING
-        if ref.objectType != HiveObjectType.GLOBAL:
-            is_database = ref.objectType == HiveObjectType.DATABASE
-            thing = Thing(_database(ref.dbName), "" if is_database else _table(ref.objectName))
-        for privilege in privileges:
-            if not self._sight.may_grant(privilege.lower(), thing).allowed:
-                if self._sees(thing):
-                    raise _denied(self._sight.user, Action.OWN, thing)
-                self._hide(Slot(ref, "objectName" if thing.table and self._sees(Thing(thing.database)) else "dbName"))
-                break
-        if entry.grantInfo is not None:
-            entry.grantInfo.grantor = self._sight.user
-            entry.grantInfo.grantorType = int(PrincipalType.USER)
+        What the caller may not grant on is refused, whether it exists or not: everything has no name to be missing by.
+        """
+        for bag, *kinds in slots(self._arguments, need.paths):
+            takes = need.verb == "revoke" or any(kind.get() == GrantRevokeType.REVOKE for kind in kinds)
+            for entry in bag.get() or ():
+                if entry is not None and entry.hiveObject is not None and entry.grantInfo is not None:
+                    self._check_entry(entry, takes=takes)
+
+    def _check_entry(self, entry: Any, *, takes: bool) -> None:
+        ref, info = entry.hiveObject, entry.grantInfo
+        thing = _granted_on(ref)
+        for privilege in map(privilege_name, split_privileges(info.privilege)):
+            if takes:
+                of = Party(int(entry.principalType or 0), entry.principalName or "")
+                decision = self._sight.may_revoke(privilege, thing, of, is_partial=ref.objectType in PARTS)
+            else:
+                decision = self._sight.may_grant(privilege, thing)
+            if not decision.allowed:
+                raise _denied(self._sight.user, Action.OWN, thing)
+        info.grantor, info.grantorType = self._sight.user, int(PrincipalType.USER)
 
     def check_object(self, need: Need) -> None:
         """What privileges are on, as `grant_privileges` names it."""
@@ -305,8 +360,7 @@ class _Passage:
             ref = place.get()
             if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
                 continue
-            is_database = ref.objectType == HiveObjectType.DATABASE or ref.objectName is None
-            thing = Thing(_database(ref.dbName), "" if is_database else _table(ref.objectName))
+            thing = _granted_on(ref) if ref.objectName is not None else Thing(_database(ref.dbName))
             if not self._decide(Action(need.verb), thing).allowed:
                 self._hide(Slot(ref, "objectName" if thing.table and self._sees(Thing(thing.database)) else "dbName"))
 
@@ -349,9 +403,13 @@ class _Passage:
                     self._is_keepable = False
 
     def check_role_grant(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
-            if not self._sight.may_grant_role(place.get() or ""):
-                raise _denied(self._sight.user, Action.ADMIN, f"role {place.get()}")
+        """A role, and who is said to grant it, where the call says so."""
+        for role, *grantor in slots(self._arguments, need.paths):
+            if not self._sight.may_grant_role(role.get() or ""):
+                raise _denied(self._sight.user, Action.ADMIN, f"role {role.get()}")
+            for place, value in zip(grantor, (self._sight.user, int(PrincipalType.USER)), strict=False):
+                if place.holder is not None:
+                    place.set(value)
 
     def check_location(self, need: Need) -> None:
         """What has locations is behind the last path; a name with the mark is that of nothing."""
@@ -469,6 +527,18 @@ class _Passage:
             if party not in self._sight.parties or party == Party(ROLE, PUBLIC_ROLE):
                 setattr(struct, field, self._sight.user)
                 struct.ownerType = int(PrincipalType.USER)
+            for info in _given_with(struct):
+                info.grantor, info.grantorType = self._sight.user, int(PrincipalType.USER)
+
+    def check_new_grants(self, need: Need) -> None:
+        """Privileges that come with a new object are its owner's."""
+        for (place,) in slots(self._arguments, need.paths):
+            given = getattr(place.get(), "privileges", None)
+            if given is None:
+                continue
+            others = {*(given.userPrivileges or ())} - {getattr(place.get(), "owner", None)}
+            if others or given.groupPrivileges or given.rolePrivileges:
+                raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
 
     def act(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
@@ -517,6 +587,7 @@ class _Passage:
 
 _SPECIAL: Final[Mapping[tuple[str, str], Callable[[_Passage, Need], None]]] = {
     ("admin", ""): _Passage.check_admin,
+    ("admin", "always"): _Passage.check_admin,
     ("see", "leased"): _Passage.check_leased,
     ("see", "object"): _Passage.check_object,
     ("alter", "id"): _Passage.check_table_id,
@@ -526,7 +597,9 @@ _SPECIAL: Final[Mapping[tuple[str, str], Callable[[_Passage, Need], None]]] = {
     ("lock", "component"): _Passage.check_components,
     ("move", "table"): _Passage.check_move,
     **{("give", kind): _Passage.check_give for kind in ("table", "database", "function")},
+    ("see", "sources"): _Passage.check_sources,
     ("grant", ""): _Passage.check_grant,
+    ("revoke", ""): _Passage.check_grant,
     ("grant", "role"): _Passage.check_role_grant,
     ("write", "location"): _Passage.check_location,
     ("own", "lock"): _Passage.check_lock_owner,
@@ -537,6 +610,7 @@ _SPECIAL: Final[Mapping[tuple[str, str], Callable[[_Passage, Need], None]]] = {
     ("principal", ""): _Passage.check_principal,
     ("replication", ""): _Passage.check_replication,
     ("owned", "by"): _Passage.take_ownership,
+    ("granted", "by"): _Passage.check_new_grants,
     ("acted", "by"): _Passage.act,
     ("shown", "to"): _Passage.show_to_caller,
 }
@@ -550,9 +624,30 @@ def _known_names(sight: Sight, arguments: Any) -> Uncacheable[list[str]] | None:
     return Uncacheable(sorted(visible.names))
 
 
+def _granted_on(ref: Any) -> Thing:
+    """The object of a privilege."""
+    if ref.objectType == HiveObjectType.GLOBAL:
+        return EVERYTHING
+    is_database = ref.objectType == HiveObjectType.DATABASE
+    return Thing(_database(ref.dbName), "" if is_database else _table(ref.objectName))
+
+
+def _given_with(table: Any) -> Iterator[PrivilegeGrantInfo]:
+    """The privileges that are granted with a new table."""
+    privileges = getattr(table, "privileges", None)
+    if privileges is not None:
+        for given in (privileges.userPrivileges, privileges.groupPrivileges, privileges.rolePrivileges):
+            for infos in (given or {}).values():
+                yield from infos or ()
+
+
 def _denied(user: str, action: Action, thing: Thing | str) -> MetaException:
     lacked = "OWNERSHIP" if action is Action.OWN else action.value.upper()
     return MetaException(f"Permission denied: user {user} lacks {lacked} on {thing}")
+
+
+def _party(name: str | None, kind: int | None) -> Party | None:
+    return Party(int(kind or USER), name) if name else None
 
 
 def _plain(name: str | None) -> str | None:

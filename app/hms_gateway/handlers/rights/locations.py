@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable
-from hms_gateway.metastore.rights.decisions import Sight
+from hms_gateway.metastore.ports.access import GrantObject, Principal, TableOwner
+from hms_gateway.metastore.ports.store import Store, StoredTable
+from hms_gateway.metastore.rights.decisions import USER, Sight
 from hms_gateway.metastore.rights.places import (
     DATABASE_END,
     first_below,
@@ -15,17 +16,20 @@ from hms_gateway.metastore.rights.places import (
     read_place,
     rest_below,
 )
-from hms_gateway.metastore.rights.policy import Action, Thing
+from hms_gateway.metastore.rights.policy import ALL, Action, Thing
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
     database_path,
     default_database_location,
     default_table_location,
+    is_default_table_location,
     join,
 )
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
 from hms_gateway.metastore.vocabulary.partition_names import PartitionCountMismatch, make_name
+from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.structs import (
+    HiveObjectType,
     MetaException,
     Partition,
     PartitionSpec,
@@ -33,6 +37,7 @@ from hms_gateway.structs import (
     Table,
 )
 
+_DELETING: Final = (Action.DROP, Action.DELETE, ALL)
 # A drop of a partition that says it is archived deletes this directory.
 _ORIGINAL_LOCATION: Final = "original_location"
 # What is read with care behind the directory of a table; usual names of partitions have none of it.
@@ -76,15 +81,31 @@ class LocationsOfCall:
     def check_table(self, thing: Thing, renamed: Thing, table: Table) -> None:
         """`renamed` is the name that the call gives the table, mostly the same."""
         given = table.sd.location if table.sd is not None else None
-        if not given:
+        if given:
+            self._check_named(thing, renamed, table.sd, given)
+        if is_view(table.tableType) or (given and thing == renamed):
             return
+        # A new table that names no location goes to the default place, and so does a directory that a rename moves.
+        database = self._database(renamed.database)
+        default = None if database is None else read_place(default_table_location(str(database), renamed.table))
+        if default is not None and self._is_taken(renamed, default, default):
+            found = self._stored(thing)
+            if not given if found is None else thing != renamed and self._is_at_default_place(thing, found):
+                raise self._refused(str(default))
+
+    def _check_named(self, thing: Thing, renamed: Thing, descriptor: Any, given: str) -> None:
         location = read_place(given)
-        if location is not None and (
-            any(self._is_own(one, location) for one in {thing, renamed}) or self._sight.may_use(location)
-        ):
+        found = self._stored(thing) if self._sight.decide(Action.ALTER, thing).allowed else None
+        if found is not None and given == _location(found):
             return
-        found = self._store.read(lambda snapshot: _table(snapshot, thing))
-        if found is None or given != _location(found) or not self._sight.decide(Action.ALTER, thing).allowed:
+        # Partitions stay where they are, so a table that has some would leave them at a place that is not its own.
+        if location is not None and (found is None or not found.partition_count):
+            database = next((place for one in {thing, renamed} if (place := self._home(one, location))), None)
+            if database is not None:
+                # In one spelling, by which it is found when others look for what lies there.
+                descriptor.location = str(Location(database.scheme, database.authority, location.path))
+                return
+        if location is None or not self._sight.may_use(location):
             raise self._refused(given)
 
     def check_partitions(self, thing: Thing, struct: Any, old_values: list[str] | None) -> None:
@@ -107,33 +128,55 @@ class LocationsOfCall:
                 if stored is None or values is None or named.get(_partition_name(stored, values)) != given:
                     raise self._refused(given)
 
-    def _is_own(self, thing: Thing, location: Location) -> bool:
-        """Whether it is the place of a table: by its name, and without others whom the caller may not delete there."""
+    def _home(self, thing: Thing, location: Location) -> Location | None:
+        """The place of the database, if a location is the table's own: by its name, and without those of others."""
         database = self._database(thing.database)
         first = None if database is None else first_below(database, location)
         if database is None or first is None:
-            return False
+            return None
         directory = first.path.rpartition("/")[2]
         is_of_database = directory.endswith(DATABASE_END) and _are_same(read_place(self._warehouse), database)
         if is_of_database or not is_of_table(directory, thing.table):
-            return False
+            return None
         others = others_within(database, self._databases_but(thing.database))
-        if any(overlap(other, location) for other in others):
-            return False
-        if _are_same(read_place(default_table_location(str(database), thing.table)), location):
-            return True
-        tables = self._store.read(lambda snapshot: snapshot.rights.tables_placed(thing.database, first.path))
-        return not any(
-            name != thing.table
+        if any(overlap(other, location) for other in others) or self._is_taken(thing, first, location):
+            return None
+        return database
+
+    def _is_taken(self, thing: Thing, first: Location, location: Location) -> bool:
+        """True if a table that others may drop lies at, above or below a location, which is at or below `first`.
+
+        They could delete what is to lie there, and the owner of `thing` what lies there, whichever came first.
+        """
+        placed = self._store.read(lambda snapshot: snapshot.rights.tables_placed(str(first)))
+        return any(
+            Thing(one.database, one.table) != thing
             and (place := read_place(text)) is not None
-            and rest_below(database, place)
             and overlap(place, location)
-            and not self._may_delete(Thing(thing.database, name))
-            for name, text in tables
+            and not (one.database == thing.database and self._is_the_callers(one))
+            for one, text in placed
         )
 
-    def _may_delete(self, thing: Thing) -> bool:
-        return any(self._sight.decide(action, thing).allowed for action in (Action.DROP, Action.DELETE))
+    def _is_the_callers(self, table: TableOwner) -> bool:
+        """True if the table is the caller's own, and no one else has been granted to drop it or to delete from it."""
+        user = Principal(self._sight.user, USER)
+        if Principal(table.owner or "", table.owner_type) != user:
+            return False
+        found = self._stored(Thing(table.database, table.table)) if table.has_grants else None
+        if found is None:
+            return True
+        on = GrantObject(HiveObjectType.TABLE, table_id=found.table_id)
+        grants = self._store.read(lambda snapshot: [one.grant for one in snapshot.grants.on(on)])
+        return all(one.principal == user or one.privilege.lower() not in _DELETING for one in grants)
+
+    def _is_at_default_place(self, thing: Thing, found: StoredTable) -> bool:
+        """True if a rename of the table moves its directory."""
+        database = self._database(thing.database)
+        return (
+            database is not None
+            and not is_external(found.table.parameters or {})
+            and is_default_table_location(_location(found) or "", str(database), thing.table)
+        )
 
     def _database(self, name: str) -> Location | None:
         """Where the tables of a database go; None for one that is not there."""
@@ -148,10 +191,15 @@ class LocationsOfCall:
                 yield place
 
     def _owner(self, thing: Thing) -> "_PartitionOwner":
-        stored = self._store.read(lambda snapshot: _table(snapshot, thing))
+        stored = self._stored(thing)
         place = None if stored is None else read_place(_location(stored))
         others = [] if place is None else others_within(place, self._databases_but(thing.database))
         return _PartitionOwner(stored, place, others)
+
+    def _stored(self, thing: Thing) -> StoredTable | None:
+        if "\0" in thing.database or "\0" in thing.table:
+            return None
+        return self._store.read(lambda snapshot: snapshot.table(thing.database, thing.table))
 
     def _partition_places(self, stored: StoredTable, asked: list[list[str] | None]) -> dict[str, str | None]:
         names = [name for values in asked if values is not None and (name := _partition_name(stored, values))]
@@ -216,10 +264,6 @@ def _partition_name(stored: StoredTable, values: list[str]) -> str:
         return make_name(stored.key_names, values)
     except PartitionCountMismatch:
         return ""
-
-
-def _table(snapshot: Snapshot, thing: Thing) -> StoredTable | None:
-    return None if "\0" in thing.database or "\0" in thing.table else snapshot.table(thing.database, thing.table)
 
 
 def _location(stored: StoredTable) -> str | None:

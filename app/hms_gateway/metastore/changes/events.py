@@ -61,31 +61,20 @@ class EventMaker:
         return PartitionTexts(self._to_tjson)
 
     def create_database(self, database: Database) -> Event:
-        return self._database(CREATE_DATABASE, database.name or "")
+        return self._database(CREATE_DATABASE, database.name or "", {"dbJson": self.object_json(database)})
 
     def drop_database(self, name: str) -> Event:
-        return self._database(DROP_DATABASE, name)
+        return self._database(DROP_DATABASE, name, {})
 
     def alter_database(self, before: Database, after: Database) -> Event:
-        name = before.name or ""
-        fields = {
-            "db": name,
-            "dbBeforeJson": self.object_json(before),
-            "dbAfterJson": self.object_json(after),
-            "timestamp": self.timestamp(),
-        }
-        return self.event(ALTER_DATABASE, name, None, fields)
+        states = {"dbObjBeforeJson": self.object_json(before), "dbObjAfterJson": self.object_json(after)}
+        return self._database(ALTER_DATABASE, before.name or "", states)
 
     def create_table(self, table: Table) -> Event:
-        fields = self.table_fields(table) | {
-            "tableObjJson": self.object_json(table),
-            "timestamp": self.timestamp(),
-            "files": [],
-        }
-        return self._table(CREATE_TABLE, table, fields)
+        return self._table(CREATE_TABLE, table, self.whole_table(table) | {"files": []})
 
     def drop_table(self, table: Table) -> Event:
-        return self._table(DROP_TABLE, table, self.table_fields(table) | {"timestamp": self.timestamp()})
+        return self._table(DROP_TABLE, table, self.whole_table(table))
 
     def alter_table(self, before: Table, after: Table, *, truncates: bool = False) -> Event:
         """A rename is filed under the new name; the message itself names the old table (semantics §2.20)."""
@@ -112,8 +101,12 @@ class EventMaker:
         """The keys by which every message about a table or its partitions names the table."""
         return {"db": table.dbName, "table": table.tableName, "tableType": table.tableType}
 
-    def _database(self, event_type: str, name: str) -> Event:
-        return self.event(event_type, name, None, {"db": name, "timestamp": self.timestamp()})
+    def whole_table(self, table: Table) -> dict[str, Any]:
+        """The keys of messages that show the table as it is."""
+        return self.table_fields(table) | {"tableObjJson": self.object_json(table), "timestamp": self.timestamp()}
+
+    def _database(self, event_type: str, name: str, states: Mapping[str, str]) -> Event:
+        return self.event(event_type, name, None, {"db": name, **states, "timestamp": self.timestamp()})
 
     def _table(self, event_type: str, table: Table, fields: Mapping[str, Any]) -> Event:
         return self.event(event_type, table.dbName or "", table.tableName, fields)

@@ -5,6 +5,7 @@ within the change's own unit of work, twice: before anything is done, so that no
 ended, and on the events the change has made, since only they say what it touched (semantics §7.2 hole 12).
 """
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -13,8 +14,8 @@ import msgspec
 from hms_gateway.metastore.changes.txn_events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import Event, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.runtime.presented import presented_lease_id
-from hms_gateway.structs import InvalidOperationException
+from hms_gateway.runtime.presented import NO_CHANGES, presented_lease_holder, presented_lease_id
+from hms_gateway.structs import InvalidOperationException, MetaException
 from hms_gateway.txn.rules.leases import refusal
 from hms_gateway.txn.rules.names import Target, target
 
@@ -26,6 +27,7 @@ class _Named(msgspec.Struct):
 
     partName: str | None = None
     keyValues: dict[str, Any] | None = None
+    partitionObjAfterJson: str = ""
     partitions: Sequence[Any] = ()
 
 
@@ -41,7 +43,9 @@ def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
     lease_id = presented_lease_id()
     if lease_id is None:
         return work
-    fence = _Fence(lease_id)
+    if lease_id == NO_CHANGES:
+        return _unchanging(work)
+    fence = _Fence(lease_id, presented_lease_holder())
 
     def fenced_work(transaction: Transaction) -> T:
         fence.check(transaction, [])
@@ -52,13 +56,28 @@ def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
     return fenced_work
 
 
+def _unchanging(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+    """`work`, of which the result raises MetaException, and nothing is changed, where it would change something."""
+
+    def checked(transaction: Transaction) -> T:
+        result = work(transaction)
+        if transaction.made_events():
+            raise MetaException("Permission denied: the call changes something besides what it may not see")
+        return result
+
+    return checked
+
+
 class _Fence:
-    def __init__(self, lease_id: int) -> None:
+    def __init__(self, lease_id: int, holder: str | None) -> None:
         self._lease_id = lease_id
+        self._holder = holder
 
     def check(self, transaction: Transaction, targets: list[Target]) -> None:
         leases = transaction.leases
-        reason = refusal(self._lease_id, leases.lease(self._lease_id), leases.now_ms(), targets)
+        # That of another user is answered about like one that is not held.
+        held = [one for one in leases.lease(self._lease_id) if self._holder in (None, one.user)]
+        reason = refusal(self._lease_id, held, leases.now_ms(), targets)
         if reason is not None:
             raise InvalidOperationException(f"Refused: {reason}")
 
@@ -66,8 +85,8 @@ class _Fence:
 def changed(event: Event) -> list[Target]:
     """What the change behind an event needs an exclusive lease on: the partitions it names, else the table or database.
 
-    Transactions, write ids, roles and grants need none. A table that is renamed counts under its old name, as in Hive's
-    table of locks (semantics §8.2).
+    Transactions, write ids, roles and grants need none. A table that is renamed counts under its old name, a partition
+    under both, as in Hive's table of locks (semantics §8.2).
     """
     if event.event_type in TXN_EVENTS or not event.db_name:
         return []
@@ -87,5 +106,10 @@ def _partitions(event: Event) -> list[str]:
     message = _decode(event.message)
     if message.partName is not None:
         return [message.partName]
-    listed = message.partitions if message.keyValues is None else [message.keyValues]
-    return [make_name(list(each), list(each.values())) for each in listed if isinstance(each, dict) and each]
+    if message.keyValues:
+        keys, before = list(message.keyValues), list(message.keyValues.values())
+        after = json.loads(message.partitionObjAfterJson)["1"]["lst"][2:]
+        return list(dict.fromkeys((make_name(keys, before), make_name(keys, after))))
+    return [
+        make_name(list(each), list(each.values())) for each in message.partitions if isinstance(each, dict) and each
+    ]

@@ -5,7 +5,7 @@ partitions, and of an altered table what differs. Nothing is stored: the locks w
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -15,7 +15,6 @@ import msgspec
 from hms_gateway.metastore.changes.fencing import changed
 from hms_gateway.metastore.ports.store import BatchedWrites, CatalogWork, Event, Transaction
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
-from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.runtime.presented import LockCaller, lock_caller
 from hms_gateway.structs import LockType
 from hms_gateway.txn.rules.implicit_locks import Held, LockedByAnother, Needed, obstacle
@@ -162,8 +161,6 @@ def needed_locks(event: Event) -> list[Needed]:
         needed.append(Needed(target(event.db_name), row.database))
     if event.renamed_from is not None:
         needed += [Needed(target(event.db_name), _S), Needed(target(event.db_name, event.table_name), _S)]
-    if event.event_type == "ALTER_PARTITION":
-        needed += [Needed(each, mode) for each in _renamed_partition(event)]
     return needed
 
 
@@ -181,11 +178,3 @@ def _without_format(table: dict[str, Any]) -> dict[str, Any]:
     parameters = table.get(_PARAMETERS, {}).get("map", [{}])[-1]
     described = {key: value for key, value in parameters.items() if key not in _BOOKKEEPING}
     return {**table, _DESCRIPTOR: kept, _PARAMETERS: described}
-
-
-def _renamed_partition(event: Event) -> Iterable[Target]:
-    """The name that a partition had before, where it has another one now."""
-    message = json.loads(event.message)
-    keys, values = message["keyValues"], json.loads(message["partitionObjBeforeJson"])["1"]["lst"][2:]
-    if list(keys.values()) != values:
-        yield target(event.db_name, event.table_name, make_name(list(keys), values))

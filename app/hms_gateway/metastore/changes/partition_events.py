@@ -24,7 +24,7 @@ class PartitionEvents:
         The files of a new partition are not listed: that would cost a directory listing each.
         """
         texts = self._events.partition_texts()
-        fields = self._table_fields(table) | {
+        fields = self._events.whole_table(table) | {
             "partitions": _each_key_values(table, partitions),
             "partitionListJson": [texts.of(partition) for partition in partitions],
             "partitionFiles": [{"partitionName": name, "files": []} for name in names],
@@ -33,26 +33,20 @@ class PartitionEvents:
 
     def drop(self, table: Table, partitions: Sequence[Partition]) -> Event:
         """One event for all that a call dropped."""
-        fields = self._table_fields(table) | {"partitions": _each_key_values(table, partitions)}
+        fields = self._events.whole_table(table) | {"partitions": _each_key_values(table, partitions)}
         return self._event(DROP_PARTITION, table, fields)
 
     def alter(self, table: Table, changes: Sequence[tuple[Partition, Partition]]) -> Iterator[Event]:
-        """An event for each pair (before, after); a rename is an alteration whose values differ."""
-        table_fields = self._table_fields(table)
+        """An event for each pair (before, after); a rename is filed under the old values."""
+        table_fields = self._events.whole_table(table)
         texts_before, texts_after = self._events.partition_texts(), self._events.partition_texts()
         for before, after in changes:
             fields = table_fields | {
-                "keyValues": _each_key_values(table, [after])[0],
+                "keyValues": _each_key_values(table, [before])[0],
                 "partitionObjBeforeJson": texts_before.of(before),
                 "partitionObjAfterJson": texts_after.of(after),
             }
             yield self._event(ALTER_PARTITION, table, fields)
-
-    def _table_fields(self, table: Table) -> dict[str, Any]:
-        return self._events.table_fields(table) | {
-            "tableObjJson": self._events.object_json(table),
-            "timestamp": self._events.timestamp(),
-        }
 
     def _event(self, event_type: str, table: Table, fields: dict[str, Any]) -> Event:
         return self._events.event(event_type, table.dbName or "", table.tableName, fields)

@@ -80,7 +80,10 @@ def check_serde(descriptor: StorageDescriptor | None) -> None:
 
 
 def stored_table(table: Table, db_name: str, now_seconds: int) -> Table:
-    """`table` with every field that get_table returns, under normalised names (semantics §3.3)."""
+    """`table` with every field that get_table returns, under normalised names (semantics §3.3).
+
+    Of an absent descriptor nothing is made.
+    """
     parameters = with_ddl_time(without_nulls(table.parameters), now_seconds)
     table_type = stored_table_type(table.tableType, parameters)
     return msgspec.structs.replace(
@@ -91,7 +94,7 @@ def stored_table(table: Table, db_name: str, now_seconds: int) -> Table:
         createTime=table.createTime or 0,
         lastAccessTime=table.lastAccessTime or 0,
         retention=table.retention or 0,
-        sd=stored_descriptor(required(table.sd, "storage descriptor")),
+        sd=None if table.sd is None else stored_descriptor(table.sd),
         partitionKeys=_stored_columns(table.partitionKeys or []),
         parameters=parameters,
         tableType=shown_table_type(table_type, parameters, table.viewOriginalText),
@@ -135,14 +138,13 @@ def transactional_parameters(
     rule: Callable[..., dict[str, str]], table: Table, *before: Mapping[str, str]
 ) -> dict[str, str]:
     """The parameters by one of the two rules of semantics §3.7; `before` are the old ones, for an alter."""
-    sd = required(table.sd, "storage descriptor")
+    sd = table.sd or StorageDescriptor()
     try:
         return rule(
             f"{table.dbName}.{table.tableName}",
-            table.tableType,
             *before,
             table.parameters or {},
-            bucket_columns=sd.bucketCols or [],
+            sort_columns=[order.col or "" for order in sd.sortCols or []],
             input_format=sd.inputFormat,
             output_format=sd.outputFormat,
         )

@@ -121,7 +121,7 @@ class DirectoryRemoval:
         except FileSystemError as error:
             if self._files.is_directory(place) and self._files.delete_directories(target):
                 return ""
-            _log.warning("%s could not be put back and is %s now: %s", place, target, error)
+            _log.warning("%s cannot be moved back and is now %s: %s", place, target, error)
             return f"it is {target} now: {error}"
         return ""
 

@@ -1,12 +1,14 @@
 """Partition filters out of the expressions of Hive's compiler (semantics §4.5).
 
-SQL's logic has three values there: a condition on a key without value is neither true nor false, nor is its negation.
-Negations are pushed down to the conditions, where each form then says "true", and that needs a value.
+An expression that the grammar of filters can say is that filter, as in Hive: the default partition of a text key has
+its own name as value. All others Hive evaluates, in SQL's logic of three values: a condition on a key without value is
+neither true nor false, nor is its negation. Negations are pushed down to the conditions, where each form then says
+"true", and that needs a value.
 
 What cannot be decided selects all partitions, so that a filter selects too many rather than too few, and says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Final, TypeAlias
@@ -65,14 +67,51 @@ _ALIKE: Final = frozenset(
 )  # fmt: skip
 
 
+# The types that filters compare in Hive.
+_IN_FILTERS: Final = frozenset({"string", "tinyint", "smallint", "int", "bigint", "date"})
+
+
 def expression_filter(expression: Expression, keys: Sequence[tuple[str, str]]) -> ExpressionFilter:
     """The filter for partition keys given as (name, type)."""
-    return _Translator(keys).of(expression, negated=False)
+    types = {name.lower(): type_name for name, type_name in keys}
+    return _Translator(types, knows_null=not _is_filter(expression, types)).of(expression, negated=False)
+
+
+def _is_filter(node: Expression, types: Mapping[str, str]) -> bool:
+    """True for an expression that Hive writes as a filter: without NOT, IS NULL, LIKE and fractions."""
+    match node:
+        case Function("GenericUDFOPAnd" | "GenericUDFOPOr", parts):
+            return all(_is_filter(part, types) for part in parts)
+        case Function("GenericUDFBetween", (Constant(_, bool()), *parts)):
+            return all(_is_in_filters(part, types) for part in parts)
+        case Function("GenericUDFIn" | "GenericUDFOPEqual", parts) if Constant("string", "") in parts:
+            # To filters it is the default partition, and Hive's compiler does not mean that by it.
+            return False
+        case Function(name, parts):
+            return (name in _OPERATORS or name == "GenericUDFIn") and all(_is_in_filters(part, types) for part in parts)
+        case _:
+            return False
+
+
+def _is_in_filters(part: Expression, types: Mapping[str, str]) -> bool:
+    match part:
+        case Column(key):
+            return types.get(key.lower(), "").lower() in _IN_FILTERS
+        case Constant(_, str() as text):
+            # It is put between quotes as it is.
+            return "'" not in text and "\\" not in text
+        case Constant(_, value):
+            return isinstance(value, int | date) and not isinstance(value, bool)
+        case _:
+            return False
 
 
 class _Translator:
-    def __init__(self, keys: Sequence[tuple[str, str]]) -> None:
-        self._types = {name.lower(): type_name for name, type_name in keys}
+    """Filters out of expressions. `knows_null`: a condition on a key without value is neither true nor false."""
+
+    def __init__(self, types: Mapping[str, str], *, knows_null: bool) -> None:
+        self._types = types
+        self._knows_null = knows_null
 
     def of(self, node: Expression, *, negated: bool) -> ExpressionFilter:
         match node:
@@ -104,25 +143,30 @@ class _Translator:
         literal = self._literal(key, value)
         if literal is None:
             return _UNKNOWN
-        return _with_value(Comparison(key, _OPPOSITES[operator] if negated else operator, literal))
+        return self._with_value(Comparison(key, _OPPOSITES[operator] if negated else operator, literal))
 
     def _in(self, key: str, constants: Sequence[Expression], negated: bool) -> ExpressionFilter:
         literals = [self._literal(key, one.value) for one in constants if isinstance(one, Constant)]
         found = tuple(literal for literal in literals if literal is not None)
-        return _with_value(In(key, found, negated)) if found and len(found) == len(constants) else _UNKNOWN
+        return self._with_value(In(key, found, negated)) if found and len(found) == len(constants) else _UNKNOWN
 
     def _between(self, key: str, low: Constant, high: Constant, negated: bool) -> ExpressionFilter:
         lowest, highest = self._literal(key, low.value), self._literal(key, high.value)
         if lowest is None or highest is None:
             return _UNKNOWN
-        return _with_value(Between(key, lowest, highest, negated))
+        return self._with_value(Between(key, lowest, highest, negated))
 
     def _like(self, key: str, pattern: str, negated: bool) -> ExpressionFilter:
         """`%` is any run, `_` one character. What a backslash does is left to Hive."""
         if negated or self._kind(key) is not ValueClass.TEXT or "\\" in pattern:
             return _UNKNOWN
         meaning = {"%": ".*", "_": ".", ".": r"\."}
-        return _with_value(Like(key, "".join(meaning.get(character, character) for character in pattern)))
+        return self._with_value(Like(key, "".join(meaning.get(character, character) for character in pattern)))
+
+    def _with_value(self, condition: Comparison | In | Between | Like) -> ExpressionFilter:
+        return ExpressionFilter(
+            And((condition, IsNull(condition.key, negated=True))) if self._knows_null else condition
+        )
 
     def _kind(self, key: str) -> ValueClass | None:
         """None for what is not a partition key, or compares otherwise in Hive."""
@@ -152,10 +196,6 @@ class _Translator:
                 return Literal(LiteralKind.DECIMAL, repr(value))
             case _:
                 return None
-
-
-def _with_value(condition: Comparison | In | Between | Like) -> ExpressionFilter:
-    return ExpressionFilter(And((condition, IsNull(condition.key, negated=True))))
 
 
 def _all_of(parts: Sequence[ExpressionFilter]) -> ExpressionFilter:

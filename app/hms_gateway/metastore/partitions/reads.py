@@ -75,10 +75,23 @@ class PartitionReads:
         return self._list(table_name, max_parts, lambda table: matching_filter(table, filter_text, limits), projection)
 
     def list_by_partial_values(
-        self, table_name: TableName, values: Sequence[str] | None, max_parts: int, projection: Projection = ALL
+        self,
+        table_name: TableName,
+        values: Sequence[str] | None,
+        max_parts: int,
+        projection: Projection = ALL,
+        *,
+        is_limited: bool = False,
     ) -> PartitionList:
-        """The first partitions with these leading values, `""` for any (semantics §4.6)."""
-        return self._list(table_name, max_parts, lambda table: matching_partial(table, values), projection)
+        """The first partitions with these leading values, `""` for any (semantics §4.6).
+
+        The limit of requests does not count before Hive 4, whose calls are `is_limited`.
+        """
+
+        def select(table: StoredTable) -> Selection:
+            return matching_partial(table, values)
+
+        return self._list(table_name, max_parts, select, projection, is_limited=is_limited)
 
     def list_by_names(
         self, table_name: TableName, names: Sequence[str] | None, projection: Projection = ALL
@@ -239,7 +252,7 @@ class PartitionReads:
     ) -> None:
         """Raise MetaException when more partitions are asked for than one call may have (semantics §2.9.1).
 
-        As in Hive 4; Hive 2.3 does not look at partial values and specs.
+        As in Hive 4; Hive 2.3 does not look at specs.
         """
         limit = self._settings.limit_partition_request
         if limit < 0:
@@ -279,7 +292,9 @@ def _limited(selection: Selection, max_parts: int) -> Selection:
 def _matching_conditions(table: StoredTable, conditions: GetPartitionsFilterSpec | None, limits: Limits) -> Selection:
     if conditions is None or conditions.filterMode is None:
         return Selection()
-    given = conditions.filters or []
+    if not conditions.filters:
+        raise MetaException("Invalid filter expressions in the filter spec")
+    given = conditions.filters
     match conditions.filterMode:
         case PartitionFilterMode.BY_NAMES:
             return Selection(names=given)

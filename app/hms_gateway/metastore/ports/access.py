@@ -143,8 +143,8 @@ class RightsReads(Protocol):
     def tables_owned_by(self, names: Sequence[str]) -> list[TableOwner]:
         """Tables with an owner of one of the names, whatever kind of owner it is."""
 
-    def tables_placed(self, database: str, path: str) -> list[tuple[str, str]]:
-        """Name and location of the tables of a database in whose location the path occurs; looks at each table."""
+    def tables_placed(self, directory: str) -> list[tuple[TableOwner, str]]:
+        """The tables of all databases that lie at or below a directory, with their locations."""
 
     def txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
         """Of those that are known."""

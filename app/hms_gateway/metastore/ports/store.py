@@ -48,6 +48,7 @@ from hms_gateway.metastore.vocabulary.ids import TableId as TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.structs import (
     Database,
+    DatabaseCounts,
     EncodedList,
     FieldSchema,
     FoundName,
@@ -287,8 +288,11 @@ class Snapshot(Protocol):
         self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
     ) -> list[TableMeta]: ...
 
-    def search_names(self, db_text: str | None, text: str, limit: int) -> list[FoundName]:
+    def search_names(self, db_text: str | None, text: str, limit: int, details: bool = False) -> list[FoundName]:
         """Those with the text in their names, the best first; with `db_text` only in databases with it in theirs."""
+
+    def count_objects(self, db_name: str | None, details: bool = False) -> list[DatabaseCounts]:
+        """Count the objects of the database, or of each, by name."""
 
     def partition(self, table: StoredTable, name: str) -> StoredPartition | None: ...
 
@@ -326,6 +330,9 @@ class Snapshot(Protocol):
 
     def events(self, selection: EventSelection) -> list[StoredEvent]:
         """In order of their ids."""
+
+    def first_events(self, selection: EventSelection) -> list[tuple[str, str | None, EventId]]:
+        """For each database and table that selected events are about, the first of these; the limit does not count."""
 
     def count_events(self, selection: EventSelection) -> int: ...
 

@@ -8,6 +8,7 @@ master key, as Hive has it, that key would be every token.
 import base64
 import hmac
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -40,14 +41,27 @@ class TokenTimes(msgspec.Struct, frozen=True):
 
 
 class DelegationTokens:
-    """What a token is worth is decided by what is stored at the moment; nothing is remembered."""
+    """Decides about a token by what is stored at the moment; nothing is remembered.
 
-    def __init__(self, store: Store, tokens: TokenService, clock: Clock, times: TokenTimes, limits: Limits) -> None:
+    `entry_of` is `UserFile.entry_of`: a token counts as long as its owner, and who asked for it, are the users that
+    they were then, or still none of the password file.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        tokens: TokenService,
+        clock: Clock,
+        times: TokenTimes,
+        limits: Limits,
+        entry_of: Callable[[str], str] = lambda user: "",
+    ) -> None:
         self._store = store
         self._tokens = tokens
         self._clock = clock
         self._times = times
         self._limits = limits
+        self._entry_of = entry_of
 
     def issue(self, owner: str, renewer: str, real_user: str = "") -> str:
         """A new token of the owner's as text, which `renewer` may renew. Raises MetaException, SealingError."""
@@ -62,7 +76,7 @@ class DelegationTokens:
         name = TokenName(owner, renewer, real_user, now, ends, secrets.randbelow(_NUMBERS))
         key = _key(name.encode())
         until = min(ends, now + round(self._times.renewal_seconds * 1000))
-        sealed = self._tokens.sealed(key, _kept(until, secrets.token_bytes(_PASSWORD_BYTES)))
+        sealed = self._tokens.sealed(key, _kept(until, secrets.token_bytes(_PASSWORD_BYTES), self._entries(name)))
 
         # Before the catalog is locked, since all tokens are read for it: those who ask at the same time may get a few
         # more. A repeated call gets what it got, and so is not refused here.
@@ -75,7 +89,7 @@ class DelegationTokens:
             return [key, sealed]
 
         key, sealed = self._store.write(insert)
-        _, password = _read_kept(self._tokens.opened(key, sealed))
+        password = _read_kept(self._tokens.opened(key, sealed))[1]
         return token_text(base64.b64decode(key.removeprefix(LOGIN)), password)
 
     def renew(self, text: str, user: str) -> int:
@@ -85,13 +99,14 @@ class DelegationTokens:
         if not name.renewer or user != name.renewer:
             raise MetaException(f"user {user} may not renew the delegation token; its renewer may")
         try:
-            if not hmac.compare_digest(self.password(encoded), password):
+            right, entries = self._good(encoded)
+            if not hmac.compare_digest(right, password):
                 raise TokenRefused("its password is wrong")
         except TokenRefused as error:
             raise MetaException(f"the delegation token cannot be renewed: {error}") from None
         until = min(name.ends_ms, self._clock.milliseconds() + round(self._times.renewal_seconds * 1000))
         key = _key(encoded)
-        sealed = self._tokens.sealed(key, _kept(until, password))
+        sealed = self._tokens.sealed(key, _kept(until, password, entries))
 
         def update(transaction: Transaction) -> int:
             if not transaction.tokens.update_token(key, sealed):
@@ -111,17 +126,23 @@ class DelegationTokens:
 
     def password(self, name: bytes) -> bytes:
         """Of the token with this name, when it is good now. Raises TokenRefused, TokensAway."""
+        return self._good(name)[0]
+
+    def _good(self, name: bytes) -> tuple[bytes, str]:
+        """Password and users of a token that is good now. Raises TokenRefused, TokensAway."""
         key = _key(name)
         try:
             stored = self._store.read(lambda snapshot: snapshot.tokens.token(key))
             if stored is None:
                 raise TokenRefused("it is not known; it was cancelled, or has ended")
-            until, password = _read_kept(self._tokens.opened(key, stored))
+            until, password, entries = _read_kept(self._tokens.opened(key, stored))
         except (StoreError, SealingError) as error:
             raise TokensAway(str(error)) from error
         if until <= self._clock.milliseconds():
             raise TokenRefused("it has ended; get another one, or let its renewer renew it in time")
-        return password
+        if entries != self._entries(TokenName.decode(name)):
+            raise TokenRefused("its user is another one since, or has another password; get another one")
+        return password, entries
 
     def expire(self) -> int:
         """Remove those that have ended; how many. Raises StoreError."""
@@ -131,6 +152,9 @@ class DelegationTokens:
         if not ended:
             return 0
         return self._store.write(lambda transaction: sum(map(transaction.tokens.delete_token, ended)))
+
+    def _entries(self, name: TokenName) -> str:
+        return f"{self._entry_of(name.owner)}/{self._entry_of(name.real_user)}"
 
     def _until(self, key: str, stored: str) -> int:
         """When a token ends, in milliseconds. Of one that is sealed with a lost key only the latest end is known."""
@@ -184,10 +208,10 @@ def _name(key: str) -> TokenName:
     return TokenName.decode(base64.b64decode(key.removeprefix(LOGIN)))
 
 
-def _kept(until_ms: int, password: bytes) -> str:
-    return f"{until_ms} {base64.b64encode(password).decode()}"
+def _kept(until_ms: int, password: bytes, entries: str) -> str:
+    return f"{until_ms} {base64.b64encode(password).decode()} {entries}"
 
 
-def _read_kept(kept: str) -> tuple[int, bytes]:
-    until_ms, _, password = kept.partition(" ")
-    return int(until_ms), base64.b64decode(password)
+def _read_kept(kept: str) -> tuple[int, bytes, str]:
+    until_ms, password, *entries = kept.split(" ")
+    return int(until_ms), base64.b64decode(password), "".join(entries)

@@ -4,12 +4,12 @@ from typing import Final
 
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Snapshot, Store
-from hms_gateway.metastore.selection.partitions import matching_filter
+from hms_gateway.metastore.selection.partitions import filter_of_condition, matching_filter
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.create_text import create_table_text
-from hms_gateway.metastore.vocabulary.names import trim
+from hms_gateway.metastore.vocabulary.names import normalize, trim
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
-from hms_gateway.structs import FoundName, MetaException, PartitionGroup
+from hms_gateway.structs import DatabaseCounts, FoundName, MetaException, PartitionGroup
 
 NAMES_MAX: Final = 1_000
 PARTITION_NAMES_MAX: Final = 10_000
@@ -22,14 +22,18 @@ class PeopleService:
         self._store = store
         self._limits = limits
 
-    def search_names(self, text: str | None, max_names: int) -> list[FoundName]:
+    def search_names(self, text: str | None, max_names: int, *, details: bool = False) -> list[FoundName]:
         """Raises MetaException."""
         wanted = trim(required(text, "text")).lower()
         if max_names < 1:
             raise MetaException(f"max_names is {max_names}; ask for 1 to {NAMES_MAX}")
         db_text, dot, name = wanted.rpartition(".")
         limit = min(max_names, NAMES_MAX)
-        return self._store.read(lambda snapshot: snapshot.search_names(db_text if dot else None, name, limit))
+        return self._store.read(lambda snapshot: snapshot.search_names(db_text if dot else None, name, limit, details))
+
+    def count_objects(self, db_name: str | None, *, details: bool) -> list[DatabaseCounts]:
+        name = normalize(db_name or "") or None
+        return self._store.read(lambda snapshot: snapshot.count_objects(name, details))
 
     def partition_names(
         self, table_name: TableName, filter_text: str | None, after: str | None, *, descending: bool, max_names: int
@@ -70,3 +74,9 @@ class PeopleService:
             return snapshot.partition_groups(table, selection, keys, max_groups)
 
         return self._store.read(work)
+
+    def translated_condition(self, table_name: TableName, condition: str | None) -> str:
+        """Raises NoSuchObjectException, MetaException."""
+        text = required(condition, "condition")
+        table = self._store.read(table_name.load)
+        return filter_of_condition(table, text)

@@ -1,16 +1,17 @@
-"""Properties that clients of 4 keep in the metastore, and the metastore's own id (semantics §2.21, §10.3)."""
+"""Properties that clients of 4 keep in the metastore, and the metastore's own ones (semantics §2.21, §10.3)."""
 
 import uuid
 from collections.abc import Collection, Mapping
 from typing import Final
 
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
-from hms_gateway.metastore.ports.store import Store, Transaction
+from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.structs import MetaException, NoSuchObjectException
 
 # No caller can name this namespace.
 _OWN: Final = ""
 _UUID: Final = "uuid"
+_AUTHORIZATION: Final = "authorization"
 
 
 class PropertyService:
@@ -34,6 +35,21 @@ class PropertyService:
             return new
 
         return self._store.write(work)
+
+    def authorization(self) -> str:
+        """The authorization where no setting names one: `grants` in a catalog that began so, as an empty one does."""
+        return self._store.read(_authorization)
+
+    def begin(self) -> str:
+        """The same; that an empty catalog begins with it is noted, for every gateway of the catalog and for ever."""
+
+        def work(tx: Transaction) -> str:
+            found = _authorization(tx)
+            if found == "grants":
+                tx.properties.put(_OWN, _AUTHORIZATION, found)
+            return found
+
+        return self._store.write(work) if self._store.version() == 0 else self.authorization()
 
     def maps(
         self, namespace: str | None, prefix: str | None, predicate: str | None, names: Collection[str] | None
@@ -68,6 +84,12 @@ class PropertyService:
 
         with unstorable_as_meta():
             self._store.write(work)
+
+
+def _authorization(snapshot: Snapshot) -> str:
+    """Nothing has happened yet in an empty catalog, not even that the database `default` was made."""
+    found = snapshot.properties.get(_OWN, _AUTHORIZATION)
+    return found or ("grants" if snapshot.current_event_id() == 0 else "off")
 
 
 def _namespace(given: str | None) -> str:

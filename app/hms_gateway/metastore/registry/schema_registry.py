@@ -125,7 +125,7 @@ class SchemaRegistryService:
         return self._store.read(work)
 
     def versions(self, name: ISchemaName | None) -> list[SchemaVersion]:
-        """All in order of their numbers. Raises NoSuchObjectException where there are none, MetaException."""
+        """All, the latest first. Raises NoSuchObjectException where there are none, MetaException."""
 
         def work(snapshot: Snapshot) -> list[SchemaVersion]:
             found = _load(snapshot, name)

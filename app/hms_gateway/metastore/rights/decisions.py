@@ -5,7 +5,8 @@ What follows from what:
 * An administrator may do everything: a user of the setting, who has the role `admin`, or whom a rule gives `admin`.
 * A grant on everything holds for every database, one on a database for each of its tables. `all` is every action.
 * The owner of a database may do everything with it and with all that is in it, since dropping it ends both. Where the
-  owner is the role `public`, everybody may see it and create in it, and no more.
+  owner is the role `public`, everybody may see it and create in it, but no functions, whose code engines load for
+  every user.
 * The owner of a table may do everything with the table.
 * A table is seen by who may do anything with it; a grant on some columns or partitions shows it and no more.
 * A database is seen by who may do anything with it or sees one of its tables.
@@ -50,11 +51,13 @@ _TABLE_NEEDS: Final[Mapping[Action, frozenset[str]]] = {
     },
     # Nothing is created in a table; its partitions are inserted.
     Action.CREATE: frozenset({ALL}),
+    Action.REGISTER: frozenset({ALL}),
 }
 _DATABASE_NEEDS: Final[Mapping[Action, frozenset[str]]] = {
     **_TABLE_NEEDS,
     Action.SEE: frozenset({*OF_TABLES, "create", "show_database"}),
     Action.CREATE: frozenset({"create", ALL}),
+    Action.REGISTER: frozenset({"create", ALL}),
     Action.LOCK: frozenset({"alter", "drop", "lock", ALL}),
 }
 _OF_PUBLIC_OWNER: Final = frozenset({Action.SEE, Action.CREATE})
@@ -150,6 +153,20 @@ class Sight:
                 if held.with_grant_option and not held.is_partial and held.privilege in (privilege, ALL):
                     return Decision(True, f"{_of(party, self)} has the grant option of {held.privilege} on {on}")
         return Decision(False, f"{self.user} has no grant option of {privilege} on {thing}")
+
+    def may_revoke(self, privilege: str, thing: Thing, of: Party, *, is_partial: bool) -> Decision:
+        """Decide if the caller may take a privilege from a party: an owner, or the only one who has granted it."""
+        owned = self.decide(Action.OWN, thing)
+        if owned.allowed:
+            return owned
+        standing = [
+            held
+            for held in self.policy.held.get(of, ())
+            if (held.privilege, held.on, held.is_partial) == (privilege, thing, is_partial)
+        ]
+        if standing and all(held.grantor == self.user for held in standing):
+            return Decision(True, f"{self.user} has granted {privilege} on {thing} to {of}")
+        return Decision(False, f"{self.user} has not granted {privilege} on {thing} to {of}")
 
     def may_grant_role(self, role: str) -> bool:
         """Whether the caller has the role with its admin option."""

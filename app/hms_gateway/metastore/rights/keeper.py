@@ -16,7 +16,7 @@ from hms_gateway.metastore.ports.access import StoredGrant, TableOwner
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
 from hms_gateway.metastore.rights.decisions import USER, Owners, Sight
 from hms_gateway.metastore.rights.places import read_place
-from hms_gateway.metastore.rights.policy import Held, Party, Policy, Rule, Thing
+from hms_gateway.metastore.rights.policy import PARTS, Held, Party, Policy, Rule, Thing, privilege_name
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.structs import HiveObjectType
 
@@ -238,16 +238,11 @@ def _held(grants: Iterable[StoredGrant]) -> dict[Party, tuple[Held, ...]]:
         if kind != HiveObjectType.GLOBAL and not stored.db_name:
             continue
         on = Thing() if kind == HiveObjectType.GLOBAL else Thing(stored.db_name or "", stored.table_name or "")
-        is_partial = kind in (HiveObjectType.COLUMN, HiveObjectType.PARTITION)
         party = Party(grant.principal.principal_type, grant.principal.name)
-        held = Held(_privilege(grant.privilege), on, is_partial, grant.grant_option)
+        grantor = grant.grantor if grant.grantor_type == USER else None
+        held = Held(privilege_name(grant.privilege), on, kind in PARTS, grant.grant_option, grantor or "")
         found.setdefault(party, []).append(held)
     return {party: tuple(held) for party, held in found.items()}
-
-
-def _privilege(text: str) -> str:
-    name = text.strip().lower().replace(" ", "_")
-    return "all" if name in ("all_privileges", "all") else name
 
 
 def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]]:

@@ -11,14 +11,14 @@ from hms_gateway.metastore.rights.patterns import NamePattern
 from hms_gateway.metastore.rights.places import LocationPattern
 from hms_gateway.metastore.vocabulary.ids import EventId
 from hms_gateway.metastore.vocabulary.locations import Location
-from hms_gateway.structs import PrincipalType
+from hms_gateway.structs import HiveObjectType, PrincipalType
 
 ADMIN_ROLE: Final = "admin"
 PUBLIC_ROLE: Final = "public"
 
 
 class Action(StrEnum):
-    """What a call does with an object. The first is to know that it exists, the last two are of no one object."""
+    """An action of a call on an object. The first is to know that it exists, the last three cannot be granted."""
 
     SEE = "see"
     SELECT = "select"
@@ -29,13 +29,14 @@ class Action(StrEnum):
     ALTER = "alter"
     DROP = "drop"
     LOCK = "lock"
+    REGISTER = "register"
     OWN = "own"
     ADMIN = "admin"
 
 
 # What grants and rules may name: the actions on objects, and everything.
 ALL: Final = "all"
-PRIVILEGES: Final = frozenset({*(action.value for action in Action), ALL} - {"own", "admin"})
+PRIVILEGES: Final = frozenset({*(action.value for action in Action), ALL} - {"register", "own", "admin"})
 # A table is seen by who has any of these on it, on its database or on everything; `create` is of databases only.
 OF_TABLES: Final = frozenset({*PRIVILEGES, "index"} - {"create"})
 
@@ -73,12 +74,26 @@ EVERYTHING: Final = Thing()
 
 
 class Held(NamedTuple):
-    """A privilege that a party has been granted, in lower case. One on columns or partitions only shows the table."""
+    """A privilege that a party has been granted, in lower case. One on columns or partitions only shows the table.
+
+    `grantor` is the user who has granted it, empty for another party.
+    """
 
     privilege: str
     on: Thing
     is_partial: bool = False
     with_grant_option: bool = False
+    grantor: str = ""
+
+
+# Of what a privilege is partial.
+PARTS: Final = frozenset({int(HiveObjectType.COLUMN), int(HiveObjectType.PARTITION)})
+
+
+def privilege_name(text: str) -> str:
+    """A privilege as decisions know it: `ALL PRIVILEGES` is `all`."""
+    name = text.strip().lower().replace(" ", "_")
+    return ALL if name == "all_privileges" else name
 
 
 class Rule(msgspec.Struct, frozen=True):

@@ -54,7 +54,7 @@ class RulesFile:
             try:
                 self.rules = read_rules(self.path)
             except RulesError as error:
-                _log.error("rules not read, those before stay: %s", error)
+                _log.error("rules not read; the previous rules stay in force: %s", error)
             else:
                 self.generation += 1
         return self.generation
@@ -108,7 +108,7 @@ def _rule(given: Any, number: int, text: str, name: str) -> Rule:
     for one, pattern in locations:
         if pattern is None:
             raise wrong(
-                f"has the location {one!r}; write a directory with its scheme, or /* behind one for what is below"
+                f"has the location {one!r}; write a directory with its scheme; a final /* excludes the directory itself"
             )
     actions = frozenset(one.lower() for one in texts("actions"))
     if not (actions or locations) or (actions - _ACTIONS):
@@ -116,7 +116,7 @@ def _rule(given: Any, number: int, text: str, name: str) -> Rule:
         raise wrong(f"has actions that name {bad}; the actions are {', '.join(sorted(_ACTIONS))}")
     objects = texts("objects")
     if objects and not actions:
-        raise wrong("has objects and no actions; write what may be done with them")
+        raise wrong("has objects and no actions; add actions")
     if not objects and actions - {Action.ADMIN.value}:
         raise wrong("has no objects; write patterns such as sales_* or sales.orders")
     for one in objects:

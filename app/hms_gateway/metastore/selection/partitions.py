@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.filters.binding import BoundFilter, FilterError, bind, parse_filter
+from hms_gateway.metastore.filters.hiveql_condition import metastore_filter
 from hms_gateway.metastore.ports.store import Selection, StoredTable
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import PartitionNameError, make_name, partial_spec
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import EncodedList, MetaException, Partition
@@ -31,17 +33,28 @@ def matching_partial(table: StoredTable, values: Sequence[str] | None, limit: in
 
 def bound_filter(table: StoredTable, text: str | None, limits: Limits) -> BoundFilter | None:
     """The filter for this table's keys, None for "every partition". Raises MetaException (semantics §4.1, §4.2)."""
-    keys = [(key.name or "", key.type or "") for key in table.table.partitionKeys or []]
     try:
         parsed = parse_filter(text, limits)
-        return None if parsed is None else bind(parsed, keys)
+        return None if parsed is None else bind(parsed, _typed_keys(table))
     except FilterError as error:
         raise MetaException(str(error)) from error
+
+
+def filter_of_condition(table: StoredTable, condition: str) -> str:
+    """The filter that says what a condition of HiveQL says. Raises MetaException with the place that is wrong."""
+    try:
+        return metastore_filter(condition, _typed_keys(table))
+    except CommandError as error:
+        raise MetaException(f"{error} at character {error.position}") from error
 
 
 def matching_filter(table: StoredTable, text: str | None, limits: Limits) -> Selection:
     """The partitions a filter selects; no filter selects all. Raises MetaException."""
     return Selection(filter=bound_filter(table, text, limits))
+
+
+def _typed_keys(table: StoredTable) -> list[tuple[str, str]]:
+    return [(key.name or "", key.type or "") for key in table.table.partitionKeys or []]
 
 
 def java_list(values: Sequence[str]) -> str:

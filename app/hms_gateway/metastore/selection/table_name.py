@@ -49,7 +49,10 @@ class TableName:
 
     def load_shown(self, snapshot: Snapshot) -> StoredTable:
         """The table as its partitions are to show it. Raises as `load`."""
-        table = self.load(snapshot)
+        return self.shown(self.load(snapshot))
+
+    def shown(self, table: StoredTable) -> StoredTable:
+        """A found table as its partitions and statistics are to show it."""
         if self.shown_catalog is None:
             return table
         return msgspec.structs.replace(table, table=msgspec.structs.replace(table.table, catName=self.shown_catalog))

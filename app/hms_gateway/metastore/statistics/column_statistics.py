@@ -435,7 +435,7 @@ def _loaded(snapshot: Snapshot, name: TableName) -> StoredTable:
     table = name.find(snapshot)
     if table is None:
         raise NoSuchObjectException(f"Specified database/table does not exist : {name}")
-    return table
+    return name.shown(table)
 
 
 def _of_partitions(tx: Transaction, name: TableName) -> StoredTable:
@@ -563,6 +563,7 @@ def _statistics(
 ) -> ColumnStatistics_v4:
     description = ColumnStatisticsDesc(
         isTblLevel=part_name is None,
+        catName=table.table.catName,
         dbName=table.table.dbName,
         tableName=table.table.tableName,
         partName=part_name,

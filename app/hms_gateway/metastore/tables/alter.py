@@ -57,7 +57,6 @@ from hms_gateway.metastore.vocabulary.parameters import (
     ParameterConflict,
     alter_table_counts_files,
     check_expected,
-    says_true,
     take_do_not_update,
     with_fast_statistics,
     without_accurate_columns,
@@ -253,7 +252,7 @@ class AlterTableService:
             given=stored,
             sent_location=sent_location,
             complaint=complaint,
-            cascade=cascade or says_true(properties, CASCADE),
+            cascade=cascade or properties.get(CASCADE) == "true",
             environment=properties,
             expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
             expected_value=properties.get(EXPECTED_VALUE) if expected_value is None else expected_value,
@@ -466,7 +465,7 @@ def _complaint(
 
 def _check_expected(request: AlterRequest, before: Table) -> None:
     """Compare-and-set of one parameter; a change that would unset it is refused (semantics §2.7, clients §5.1)."""
-    if request.expected_key is None:
+    if request.expected_key is None or request.expected_value is None:
         return
     if request.expected_key not in (request.given.parameters or {}):
         raise MetaException(f"New value for expected key {request.expected_key} is not set")

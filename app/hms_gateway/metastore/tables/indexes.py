@@ -129,8 +129,6 @@ def _check_new(snapshot: Snapshot, index: Index, table: Table | None) -> None:
     """Hive answers some of these as if it had stored them. Raises as `_check_name_free`."""
     _check_name_free(snapshot, index)
     made, name = required(table, "index table"), required(index.indexTableName, "index table name")
-    if index_table(snapshot, index) is not None:
-        raise InvalidObjectException("Unable to add index because index table already exists")
     db_name, tbl_name = required(made.dbName, "database name"), required(made.tableName, "table name")
     shown, place = display_name(db_name, tbl_name), (normalize(db_name), normalize(tbl_name))
     if place[0] != normalize(index.dbName or ""):
@@ -141,6 +139,9 @@ def _check_new(snapshot: Snapshot, index: Index, table: Table | None) -> None:
         raise InvalidObjectException(
             f"Index table {name} is not the table given with it; name {shown} in indexTableName"
         )
+    # Not before: any user could ask for any table of any database.
+    if index_table(snapshot, index) is not None:
+        raise InvalidObjectException("Unable to add index because index table already exists")
     required(required(index.sd, "storage descriptor of the index").serdeInfo, "serdeInfo of the index")
 
 

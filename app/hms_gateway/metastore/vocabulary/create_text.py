@@ -1,8 +1,15 @@
-"""The statement that makes a table or database as it is, for Hive, Spark and this shell."""
+"""The statement that makes a table or database as it is, for Hive, Spark and this shell.
 
-import json
+The maker of a table chose its texts, and others paste the statement: it is one statement, whatever the texts are. Names
+are quoted, strings are literals. Types, defaults, providers and the queries of views are written as they are where they
+can be nothing else, and quoted otherwise: then the statement fails.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from hms_gateway.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
 
@@ -21,6 +28,49 @@ _CHARACTER_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _SPARK_TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 _ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _NOT_SERDE_OPTIONS: Final = ("path", "serialization.format")
+_PROVIDER_NAME: Final = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+# Literals and quoted names that end at the same place for every reader.
+_PLAIN_QUOTED: Final = re.compile(r"""'[^'\\]*'|"[^"\\]*"|`[^`\\]*`""")
+# A group is empty where the end is missing, or where raw literals of Spark and literals with escapes end apart.
+_QUOTE_OR_COMMENT: Final = re.compile(
+    r"""\br'(?:[^'\\]|\\[^'])*('?)|\br"(?:[^"\\]|\\[^"])*("?)"""
+    r"""|'(?:[^'\\]|\\.)*('?)|"(?:[^"\\]|\\.)*("?)|`[^`]*(`?)|--[^\n]*|/\*.*?(\*/|\Z)""",
+    re.DOTALL | re.IGNORECASE,
+)
+_WORDS_AND_MARKS: Final = re.compile(r"[\w <>(),:.+*/%|=-]+")
+_COMMENTS: Final = ("--", "/*")
+_BRACKETS: Final = re.compile(r"[,<>()]")
+_PAIRS: Final = ("()", "<>")
+
+
+class _Array(msgspec.Struct, tag_field="type", tag="array"):
+    """Types as Spark writes them; a simple one is a text."""
+
+    elementType: "str | _Array | _Map | _Struct | _UserType"
+
+
+class _Map(msgspec.Struct, tag_field="type", tag="map"):
+    keyType: "str | _Array | _Map | _Struct | _UserType"
+    valueType: "str | _Array | _Map | _Struct | _UserType"
+
+
+class _Field(msgspec.Struct):
+    name: str
+    type: "str | _Array | _Map | _Struct | _UserType"
+    nullable: bool = True
+    metadata: dict[str, Any] | None = None
+
+    def said(self, key: str) -> str | None:
+        text = (self.metadata or {}).get(key)
+        return text if isinstance(text, str) else None
+
+
+class _Struct(msgspec.Struct, tag_field="type", tag="struct"):
+    fields: list[_Field]
+
+
+class _UserType(msgspec.Struct, tag_field="type", tag="udt"):
+    sqlType: "str | _Array | _Map | _Struct | _UserType" = "string"
 
 
 class _Column(NamedTuple):
@@ -30,8 +80,9 @@ class _Column(NamedTuple):
     remark: str = ""
 
     def __str__(self) -> str:
+        kind = f" {self.type}" if self.type else ""
         comment = "" if self.comment is None else f" COMMENT {literal(self.comment)}"
-        return f"{quoted(self.name)} {self.type}{self.remark}{comment}"
+        return f"{quoted(self.name)}{kind}{self.remark}{comment}"
 
 
 def create_table_text(table: Table, database_location: str | None) -> str:
@@ -55,14 +106,14 @@ def create_database_text(database: Database) -> str:
     return "\n".join(lines)
 
 
-def quoted(name: str) -> str:
+def quoted(name: str | None) -> str:
     """A name that may have any characters."""
-    return "`" + name.replace("`", "``") + "`"
+    return "`" + (name or "").replace("`", "``") + "`"
 
 
-def literal(text: str) -> str:
+def literal(text: str | None) -> str:
     """A string that Hive and Spark read as `text`."""
-    return "'" + "".join(_escaped(one) for one in text) + "'"
+    return "'" + "".join(_escaped(one) for one in text or "") + "'"
 
 
 def _escaped(one: str) -> str:
@@ -111,7 +162,7 @@ def _spark_lines(table: Table, provider: str, database_location: str | None) -> 
     yield f"CREATE TABLE {_full_name(table)} (" if columns else f"CREATE TABLE {_full_name(table)}"
     if columns:
         yield _listed(map(str, columns)) + ")"
-    yield f"USING {provider}"
+    yield f"USING {provider if _PROVIDER_NAME.fullmatch(provider) else quoted(provider)}"
     options = {key: value for key, value in serde_parameters.items() if key not in _NOT_SERDE_OPTIONS}
     if options:
         yield f"OPTIONS (\n{_pairs(options)})"
@@ -119,7 +170,7 @@ def _spark_lines(table: Table, provider: str, database_location: str | None) -> 
     if keys:
         yield f"PARTITIONED BY ({', '.join(map(quoted, keys))})"
     orders = [(name, True) for name in _numbered(parameters, "SortCols", "sortCol")]
-    number = int(parameters.get(f"{_SCHEMA}.numBuckets", "0"))
+    number = _number(parameters, "Buckets")
     yield from _buckets(_numbered(parameters, "BucketCols", "bucketCol"), orders, number)
     location = serde_parameters.get("path") or (table.sd and table.sd.location) or ""
     if table.tableType == "EXTERNAL_TABLE" or (location and location != _default_location(table, database_location)):
@@ -131,61 +182,105 @@ def _spark_lines(table: Table, provider: str, database_location: str | None) -> 
 def _view_lines(table: Table) -> Iterator[str]:
     columns = (table.sd and table.sd.cols) or ()
     yield f"CREATE VIEW {_full_name(table)} ("
-    yield _listed(str(_Column(each.name or "", "", each.comment)).replace("  ", " ").rstrip() for each in columns) + ")"
+    yield _listed(str(_Column(each.name or "", "", each.comment)) for each in columns) + ")"
     yield from _comment(table)
     yield from _properties(table)
-    yield f"AS {table.viewOriginalText}"
+    query = table.viewOriginalText or ""
+    yield f"AS {query if _is_one_statement(query) else literal(query)}"
 
 
 def _columns(table: Table) -> list[_Column]:
     """Those of Spark's schema, where it keeps one: it has the spelling of names, and types that Hive does not know."""
-    text = _spark_schema(table.parameters or {})
-    if text is not None:
-        return [_spark_column(field) for field in json.loads(text)["fields"]]
-    found: list[FieldSchema] = [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]
-    return [_Column(each.name or "", each.type or "string", each.comment) for each in found]
+    found = _spark_columns(table.parameters or {})
+    if found is not None:
+        return found
+    stored: list[FieldSchema] = [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]
+    return [_Column(each.name or "", _type(each.type or "string"), each.comment) for each in stored]
 
 
-def _spark_schema(parameters: Mapping[str, str]) -> str | None:
-    """In one parameter or, when it is long, in several."""
-    if _SCHEMA in parameters:
-        return parameters[_SCHEMA]
-    parts = int(parameters.get(f"{_SCHEMA}.numParts", "0"))
-    return "".join(parameters[f"{_SCHEMA}.part.{number}"] for number in range(parts)) if parts else None
+def _spark_columns(parameters: Mapping[str, str]) -> list[_Column] | None:
+    """In one parameter or, when it is long, in several. None where they hold no schema."""
+    text = parameters.get(_SCHEMA) or "".join(_numbered(parameters, "Parts", "part"))
+    try:
+        return [_spark_column(field) for field in msgspec.json.decode(text, type=_Struct).fields]
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
-def _spark_column(field: Mapping[str, Any]) -> _Column:
-    metadata = field.get("metadata") or {}
-    remark = "" if field.get("nullable", True) else " NOT NULL"
-    if "CURRENT_DEFAULT" in metadata:
-        remark += f" DEFAULT {metadata['CURRENT_DEFAULT']}"
-    kind = metadata.get(_CHARACTER_TYPE) or _spark_type(field["type"])
-    return _Column(field["name"], kind, metadata.get("comment"), remark)
+def _spark_column(field: _Field) -> _Column:
+    remark = "" if field.nullable else " NOT NULL"
+    default = field.said("CURRENT_DEFAULT")
+    if default is not None:
+        remark += f" DEFAULT {default if _is_enclosed(default) else literal(default)}"
+    return _Column(field.name, _field_type(field), field.said("comment"), remark)
 
 
-def _spark_type(kind: Any) -> str:
-    if isinstance(kind, str):
-        return _SPARK_TYPES.get(kind, kind)
-    if kind["type"] == "array":
-        return f"array<{_spark_type(kind['elementType'])}>"
-    if kind["type"] == "map":
-        return f"map<{_spark_type(kind['keyType'])},{_spark_type(kind['valueType'])}>"
-    if kind["type"] == "struct":
-        return f"struct<{','.join(map(_spark_field, kind['fields']))}>"
-    return _spark_type(kind.get("sqlType", "string"))
+def _field_type(field: _Field) -> str:
+    characters = field.said(_CHARACTER_TYPE)
+    return _spark_type(field.type) if characters is None else _type(characters)
 
 
-def _spark_field(field: Mapping[str, Any]) -> str:
-    metadata = field.get("metadata") or {}
-    comment = f" COMMENT {literal(metadata['comment'])}" if "comment" in metadata else ""
-    not_null = "" if field.get("nullable", True) else " NOT NULL"
-    kind = metadata.get(_CHARACTER_TYPE) or _spark_type(field["type"])
-    return f"{quoted(field['name'])}:{kind}{not_null}{comment}"
+def _spark_type(kind: str | _Array | _Map | _Struct | _UserType) -> str:
+    match kind:
+        case str():
+            return _type(_SPARK_TYPES.get(kind, kind))
+        case _Array():
+            return f"array<{_spark_type(kind.elementType)}>"
+        case _Map():
+            return f"map<{_spark_type(kind.keyType)},{_spark_type(kind.valueType)}>"
+        case _Struct():
+            return f"struct<{','.join(map(_spark_field, kind.fields))}>"
+        case _UserType():
+            return _spark_type(kind.sqlType)
+
+
+def _spark_field(field: _Field) -> str:
+    comment = field.said("comment")
+    remark = "" if comment is None else f" COMMENT {literal(comment)}"
+    return f"{quoted(field.name)}:{_field_type(field)}{'' if field.nullable else ' NOT NULL'}{remark}"
+
+
+def _type(text: str) -> str:
+    return text if _is_enclosed(text) else quoted(text)
+
+
+def _is_enclosed(text: str) -> bool:
+    """True if a type or an expression ends nothing and begins nothing around it."""
+    rest = _PLAIN_QUOTED.sub("x", text)
+    if not _WORDS_AND_MARKS.fullmatch(rest) or any(comment in rest for comment in _COMMENTS):
+        return False
+    opened: list[str] = []
+    for mark in _BRACKETS.findall(rest):
+        if mark in "(<":
+            opened.append(mark)
+        elif not opened or (mark != "," and opened.pop() + mark not in _PAIRS):
+            return False
+    return not opened
+
+
+def _is_one_statement(query: str) -> bool:
+    """True if each quote and comment ends, and each semicolon is within quotes that no reader doubts."""
+    if ";" not in query:
+        return all("" not in found.groups() and "/*" not in found[0][1:] for found in _QUOTE_OR_COMMENT.finditer(query))
+    rest = _PLAIN_QUOTED.sub("", query)
+    return not any(mark in rest for mark in (";", "'", '"', "`", "\\", *_COMMENTS))
+
+
+def _number(parameters: Mapping[str, str], what: str) -> int:
+    """0 for what is none."""
+    try:
+        return int(parameters.get(f"{_SCHEMA}.num{what}", "0"))
+    except ValueError:
+        return 0
 
 
 def _numbered(parameters: Mapping[str, str], count: str, name: str) -> list[str]:
-    number = int(parameters.get(f"{_SCHEMA}.num{count}", "0"))
-    return [parameters[f"{_SCHEMA}.{name}.{index}"] for index in range(number)]
+    """The values, as many as there are said to be; none where some are missing."""
+    number = _number(parameters, count)
+    if number > len(parameters):
+        return []
+    found = [parameters.get(f"{_SCHEMA}.{name}.{index}") for index in range(number)]
+    return [one for one in found if one is not None] if None not in found else []
 
 
 def _buckets(columns: Sequence[str], orders: Sequence[tuple[str, bool]], number: int) -> Iterator[str]:

@@ -22,7 +22,7 @@ def java_text(value: object) -> str:
         case str():
             return value
         case Struct():
-            return f"{value.definition.name}({', '.join(_fields(value))})"
+            return f"{value.definition.hive_name}({', '.join(_fields(value))})"
         case Mapping():
             return "{" + ", ".join(f"{java_text(key)}={java_text(item)}" for key, item in value.items()) + "}"
         case Sequence():

@@ -18,6 +18,8 @@ TOTAL_BYTES: Final = "totalSize"
 FAST_STATISTICS: Final = (FILE_COUNT, TOTAL_BYTES)
 ROW_COUNT: Final = "numRows"
 RAW_BYTES: Final = "rawDataSize"
+# Spark's own counts: its prefix before the names of Hive.
+SPARK: Final = "spark.sql.statistics."
 COLUMN_STATS_ACCURATE: Final = "COLUMN_STATS_ACCURATE"
 
 # Partitions of one call mostly say the same.
@@ -80,16 +82,13 @@ def inherited(table_parameters: Mapping[str, str], setting: str) -> dict[str, st
     return {key: value for key, value in table_parameters.items() if key in names or "*" in names}
 
 
-def check_expected(parameters: Mapping[str, str], key: str | None, expected: str | None) -> None:
-    """Compare-and-set of alter_table (semantics §2.7 item 12); no key, no check; no value means "not set".
-
-    Raises ParameterConflict.
-    """
-    if key is None or parameters.get(key) == expected:
+def check_expected(parameters: Mapping[str, str], key: str, expected: str) -> None:
+    """Compare-and-set of alter_table (semantics §2.7 item 12). Raises ParameterConflict."""
+    if parameters.get(key) == expected:
         return
     raise ParameterConflict(
         f"The table has been modified. The parameter value for key '{key}' is '{parameters.get(key, 'null')}'."
-        f" The expected was value was '{'null' if expected is None else expected}'"
+        f" The expected was value was '{expected}'"
     )
 
 

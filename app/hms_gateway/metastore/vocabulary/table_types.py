@@ -12,7 +12,10 @@ TRANSACTIONAL_PROPERTIES_KEY: Final = "transactional_properties"
 ACID_INPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ACID_OUTPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 
-_TRANSACTIONAL_PROPERTIES: Final = frozenset({"default", "legacy"})
+INSERT_ONLY: Final = "insert_only"
+
+_DEFAULT: Final = "default"
+_TRANSACTIONAL_PROPERTIES: Final = frozenset({_DEFAULT, INSERT_ONLY})
 
 
 class TableType(StrEnum):
@@ -92,12 +95,16 @@ def is_transactional(parameters: Mapping[str, str]) -> bool:
     return _is_true(_transactional(parameters))
 
 
+def is_insert_only(parameters: Mapping[str, str]) -> bool:
+    """True for a transactional table without updates: it has any format, and readers must know which files count."""
+    return is_transactional(parameters) and (_properties(parameters) or "").lower() == INSERT_ONLY
+
+
 def created_parameters(
     name: str,
-    table_type: str | None,
     parameters: Mapping[str, str],
     *,
-    bucket_columns: Sequence[str],
+    sort_columns: Sequence[str],
     input_format: str | None,
     output_format: str | None,
 ) -> dict[str, str]:
@@ -107,76 +114,115 @@ def created_parameters(
     """
     declared = _transactional(parameters)
     if declared is None or declared.lower() == "false":
-        return _without_transactional(parameters)
+        return _without(parameters, TRANSACTIONAL_KEY)
     if not _is_true(declared):
-        raise TransactionalError("'transactional' property of TBLPROPERTIES may only have value 'true'")
-    _check_acid(name, table_type, bucket_columns, input_format, output_format)
-    return _checked_properties({**_without_transactional(parameters), TRANSACTIONAL_KEY: "true"})
+        raise TransactionalError(f"'transactional' property of TBLPROPERTIES may only have value 'true': {name}")
+    created = {TRANSACTIONAL_PROPERTIES_KEY: _DEFAULT} | _spelled(parameters)
+    _check_format(name, created, input_format, output_format)
+    _check_internal(name, created)
+    return _checked(name, created, sort_columns)
 
 
 def altered_parameters(
     name: str,
-    table_type: str | None,
     old_parameters: Mapping[str, str],
     new_parameters: Mapping[str, str],
     *,
-    bucket_columns: Sequence[str],
+    sort_columns: Sequence[str],
     input_format: str | None,
     output_format: str | None,
 ) -> dict[str, str]:
     """The parameters that alter_table stores (semantics §3.7). Raises TransactionalError."""
     old, new = _transactional(old_parameters), _transactional(new_parameters)
-    if _is_true(new):
-        _check_acid(name, table_type, bucket_columns, input_format, output_format)
-    elif old is not None or new is not None:
-        # Hive's words, also where there is nothing to unset: every other value than `true` is refused here.
-        raise TransactionalError("TBLPROPERTIES with 'transactional'='true' cannot be unset")
-    altered = _without_transactional(new_parameters) | ({} if new is None else {TRANSACTIONAL_KEY: "true"})
-    if old is not None:
+    altered = _spelled(new_parameters)
+    becomes = is_transactional(new_parameters) and not is_transactional(old_parameters)
+    if becomes:
+        altered.setdefault(TRANSACTIONAL_PROPERTIES_KEY, _DEFAULT)
+    if _has_updates(altered) and not _has_updates(old_parameters):
+        _check_format(name, altered, input_format, output_format)
+    if becomes:
+        _check_internal(name, altered)
+    elif not _is_true(new) and not _may_say(old_parameters, new):
+        # Hive's words, also where there is nothing to unset.
+        raise TransactionalError(f"TBLPROPERTIES with 'transactional'='true' cannot be unset: {name}")
+    if old is not None and not is_insert_only(old_parameters):
         _check_unaltered(old_parameters, altered)
-    return _checked_properties(altered)
+    return _checked(name, altered, sort_columns)
 
 
-def _check_acid(
-    name: str,
-    table_type: str | None,
-    bucket_columns: Sequence[str],
-    input_format: str | None,
-    output_format: str | None,
+def _has_updates(parameters: Mapping[str, str]) -> bool:
+    """True for a table of full ACID."""
+    return is_transactional(parameters) and not is_insert_only(parameters)
+
+
+def _may_say(old_parameters: Mapping[str, str], new: str | None) -> bool:
+    """True if an alter to `new` leaves a plain table plain, or ends an insert-only one."""
+    ends = is_transactional(old_parameters) and not is_insert_only(old_parameters)
+    return not ends and (new is None or new.lower() == "false")
+
+
+def _check_format(
+    name: str, parameters: Mapping[str, str], input_format: str | None, output_format: str | None
 ) -> None:
     is_acid = input_format == ACID_INPUT_FORMAT and output_format == ACID_OUTPUT_FORMAT
-    if not bucket_columns or not is_acid:
-        raise TransactionalError("The table must be bucketed and stored using an ACID compliant format (such as ORC)")
-    if table_type == TableType.EXTERNAL_TABLE:
+    if not is_acid and not is_insert_only(parameters):
+        raise TransactionalError(f"The table must be stored using an ACID compliant format (such as ORC): {name}")
+
+
+def _check_internal(name: str, parameters: Mapping[str, str]) -> None:
+    if is_external(parameters):
         raise TransactionalError(f"{name} cannot be declared transactional because it's an external table")
 
 
 def _check_unaltered(old_parameters: Mapping[str, str], new_parameters: Mapping[str, str]) -> None:
-    kept, declared = (each.get(TRANSACTIONAL_PROPERTIES_KEY) for each in (old_parameters, new_parameters))
+    kept, declared = _properties(old_parameters), _properties(new_parameters)
     if declared is not None and (kept is None or declared.lower() != kept.lower()):
         raise TransactionalError(
             "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created"
         )
 
 
+def _checked(name: str, parameters: dict[str, str], sort_columns: Sequence[str]) -> dict[str, str]:
+    """Check the properties, and put them in small letters."""
+    declared = _properties(parameters)
+    if declared is not None:
+        if declared.lower() not in _TRANSACTIONAL_PROPERTIES:
+            raise TransactionalError(
+                f"Invalid transactional properties specified for {name} with the error"
+                f" unknown value {declared.lower()} for transactional_properties"
+            )
+        parameters = parameters | {TRANSACTIONAL_PROPERTIES_KEY: declared.lower()}
+    if sort_columns and _has_updates(parameters):
+        raise TransactionalError(f"Table {name} cannot support full ACID functionality since it is sorted.")
+    return parameters
+
+
+def _spelled(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Put both keys in small letters, `transactional` only where it is true."""
+    properties = _properties(parameters)
+    spelled = _without(_without(parameters, TRANSACTIONAL_KEY), TRANSACTIONAL_PROPERTIES_KEY)
+    if is_transactional(parameters):
+        spelled[TRANSACTIONAL_KEY] = "true"
+    if properties is not None:
+        spelled[TRANSACTIONAL_PROPERTIES_KEY] = properties
+    return spelled
+
+
+def _properties(parameters: Mapping[str, str]) -> str | None:
+    return _value(parameters, TRANSACTIONAL_PROPERTIES_KEY)
+
+
 def _transactional(parameters: Mapping[str, str]) -> str | None:
-    return next((value for key, value in parameters.items() if key.lower() == TRANSACTIONAL_KEY), None)
+    return _value(parameters, TRANSACTIONAL_KEY)
 
 
-def _without_transactional(parameters: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in parameters.items() if key.lower() != TRANSACTIONAL_KEY}
+def _value(parameters: Mapping[str, str], key: str) -> str | None:
+    """Find a key in any case."""
+    return next((value for name, value in parameters.items() if name.lower() == key), None)
 
 
-def _checked_properties(parameters: dict[str, str]) -> dict[str, str]:
-    declared = parameters.get(TRANSACTIONAL_PROPERTIES_KEY)
-    if declared is None:
-        return parameters
-    if declared.lower() not in _TRANSACTIONAL_PROPERTIES:
-        raise TransactionalError(
-            "Invalid transactional properties specified for the table with the error"
-            f" unknown value {declared} for transactional_properties"
-        )
-    return {**parameters, TRANSACTIONAL_PROPERTIES_KEY: declared.lower()}
+def _without(parameters: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if name.lower() != key}
 
 
 def _is_true(text: str | None) -> bool:

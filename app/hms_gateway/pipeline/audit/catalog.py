@@ -10,11 +10,12 @@ import pyarrow
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow, partition_place, replaced_place, table_place
 from hms_gateway.pipeline.audit.rules.values import Key, Place, location_of
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import Connection, named_tables
 from hms_gateway.pipeline.footers import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
+from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
 
 _TABLES_A_CALL: Final = 200
@@ -38,7 +39,7 @@ class Catalog(msgspec.Struct, frozen=True):
     columns: Mapping[str, tuple[Column, ...]]
 
 
-def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool]) -> Catalog:
+def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool], storage: Storage) -> Catalog:
     """All databases and tables; those that `is_wanted` are audited. A database dropped meanwhile is left out."""
     databases: dict[str, tuple[str, ...]] = {}
     tables: dict[str, Place] = {}
@@ -52,6 +53,7 @@ def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool]) -
         for table in _tables(client, name):
             place = table_place(_row(table), databases[name], is_wanted(name, table.tableName or ""))
             if place is not None:
+                place = _looked_at(place, storage)
                 tables[f"{place.database}.{place.table}"] = place
                 if (old := replaced_place(place, table.parameters or {})) is not None:
                     tables[f"{place.database}.{place.table} before"] = old
@@ -70,7 +72,7 @@ def read_places(run: Run, catalog: Catalog) -> Stored:
     of_names = _NameReader(options.connection, options.patience_seconds)
     named = run.derive("names", listed, of_names, _NAMES, rows_a_batch=_CALLS_A_BATCH, unit="batches of tables")
     sent = run.spark.sparkContext.broadcast(tables)
-    of_parts = _PartitionReader(options.connection, options.patience_seconds, sent)
+    of_parts = _PartitionReader(options.connection, options.patience_seconds, run.storage, sent)
     parts = run.derive("partitions", named, of_parts, PLACES, unit="batches of partitions")
     return Stored.joined([whole, parts])
 
@@ -100,9 +102,10 @@ class _NameReader:
 class _PartitionReader:
     """Names of partitions to places."""
 
-    def __init__(self, connection: Connection, patience_seconds: float, tables: Any) -> None:
+    def __init__(self, connection: Connection, patience_seconds: float, storage: Storage, tables: Any) -> None:
         self._connection = connection
         self._patience_seconds = patience_seconds
+        self._storage = storage
         self._tables = tables
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
@@ -119,6 +122,7 @@ class _PartitionReader:
         for partition in found:
             place = partition_place(_partition_row(partition, table), table)
             if place is not None:
+                place = _looked_at(place, self._storage)
                 yield place
                 if (old := replaced_place(place, partition.parameters or {})) is not None:
                     yield old
@@ -130,17 +134,23 @@ def place_batch(places: Iterator[Place]) -> pyarrow.RecordBatch:
     columns = (
         [place.location for place in found],
         [_encode(place) for place in found],
-        [place.is_audited for place in found],
+        [place.is_listed for place in found],
     )
     arrays = [pyarrow.array(values, of.type) for values, of in zip(columns, PLACES, strict=True)]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=PLACES)
+
+
+def _looked_at(place: Place, storage: Storage) -> Place:
+    # The top of a file system is without its slash here.
+    reason = storage.refusal(f"{place.location}/") if place.is_audited else ""
+    return msgspec.structs.replace(place, passed_over=reason) if reason else place
 
 
 def _tables(client: PatientClient, database: str) -> Iterator[Table]:
     try:
         names = iter(client.call("get_all_tables", database))
         while some := list(islice(names, _TABLES_A_CALL)):
-            yield from client.call("get_table_objects_by_name", database, some)
+            yield from named_tables(client, database, some)
     except NoSuchObjectException:
         return
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from hms_gateway.pipeline.audit.arguments import AuditArguments, AuditResult
 from hms_gateway.pipeline.audit.catalog import Catalog, read_catalog, read_places
 from hms_gateway.pipeline.audit.checking import CHECKED, Checker
-from hms_gateway.pipeline.audit.comparing import ALONE, ELSEWHERE, LONELY, Alone, compared, outermost_of
+from hms_gateway.pipeline.audit.comparing import ALONE, ELSEWHERE, FOUND, LONELY, Alone, compared, outermost_of
 from hms_gateway.pipeline.audit.fixing.changes import EventsMissing, changed_tables
 from hms_gateway.pipeline.audit.fixing.plan import PlanHead, action_of, write_plan
 from hms_gateway.pipeline.audit.page import page
@@ -28,6 +28,7 @@ from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.reports import render
+from hms_gateway.pipeline.storage import OUTSIDE
 
 KIND: Final = "audit"
 # What a change during the audit can make look like a finding.
@@ -93,7 +94,7 @@ class _Audit:
         if kept is not None:
             return msgspec.msgpack.decode(kept, type=_Begun)
         with self._run.client() as client:
-            begun = _Begun(read_catalog(client, self._run.options.wants), time.time())
+            begun = _Begun(read_catalog(client, self._run.options.wants, self._run.storage), time.time())
         self._run.state.write(name, msgspec.msgpack.encode(begun))
         return begun
 
@@ -120,8 +121,8 @@ class _Audit:
         for name, locations in self._catalog.databases.items():
             # A name that no table has: what lies there for no table is wanted with everything else.
             if options.wants(name, "\0"):
-                yield from locations
-        yield from (table.location for table in self._catalog.tables.values() if table.is_audited)
+                yield from (location for location in locations if not self._run.storage.refusal(location))
+        yield from (table.location for table in self._catalog.tables.values() if table.is_listed)
 
     def _compared(self, places: Stored, listed: Stored, lonely: Stored) -> DataFrame:
         closed = (row["location"] for row in listed.where(lambda of: of[0] == UNREADABLE))
@@ -143,7 +144,7 @@ class _Audit:
             for name, columns in self._catalog.columns.items()
         }
         sent = self._spark.sparkContext.broadcast(columns)
-        checker = Checker(self._run.options.storage, sent, self._arguments.all_footers)
+        checker = Checker(self._run.storage, sent, self._arguments.all_footers)
         checked = self._run.derive("checked", contents, checker, CHECKED, unit="batches of directories")
         if kept is not None:
             self._run.store("memory", lambda: self._memory(checked, kept))
@@ -188,10 +189,24 @@ class _Audit:
         rows = found.frame(self._spark).where(f.col("kind").isNotNull())
         if checked is not None:
             rows = rows.unionByName(_of_footers(checked.frame(self._spark)))
+        rows = rows.where(f.col("kind") != Kind.PASSED_OVER).unionByName(_by_table(rows))
+        if passed := self._passed_databases():
+            rows = rows.unionByName(self._spark.createDataFrame(passed, FOUND))
         rank = (
             f.when(f.col("severity") == Severity.ERROR, 0).when(f.col("severity") == Severity.WARNING, 1).otherwise(2)
         )
         return self._without_fleeting(rows).orderBy(rank, "database", "table", "partition", "kind", "location")
+
+    def _passed_databases(self) -> list[tuple[Any, ...]]:
+        """FOUND rows of the directories of wanted databases that are not looked at."""
+        wanted = ((name, at) for name, at in self._catalog.databases.items() if self._run.options.wants(name, "\0"))
+        found = ((name, location, self._run.storage.refusal(location)) for name, at in wanted for location in at)
+        nothing = (0, 0, 0.0, None, None)
+        return [
+            (Severity.WARNING.value, Kind.PASSED_OVER.value, name, "", None, location, reason, *nothing)
+            for name, location, reason in found
+            if reason
+        ]
 
     def _without_fleeting(self, rows: DataFrame) -> DataFrame:
         """What may come from a change while the audit ran is a note: the next audit will see."""
@@ -238,6 +253,7 @@ class _Audit:
             severities=counted,
             kinds=summary.kinds,
             examples=summary.examples,
+            passed_over=_places_passed(findings),
             actions=self._write_plan(findings),
             plan=self._arguments.fix,
             html=self._write_page(summary, counts),
@@ -269,6 +285,34 @@ class _Audit:
             except OSError as error:
                 raise StateFailed(f"page {path} cannot be written: {error.strerror}", "give another --html") from error
         return path
+
+
+def _by_table(rows: DataFrame) -> DataFrame:
+    """FOUND rows of what is passed over, one for each table and reason, with the number of places as `files`.
+
+    There may be as many as the table has partitions.
+    """
+    own = rows.where(f.col("kind") == Kind.PASSED_OVER).groupBy("database", "table", "text")
+    is_outside = f.col("text") == OUTSIDE
+    # The kind says that it is passed over.
+    reason = f.regexp_replace("text", "^is passed over: ", "")
+    counted = f.concat(reason, f.when(f.col("files") > 1, f.format_string(" (%d places)", "files")).otherwise(""))
+    return own.agg(f.min("location").alias("location"), f.count("*").alias("files")).select(
+        f.when(is_outside, Severity.WARNING.value).otherwise(Severity.ERROR.value).alias("severity"),
+        f.when(is_outside, Kind.PASSED_OVER.value).otherwise(Kind.UNREADABLE.value).alias("kind"),
+        *("database", "table"),
+        f.lit(None).cast("string").alias("partition"),
+        *("location", counted.alias("text"), "files"),
+        f.lit(0).cast("bigint").alias("total_bytes"),
+        f.lit(0.0).alias("newest_seconds"),
+        f.lit(None).cast("string").alias("fix"),
+        f.lit(None).cast("string").alias("format"),
+    )
+
+
+def _places_passed(findings: Stored) -> int:
+    """Count the tables and partitions that are passed over; directories that cannot be listed have no files."""
+    return sum(row["files"] for row in findings.where(lambda of: of[1] in (Kind.PASSED_OVER, Kind.UNREADABLE)))
 
 
 def _of_footers(checked: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.listing import Entry, Files, ListingProblem, files_of, formats_in
 from hms_gateway.pipeline.listing import is_hidden as is_hidden_file
-from hms_gateway.pipeline.storage import Storage as StorageOptions
+from hms_gateway.pipeline.storage import Storage as FileSystems
 
 # Kinds of rows: to be listed on the next level, with the time of the directory itself; listed; could not be listed.
 TO_LIST, LISTED, UNREADABLE = 0, 1, 2
@@ -33,7 +33,7 @@ _encode = msgspec.msgpack.encode
 def walk(run: Run, roots: Stored, areas: Any) -> Stored:
     """All directories at and below `roots`, level by level: rows of LEVEL that are LISTED or UNREADABLE."""
     level, found = roots, list[Stored]()
-    step = Walk(run.options.storage, areas)
+    step = Walk(run.storage, areas)
     for depth in range(1, _LEVELS_MAX):
         pending = level.where(lambda of: of[0] == TO_LIST)
         if not pending.batches:
@@ -58,7 +58,7 @@ class Walk:
     What lies in a table with a log of its own is for the log to say, and is not listed.
     """
 
-    storage: StorageOptions = field(repr=False)
+    storage: FileSystems = field(repr=False)
     areas: Any
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:

@@ -9,7 +9,7 @@ import pyarrow
 
 from hms_gateway.pipeline.compact.filing import DataFile, Filing, NotPlain, fingerprint
 from hms_gateway.pipeline.compact.looking import described
-from hms_gateway.pipeline.compact.places import HIDDEN
+from hms_gateway.pipeline.compact.places import HIDDEN, is_of_one
 from hms_gateway.pipeline.compact.step import LeftOut, Seen, alter, look
 from hms_gateway.pipeline.compact.swap import REMOVING, Left, cleaned, left, marked
 from hms_gateway.pipeline.connection import Connection
@@ -110,6 +110,9 @@ class CleanStep:
         path = filing.files.root(old.location)
         removed: dict[str, int] = {}
         if filing.files.is_directory(path):
+            if not is_of_one(old.location, seen.location):
+                # A user who may alter a table can write any directory into its parameters.
+                raise LeftOut(f"was not compacted from {old.location}; nothing there is removed")
             seen = self._marked(client, row, seen, old, filing.data_files(path))
             removed = _removed(filing, path, old)
         self._alter(client, row, seen, cleaned(seen.one))

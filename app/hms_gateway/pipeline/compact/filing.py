@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from hms_gateway.pipeline.listing import Files, ListingProblem, files_of, is_hidden
-from hms_gateway.pipeline.storage import Storage, open_files, scheme_of
+from hms_gateway.files.handles import LISTING
+from hms_gateway.pipeline.listing import ListingProblem, LocalFiles, RemoteFiles, files_of, is_hidden
+from hms_gateway.pipeline.storage import Storage
 
 
 class DataFile(NamedTuple):
@@ -33,14 +34,12 @@ class NotPlain(Exception):
 class Filing:
     """The file system of a location. Methods raise ListingProblem and OSError."""
 
-    files: Files
-    remote: Any
+    files: LocalFiles | RemoteFiles
 
     @classmethod
     def of(cls, location: str, storage: Storage) -> "Filing":
         """Raises OptionError."""
-        scheme = scheme_of(location)
-        return cls(files_of(location, storage), open_files(scheme, storage) if scheme else None)
+        return cls(files_of(location, storage))
 
     def data_files(self, path: str) -> list[DataFile]:
         """Sorted by name. Raises NotPlain where directories are among them."""
@@ -61,46 +60,46 @@ class Filing:
 
     @contextlib.contextmanager
     def reading(self, path: str) -> Iterator[Any]:
-        with open(path, "rb") if self.remote is None else self.remote.open(path, "rb") as file:
+        with self._opened(path, "rb", os.O_RDONLY) as file:
             yield file
 
     @contextlib.contextmanager
     def writing(self, path: str) -> Iterator[Any]:
         """A new file; it is on the disk when the body has ended."""
-        if self.remote is not None:
-            with self.remote.open(path, "wb") as file:
-                yield file
-            return
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "xb") as file:
+        if isinstance(self.files, LocalFiles):
+            self.files.make(os.path.dirname(path))
+        with self._opened(path, "wb", os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if isinstance(self.files, LocalFiles):
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _opened(self, path: str, mode: str, flags: int) -> Any:
+        if isinstance(self.files, LocalFiles):
+            return open(self.files.open_file(path, flags), mode)
+        return self.files.system.open(self.files.checked(path), mode)
 
     def settle(self, path: str) -> None:
         """The names in a new directory are on the disk, and its own name is."""
-        if self.remote is not None:
-            return
-        for folder in (path, os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        if isinstance(self.files, LocalFiles):
+            for folder in (path, os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
+                with self.files.open(folder, LISTING) as handle:
+                    os.fsync(handle.number)
 
     def remove_file(self, path: str) -> None:
         """One that is gone is fine."""
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path) if self.remote is None else self.remote.rm_file(path)
+            if isinstance(self.files, RemoteFiles):
+                self.files.system.rm_file(self.files.checked(path))
+                return
+            with self.files.around(path) as (folder, name):
+                os.unlink(name, dir_fd=folder.number)
 
     def remove_if_empty(self, path: str) -> None:
         """A directory; object stores have none."""
         with contextlib.suppress(OSError):
-            os.rmdir(path) if self.remote is None else self.remote.rmdir(path)
-
-    def remove_tree(self, path: str) -> None:
-        """A directory that this job has made, with everything in it."""
-        for entry in list(self.files.scan(path)):
-            inner = f"{path}/{entry.name}"
-            self.remove_tree(inner) if entry.is_directory else self.remove_file(inner)
-        self.remove_if_empty(path)
+            if isinstance(self.files, RemoteFiles):
+                self.files.system.rmdir(self.files.checked(path))
+                return
+            with self.files.around(path) as (folder, name):
+                os.rmdir(name, dir_fd=folder.number)

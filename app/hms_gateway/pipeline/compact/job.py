@@ -17,6 +17,7 @@ from hms_gateway.pipeline.compact.looking import (
     LEFTOVERS,
     NAMES,
     NOT_PLAIN,
+    PASSED_OVER,
     TABLES,
     UNREADABLE,
     Look,
@@ -83,17 +84,24 @@ def compact(
         found = _found(run, options.where, arguments.target_bytes)
         candidates, alone = found.where(lambda of: of[0] == CANDIDATE), _left_alone(run, found)
         if options.dry_run:
-            return run.finish(CompactResult, counts=_planned(run, candidates), left_alone=alone)
+            return run.finish(
+                CompactResult, counts=_planned(run, candidates), left_alone=alone, passed_over=_passed_over(found)
+            )
         leftovers = found.where(lambda of: of[0] == LEFTOVERS)
         run.hold(sorted({f"{batch.of[1]}.{batch.of[2]}" for batch in (*candidates.batches, *leftovers.batches)}))
         # What is in files is computed by executors: as many at once as there are processors.
         run.options = replace(options, calls=max(options.calls, run.spark.sparkContext.defaultParallelism))
-        removed = run.batches(leftovers, RemoveLeftovers(options.storage), name="leftovers")
-        step = CompactStep(run.id, arguments.target_bytes, arguments.locks, options.storage)
+        removed = run.batches(leftovers, RemoveLeftovers(run.storage), name="leftovers")
+        step = CompactStep(run.id, arguments.target_bytes, arguments.locks, run.storage)
         done = run.batches(candidates, step, name="compact", unit="batches of partitions")
         counts = {**_NOTHING, **done.counts, "leftovers": removed["leftovers"]}
         return run.finish(
-            CompactResult, counts=counts, refused=done.refused, left_alone=alone, reasons=_reasons(run, "compact")
+            CompactResult,
+            counts=counts,
+            refused=done.refused,
+            left_alone=alone,
+            reasons=_reasons(run, "compact"),
+            passed_over=_passed_over(found),
         )
 
 
@@ -111,7 +119,7 @@ def clean(
         if options.dry_run:
             return run.finish(CompactResult, counts={"left": left.rows})
         run.hold(sorted({f"{batch.of[1]}.{batch.of[2]}" for batch in left.batches}))
-        step = CleanStep(arguments.grace_seconds, options.storage)
+        step = CleanStep(arguments.grace_seconds, run.storage)
         done = run.batches(_with_sharing(run, left), step, name="clean")
         counts = {**_NOTHING_CLEANED, **done.counts}
         return run.finish(CompactResult, counts=counts, refused=done.refused, reasons=_reasons(run, "clean"))
@@ -130,7 +138,7 @@ def _found(run: Run, where: str, target_bytes: int) -> Stored:
         rows_a_batch=_NAMES_A_BATCH,
         together=["database", "table", "reason"],
     )
-    look = Look(options.connection, options.patience_seconds, run.id, target_bytes, options.storage)
+    look = Look(options.connection, options.patience_seconds, run.id, target_bytes, run.storage)
     return run.derive(
         "found", names, look, FOUND, rows_a_batch=_PARTITIONS_A_BATCH, together=["what", "database", "table"]
     )
@@ -156,20 +164,22 @@ def _left_alone(run: Run, found: Stored) -> dict[str, int]:
     for batch in names.batches:
         if batch.of[2]:
             counts[batch.of[2]] = counts.get(batch.of[2], 0) + batch.rows
-    others = found.where(lambda of: of[0] in (NOT_PLAIN, UNREADABLE, LEFT)).frame(run.spark)
+    others = found.where(lambda of: of[0] in (NOT_PLAIN, UNREADABLE, PASSED_OVER, LEFT)).frame(run.spark)
     for reason, number in others.groupBy("reason").count().orderBy(sql.desc("count")).limit(_SHOWN).collect():
         counts[reason] = counts.get(reason, 0) + number
     return counts
+
+
+def _passed_over(found: Stored) -> int:
+    return found.where(lambda of: of[0] == PASSED_OVER).rows
 
 
 def _with_sharing(run: Run, left: Stored) -> Stored:
     """Whether something in the catalog lies in the old directory of each: then its files stay."""
     options = run.options
     every = run.store("every-table", lambda: _listed(run, replace(options, only=())), schema=TABLES, rows_a_batch=20)
-    places = run.derive(
-        "places", every, PlacesOf(options.connection, options.patience_seconds, options.storage), PLACES
-    )
-    old = run.derive("old-places", left, OldPlaces(options.storage), OLD_PLACES).frame(run.spark)
+    places = run.derive("places", every, PlacesOf(options.connection, options.patience_seconds, run.storage), PLACES)
+    old = run.derive("old-places", left, OldPlaces(run.storage), OLD_PLACES).frame(run.spark)
     lying = places.frame(run.spark).distinct().withColumn("shared", sql.lit(True))
     joined = old.join(lying, "path", "left").fillna(False, ["shared"])
     return run.store("to-clean", joined.orderBy("database", "table", "name"), rows_a_batch=_PARTITIONS_A_BATCH)

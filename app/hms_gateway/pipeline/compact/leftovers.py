@@ -16,7 +16,6 @@ from hms_gateway.pipeline.compact.places import HIDDEN, base_of
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import NoSuchObjectException, Partition, Table
 
@@ -55,9 +54,9 @@ class Note:
         self.filing.remove_if_empty(_notes(self.base, self.run))
 
     def remove_all(self) -> None:
-        """With the directory, and those around it that are empty then."""
-        with suppress(ListingProblem):
-            self.filing.remove_tree(self.path)
+        """Delete the directory too, and those around it that are empty then. Raises OSError."""
+        with suppress(FileNotFoundError):
+            self.filing.files.delete(self.path)
         self.remove()
         folder = self.path.rpartition("/")[0]
         while f"/{HIDDEN}" in folder:
@@ -95,7 +94,7 @@ class RemoveLeftovers:
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
         removed = 0
         for database, table in sorted({(row["database"], row["table"]) for row in batch.rows()}):
-            with suppress(NoSuchObjectException, OptionError):
+            with suppress(NoSuchObjectException, OptionError, OSError):
                 found = client.call("get_table", database, table)
                 filing, base = place_of(found, self.storage)
                 for note in notes(filing, base):
@@ -119,16 +118,17 @@ def _is_of(table: Table, note: Note) -> bool:
 
 
 def notes(filing: Filing, base: str) -> Iterator[Note]:
-    """All that are there."""
+    """All that are there. One about a directory elsewhere is none of ours: others may write here, too."""
     for run in filing.names(f"{base}/{HIDDEN}"):
         for name in filing.names(_notes(base, run)):
             path = f"{_notes(base, run)}/{name}"
             try:
                 said: dict[str, Any] = json.loads(_read(filing, path))
-                yield Note(filing, base, run, said["name"], said["path"])
+                if said["path"].startswith(f"{base}/{HIDDEN}/{run}/"):
+                    yield Note(filing, base, run, said["name"], said["path"])
             except FileNotFoundError:
                 continue
-            except (ValueError, KeyError):
+            except (ValueError, KeyError, TypeError, AttributeError):
                 # It was not written to its end, so that nothing was written behind it.
                 filing.remove_file(path)
 

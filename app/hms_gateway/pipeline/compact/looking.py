@@ -23,10 +23,12 @@ from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import NoSuchObjectException, Partition, Table
 
 CANDIDATE: Final = "candidate"
-# Nothing to gain; not plain; cannot be listed; waits to be cleaned; has what a killed run has left.
+# Nothing to gain; not plain; cannot be listed; outside of the job's roots; waits to be cleaned; has what a killed run
+# has left.
 ENOUGH: Final = "enough"
 NOT_PLAIN: Final = "not plain"
 UNREADABLE: Final = "unreadable"
+PASSED_OVER: Final = "passed over"
 LEFT: Final = "left"
 LEFTOVERS: Final = "leftovers"
 
@@ -131,7 +133,9 @@ class Look:
             found = gain(filing.data_files(filing.files.root(location)), self.target_bytes)
         except NotPlain as reason_text:
             return {"what": NOT_PLAIN, "location": location, "reason": str(reason_text)}
-        except (ListingProblem, OptionError, OSError) as problem:
+        except OptionError as reason_text:
+            return {"what": PASSED_OVER, "location": location, "reason": str(reason_text)}
+        except (ListingProblem, OSError) as problem:
             return {"what": UNREADABLE, "location": location, "reason": str(problem)}
         what = CANDIDATE if found.is_worth_it else ENOUGH
         sizes = {"files": found.before, "after": found.after, "bytes": found.bytes}

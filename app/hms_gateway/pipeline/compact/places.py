@@ -20,6 +20,11 @@ def before_hidden(location: str) -> str:
     return f"{head}/{rest.partition('/')[2]}" if hidden else head
 
 
+def is_of_one(one: str, other: str) -> bool:
+    """True if two directories are of one partition, before and after it was compacted."""
+    return before_hidden(one) == before_hidden(other)
+
+
 def target_of(base: str, run: str, location: str) -> str:
     """The new directory for `location`; empty for one that does not lie in `base`."""
     inside = before_hidden(location)

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.parameters import DDL_TIME, FILE_COUNT, ROW_COUNT, TOTAL_BYTES
+from hms_gateway.metastore.vocabulary.parameters import DDL_TIME, FILE_COUNT, ROW_COUNT, SPARK, TOTAL_BYTES
 from hms_gateway.structs import Partition, Table
 
 # What is known of the directory that was left; the cleaning removes it, and these with it.
@@ -19,8 +19,6 @@ RUN: Final = "hms.compact.run"
 REMOVING: Final = "removing"
 _OWN: Final = (REPLACES, FILES, AT, RUN)
 
-_SPARK_BYTES: Final = "spark.sql.statistics.totalSize"
-_SPARK_ROWS: Final = "spark.sql.statistics.numRows"
 
 Described = TypeVar("Described", bound=Partition | Table)
 
@@ -91,7 +89,7 @@ def _path(location: str) -> str:
 
 
 def _of_spark(new: NewFiles) -> dict[str, int]:
-    return {_SPARK_BYTES: new.bytes, _SPARK_ROWS: new.rows}
+    return {SPARK + TOTAL_BYTES: new.bytes, SPARK + ROW_COUNT: new.rows}
 
 
 def _moved(sd: Any, location: str) -> Any:

@@ -7,7 +7,9 @@ from typing import Any, Final
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.compact.places import is_of_one
+from hms_gateway.pipeline.compact.swap import left
+from hms_gateway.pipeline.connection import Connection, named_tables
 from hms_gateway.pipeline.crawl.keys import NotAPartition, spelled
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -51,14 +53,13 @@ class TablesBelow:
         root = files.root(self.location)
         with PatientClient(self.connection, self.patience_seconds) as client:
             names = batch.column("table").to_pylist()
-            tables = client.call("get_table_objects_by_name", batch.column("database")[0].as_py(), names)
-        found = [row for table in tables if (row := self._row(files, root, table))]
+            tables = named_tables(client, batch.column("database")[0].as_py(), names)
+        found = [row for table in tables for place in _places(table) if (row := self._row(files, root, table, place))]
         if found:
             yield pyarrow.RecordBatch.from_pylist(found, TABLES)
 
-    def _row(self, files: Files, root: str, table: Table) -> dict[str, Any] | None:
-        location = table.sd.location if table.sd else None
-        if not location or not same_file_system(location, self.location):
+    def _row(self, files: Files, root: str, table: Table, location: str) -> dict[str, Any] | None:
+        if not same_file_system(location, self.location):
             return None
         try:
             path = files.root(location)
@@ -75,6 +76,16 @@ class TablesBelow:
             "keys": [key.name for key in keys],
             "types": [key.type for key in keys],
         }
+
+
+def _places(table: Table) -> Iterator[str]:
+    """The location of a table; of one without keys that was compacted also the directory that it has left."""
+    location = (table.sd.location if table.sd else None) or ""
+    if location:
+        yield location
+    old = None if table.partitionKeys else left(table.parameters)
+    if location and old is not None and is_of_one(old.location, location):
+        yield old.location
 
 
 def is_within(path: str, other: str) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow
@@ -11,14 +10,16 @@ from pyspark.sql import SparkSession
 from hms_gateway.pipeline.crawl import catalog, comparing, registering, tables, walking
 from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, PARTITIONS, REFUSED, PartitionsOf, Target
 from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.results import JobResult
+from hms_gateway.pipeline.jobs.roots import storage_of
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.listing import ListingProblem, files_of
-from hms_gateway.pipeline.storage import scheme_of
+from hms_gateway.pipeline.storage import Storage, absolute
 
 _TABLE: Final = ("database", "table")
 PARTITIONS_A_CALL: Final = 1_000
@@ -33,8 +34,9 @@ _REFUSALS: Final = pyarrow.schema([("item", pyarrow.string()), ("reason", pyarro
 class CrawlArguments:
     """What `crawl` is given besides the options of every job.
 
-    location           where to look
+    location           where to look; below the roots where only the catalog names it (`is_vouched_for`)
     database           for new tables that lie in no directory `name.db`
+    databases_from_folders  the directory around a new table's names its database, where it is below the location
     table              the name of the table, where `location` is one
     prune              drop the partitions whose directory is gone
     partitions_a_call  how many are registered at once
@@ -42,9 +44,11 @@ class CrawlArguments:
 
     location: str
     database: str = "default"
+    databases_from_folders: bool = False
     table: str = ""
     prune: bool = False
     partitions_a_call: int = PARTITIONS_A_CALL
+    is_vouched_for: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +56,13 @@ class CrawlResult(JobResult):
     """`counts`: directories, tables (created), partitions (registered), files, bytes, gone, dropped.
 
     new_tables  the tables that were created, or are to be
+    renamed     those of them whose directories have other names: location and name; at most 100
     refusals    the first paths that could not be taken, with reasons; all are in `refused.parquet` of the folder
     unpruned    tables of which too much is gone to drop it without `yes`
     """
 
     new_tables: list[str] = field(default_factory=list)
+    renamed: list[dict[str, str]] = field(default_factory=list)
     refusals: list[dict[str, str]] = field(default_factory=list)
     unpruned: list[str] = field(default_factory=list)
 
@@ -71,21 +77,23 @@ def crawl(
     """Find tables and partitions below a location, register what is new, report what is gone. Raises JobFailed."""
     if options.where:
         raise UsageRefused("crawl looks at whole tables and takes no filter of partitions", "leave out --where")
-    arguments = replace(arguments, location=_location(options, arguments.location))
+    vouched_for = (arguments.location,) if arguments.is_vouched_for else ()
+    with PatientClient(options.connection, 0) as client:
+        storage = storage_of(client, options, *vouched_for)
+    arguments = replace(arguments, location=_location(storage, arguments.location))
     with Run.begin("crawl", options, arguments, spark=spark, progress=progress) as run:
-        return _Crawl(run, arguments).done()
+        return _Crawl(run, arguments, storage).done()
 
 
-def _location(options: JobOptions, given: str) -> str:
+def _location(storage: Storage, given: str) -> str:
     """In full, and of a directory: with one that is misspelled, all partitions would be gone. Raises UsageRefused."""
-    if not scheme_of(given) and not given.startswith("file:"):
-        given = str(Path(given).absolute())
+    given = absolute(given)
     try:
-        files = files_of(given, options.storage)
+        files = files_of(given, storage)
         path = files.root(given)
         is_directory = files.is_directory(path)
     except OptionError as error:
-        raise UsageRefused(str(error)) from error
+        raise UsageRefused(f"location {given} {error}") from error
     except ListingProblem:
         # The report says why.
         return files.location(path)
@@ -95,11 +103,13 @@ def _location(options: JobOptions, given: str) -> str:
 
 
 class _Crawl:
-    def __init__(self, run: Run, arguments: CrawlArguments) -> None:
+    def __init__(self, run: Run, arguments: CrawlArguments, storage: Storage) -> None:
         self._run, self._arguments, self._options = run, arguments, run.options
-        self._storage = run.options.storage
+        self._storage = storage
         self._files = files_of(arguments.location, self._storage)
         self._root = self._files.root(arguments.location)
+        given = arguments.database, arguments.table, arguments.databases_from_folders
+        self._names = tables.Names(self._root, *given)
 
     def done(self) -> CrawlResult:
         known = self._known_tables()
@@ -149,7 +159,7 @@ class _Crawl:
         """The levels of the tree, the root first."""
         keys = {table["path"]: len(table["keys"]) if self._wanted(table) else None for table in known}
         walk = walking.Walk(self._arguments.location, self._storage, keys)
-        start = walking.to_list(*_start(self._root, keys))
+        start = walking.to_list(*self._start(known))
         level = self._run.store("level-0", pyarrow.Table.from_batches(walking.pieces([start])), together=("kind",))
         levels = [level]
         while pending := level.where(lambda of: of[0] == walking.TO_LIST).batches:
@@ -166,6 +176,21 @@ class _Crawl:
             levels.append(level)
         return levels
 
+    def _start(self, known: list[dict[str, Any]]) -> tuple[str, str]:
+        """Table and the rest of the path that the walk begins at; without a table where it begins above all.
+
+        A table around the location may have been recorded by any user, to hide what lies in it: one outside of the
+        roots counts only where the location is named for its keys.
+        """
+        inside = [
+            table["path"]
+            for table in known
+            if catalog.is_within(self._root, table["path"])
+            and (not self._storage.refusal(table["location"]) or _is_named_for(self._root, table))
+        ]
+        path = max(inside, key=len, default="")
+        return path, self._root.removeprefix(path).lstrip("/") if path else self._root
+
     def _designs(self, directories: Stored, known: list[dict[str, Any]]) -> Stored:
         """The tables to create, with their columns or the reason why they cannot be."""
         shapes = self._run.derive(
@@ -181,7 +206,7 @@ class _Crawl:
             (row["database"], row["table"]): "exists and lies elsewhere" for row in self._run.stored("names") or ()
         }
         for root, found in sorted(tables.merged(shapes).items()):
-            database, table = tables.name_of(root, self._root, self._arguments.database, self._arguments.table)
+            database, table = self._names.of(root)
             if self._options.wants(database, table):
                 usual, problem = found.usual(), taken.get((database, table), "")
                 taken.setdefault((database, table), f"is to be that of {self._files.location(root)}")
@@ -327,13 +352,16 @@ class _Crawl:
         }
         if self._options.dry_run:
             counts |= {"tables": sum(not design["reason"] for design in designs), "partitions": new.rows}
+        new_tables = [(row["root"], f"{row['database']}.{row['table']}") for row in designs if not row["reason"]]
+        other = [(root, name) for root, name in new_tables if self._names.is_changed(root)]
         unpruned = _too_many(gone, registered) if gone and self._arguments.prune and not self._options.yes else []
         return run.finish(
             CrawlResult,
             counts=counts,
-            findings=lost - counts["dropped"],
+            findings=lost - counts["dropped"] + len(other),
             refused=refused,
-            new_tables=[f"{design['database']}.{design['table']}" for design in designs if not design["reason"]],
+            new_tables=[name for _, name in new_tables],
+            renamed=[{"item": self._files.location(root), "name": name} for root, name in other[:_REFUSALS_SHOWN]],
             refusals=shown,
             unpruned=[".".join(table) for table in unpruned],
         )
@@ -363,13 +391,10 @@ def _target(table: Mapping[str, Any], location: str) -> Target:
     return Target(table["database"], table["table"], location, keys)
 
 
-def _start(root: str, known: Mapping[str, int | None]) -> tuple[str, str]:
-    """Table and the rest of the path that the walk begins at; without a table where it begins above all."""
-    inside = [path for path in known if catalog.is_within(root, path)]
-    if not inside:
-        return "", root
-    table = max(inside, key=len)
-    return table, root[len(table) + 1 :]
+def _is_named_for(path: str, table: Mapping[str, Any]) -> bool:
+    """True for the directory of a table, and for `key=value` below it."""
+    names = path.removeprefix(table["path"]).strip("/").split("/")
+    return names == [""] or [name.partition("=")[0].lower() for name in names] == table["keys"][: len(names)]
 
 
 def _too_many(gone: Stored, registered: Stored) -> list[tuple[str, str]]:

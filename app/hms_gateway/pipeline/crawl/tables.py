@@ -10,12 +10,13 @@ import pyarrow
 import pyarrow.compute
 
 from hms_gateway.pipeline.crawl.keys import Shape, split_component
-from hms_gateway.pipeline.crawl.walking import joined
+from hms_gateway.pipeline.crawl.walking import SAMPLES_MAX, joined
 from hms_gateway.pipeline.footers import FOOTER_FORMATS, FooterProblem, TypesConflict, read_footer, united
 from hms_gateway.pipeline.listing import HEAD_BYTES, Files, files_of, format_of
 from hms_gateway.pipeline.storage import Storage
 
-SAMPLES_MAX: Final = 8
+# Of them where each is a request.
+_REMOTE_SAMPLES_MAX: Final = 8
 _TEXTS: Final = pyarrow.list_(pyarrow.string())
 SHAPES: Final = pyarrow.schema(
     [
@@ -60,9 +61,9 @@ class ShapesOf:
         if not len(unknown):
             return
         found: dict[str, Found] = {}
-        columns = (unknown.column(name).to_pylist() for name in ("root", "relative", "sample"))
-        for root, relative, sample in zip(*columns, strict=True):
-            found.setdefault(root, Found()).add(relative, sample)
+        columns = (unknown.column(name).to_pylist() for name in ("root", "relative", "samples"))
+        for root, relative, samples in zip(*columns, strict=True):
+            found.setdefault(root, Found()).add(relative, samples)
         yield pyarrow.RecordBatch.from_pylist([row for root in found for row in found[root].rows(root)], SHAPES)
 
 
@@ -73,12 +74,11 @@ class Found:
     shapes: dict[tuple[str, ...], Shape] = field(default_factory=dict)
     samples: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
-    def add(self, relative: str, sample: str) -> None:
+    def add(self, relative: str, samples: Iterable[str]) -> None:
         parts = [part for name in relative.split("/") if (part := split_component(name))] if relative else []
         keys = tuple(key for key, _ in parts)
         self._shape(keys).add(value for _, value in parts)
-        if sample:
-            self._keep(keys, [joined(relative, sample)])
+        self._keep(keys, [joined(relative, sample) for sample in samples])
 
     def merge(self, row: Mapping[str, Any]) -> None:
         keys = tuple(row["keys"])
@@ -121,13 +121,32 @@ def merged(rows: Iterable[Mapping[str, Any]]) -> dict[str, Found]:
     return found
 
 
-def name_of(root: str, location: str, database: str, table: str) -> tuple[str, str]:
-    """Database and table for a directory: its last name, in the database of a directory `name.db` above it."""
-    names = root.strip("/").split("/")
-    above = [name for name in names[:-1] if name.endswith(".db")]
-    in_database = above[-1].removesuffix(".db") if above else database
-    own = table if table and root == location else names[-1]
-    return _legal(in_database), _legal(own)
+@dataclass(frozen=True)
+class Names:
+    """Databases and names of new tables by their directories: arguments of a crawl and the path of its location."""
+
+    location: str
+    database: str
+    table: str
+    databases_from_folders: bool
+
+    def of(self, root: str) -> tuple[str, str]:
+        """Database and table for a directory, of its last name."""
+        database, table = self._spelled(root)
+        return _legal(database), _legal(table)
+
+    def is_changed(self, root: str) -> bool:
+        """True if characters of the names are replaced; all names are in lower case."""
+        return any(_legal(name) != name.lower() for name in self._spelled(root))
+
+    def _spelled(self, root: str) -> tuple[str, str]:
+        names = root.strip("/").split("/")
+        table = self.table if self.table and root == self.location else names[-1]
+        above = [name for name in names[:-1] if name.endswith(".db")]
+        if above:
+            return above[-1].removesuffix(".db"), table
+        folders = root.removeprefix(self.location).strip("/").split("/")[:-1]
+        return folders[-1] if folders and self.databases_from_folders else self.database, table
 
 
 def _legal(text: str) -> str:
@@ -151,7 +170,7 @@ def _design(files: Files, row: Mapping[str, Any]) -> dict[str, Any]:
     nothing = {"format": "", "columns": [], "column_types": []}
     if row["reason"]:
         return nothing
-    paths = [f"{row['root']}/{sample}" for sample in row["samples"]]
+    paths = [f"{row['root']}/{sample}" for sample in row["samples"][: _REMOTE_SAMPLES_MAX if files.waits else None]]
     try:
         by_path = {path: kind for path in paths if (kind := _format(files, path)) != "empty"}
         formats = {kind: path for path, kind in by_path.items()}
@@ -164,12 +183,16 @@ def _design(files: Files, row: Mapping[str, Any]) -> dict[str, Any]:
         if found not in FOOTER_FORMATS:
             reason = f"has {found} files, which do not say their columns; create the table, then crawl again"
             return {**nothing, "format": found, "reason": reason}
-        schemas = [
-            (path, read_footer(path, files.size(path), _reader(files, path)).columns_without(set(row["keys"])))
-            for path in by_path
-        ]
-        columns = united(schemas)
-    except (FooterProblem, TypesConflict, OSError) as problem:
+        footers = {path: read_footer(path, files.size(path), _reader(files, path)) for path in by_path}
+        keys = set(row["keys"])
+        for path, footer in footers.items():
+            for name, problem in footer.unread_without(keys):
+                reason = f"is not registered: Spark does not read column {name} of {path}, which {problem}"
+                return {**nothing, "format": found, "reason": reason}
+        columns = united((path, footer.columns_without(keys)) for path, footer in footers.items())
+    except TypesConflict as conflict:
+        return {**nothing, "reason": f"is not registered: {conflict}"}
+    except (FooterProblem, OSError) as problem:
         return {**nothing, "reason": f"has columns that are not known: {problem}"}
     return {
         "format": found,

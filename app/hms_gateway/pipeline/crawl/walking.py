@@ -26,16 +26,16 @@ LEVEL: Final = pyarrow.schema(
         ("relative", pyarrow.string()),
         ("files", pyarrow.int64()),
         ("bytes", pyarrow.int64()),
-        ("newest_ms", pyarrow.int64()),
-        ("smallest", pyarrow.int64()),
-        ("sample", pyarrow.string()),
+        ("samples", pyarrow.list_(pyarrow.string())),
         ("reason", pyarrow.string()),
     ]
 )
 ROWS_A_PIECE: Final = 5_000
 LEVELS_MAX: Final = 64
+# Files of which the footers show the columns of a new table.
+SAMPLES_MAX: Final = 32
 _AT_ONCE: Final = 16
-_NOTHING: Final = (0, 0, 0, 0, "")
+_NOTHING: Final = (0, 0, ())
 _OWNERS: Final = {"Delta Lake": {"_delta_log"}, "Hudi": {".hoodie"}, "Iceberg": {"metadata", "data"}}
 
 Row = tuple[Any, ...]
@@ -158,7 +158,11 @@ def to_list(root: str, relative: str) -> Row:
 
 
 def data(root: str, relative: str, found: Folded) -> Row:
-    return DATA, root, relative, found.files, found.bytes, found.newest_ms, found.smallest, found.sample, ""
+    """Row with files that show the columns: of a partition the largest one, of a table without keys some."""
+    samples = [found.largest] if found.largest else []
+    if not relative and found.names:
+        samples = sorted(found.names)[:: -(-len(found.names) // SAMPLES_MAX)]
+    return DATA, root, relative, found.files, found.bytes, samples, ""
 
 
 def refused(root: str, relative: str, reason: str) -> Row:

@@ -5,13 +5,11 @@ Nothing of Spark is needed, and no data is read.
 
 from hms_gateway.pipeline.footers.figures import Figures, Value, joined
 from hms_gateway.pipeline.footers.footer import Column, Footer, FooterProblem
-from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS, file_reader, local_reader, read_footer
-from hms_gateway.pipeline.footers.widening import TypesConflict, united, widened
+from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS, read_footer
+from hms_gateway.pipeline.footers.widening import TypesConflict, fits, united, widened
 
 __all__ = [
     "read_footer",
-    "file_reader",
-    "local_reader",
     "Footer",
     "Column",
     "FooterProblem",
@@ -19,6 +17,7 @@ __all__ = [
     "Figures",
     "Value",
     "joined",
+    "fits",
     "united",
     "widened",
     "TypesConflict",

@@ -29,7 +29,7 @@ class Column(msgspec.Struct, frozen=True):
 class Footer(msgspec.Struct, frozen=True):
     """One file. `figures` are by column; those of nested ones say little.
 
-    `left_out` is what Hive cannot have, with the reason.
+    `unread` are columns that Spark does not read, with the reason; `columns` lacks those that Hive cannot have either.
     Columns without names in the file (ORC files of old Hive versions) are `_col0`, `_col1` and so on.
     """
 
@@ -37,7 +37,11 @@ class Footer(msgspec.Struct, frozen=True):
     rows: int
     columns: tuple[Column, ...]
     figures: Mapping[str, Figures]
-    left_out: tuple[tuple[str, str], ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
+
+    def unread_without(self, keys: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """The ones of `unread` that are not partition keys, whose values come from names of directories."""
+        return tuple((name, reason) for name, reason in self.unread if name.lower() not in keys)
 
     def columns_without(self, keys: Collection[str]) -> tuple[Column, ...]:
         """Those that are not partition keys (`keys` in lower case): some writers put these into the files too."""

@@ -79,19 +79,19 @@ def orc_footer(data: bytes, postscript: bytes) -> Footer:
     statistics = [one for one in footer.get(7, ()) if isinstance(one, bytes)]
     columns: list[Column] = []
     figures: dict[str, Figures] = {}
-    left_out: list[tuple[str, str]] = []
+    unread: list[tuple[str, str]] = []
     for name, place in zip(types[0].names, types[0].children, strict=True):
         try:
             column = Column(name.lower(), _hive_type(types, place, NESTING_MAX))
             if column.name in figures:
                 raise _NotInHive("has the name of another column, but for upper and lower case")
         except _NotInHive as reason:
-            left_out.append((name, str(reason)))
+            unread.append((name, str(reason)))
             continue
         columns.append(column)
         said = message(statistics[place]) if place < len(statistics) else None
         figures[column.name] = Figures(rows, None) if said is None else _figures(types[place], said, rows)
-    return Footer(FORMAT, rows, tuple(columns), figures, tuple(left_out))
+    return Footer(FORMAT, rows, tuple(columns), figures, tuple(unread))
 
 
 def _type_of(fields: Fields) -> _Type:

@@ -56,7 +56,7 @@ def parquet_footer(data: bytes) -> Footer:
         rows=rows,
         columns=tuple(Column(column.name, column.type) for column in schema.columns),
         figures=_figures(schema, found, groups),
-        left_out=schema.left_out,
+        unread=schema.unread,
     )
 
 

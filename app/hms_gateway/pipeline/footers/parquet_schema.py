@@ -59,8 +59,10 @@ class SchemaColumn(msgspec.Struct, frozen=True):
 
 
 class Schema(msgspec.Struct, frozen=True):
+    """`unread` are columns that Spark does not read, with the reason; `columns` lacks those that Hive does not have."""
+
     columns: tuple[SchemaColumn, ...]
-    left_out: tuple[tuple[str, str], ...]
+    unread: tuple[tuple[str, str], ...]
     leaf_count: int
 
 
@@ -81,7 +83,7 @@ def schema_of(elements: Sequence[SchemaElement]) -> Schema:
     if used != len(elements):
         raise NotAFooter(f"its schema has {len(elements)} elements, and only {used} belong to its root")
     columns: list[SchemaColumn] = []
-    left_out: list[tuple[str, str]] = []
+    unread: list[tuple[str, str]] = []
     names: set[str] = set()
     for node in root.children:
         name = node.element.name.lower()
@@ -90,9 +92,25 @@ def schema_of(elements: Sequence[SchemaElement]) -> Schema:
                 raise NotInHive("has the name of another column, but for upper and lower case")
             columns.append(_column(name, node))
             names.add(name)
-        except NotInHive as reason:
-            left_out.append((node.element.name, str(reason)))
-    return Schema(tuple(columns), tuple(left_out), root.count)
+            if reason := _closed_to_spark(node):
+                unread.append((node.element.name, reason))
+        except NotInHive as problem:
+            unread.append((node.element.name, str(problem)))
+    return Schema(tuple(columns), tuple(unread), root.count)
+
+
+def _closed_to_spark(node: _Node) -> str:
+    """Reason for which Spark reads no value of a column of Hive; empty for most."""
+    names = [child.element.name.lower() for child in node.children]
+    if len(set(names)) < len(names):
+        return "has fields whose names differ in upper and lower case only"
+    logical = node.element.logicalType or LogicalType()
+    unit = logical.TIMESTAMP.unit if logical.TIMESTAMP else None
+    if unit is not None and unit.NANOS is not None:
+        return "is a timestamp of nanoseconds; write microseconds"
+    if logical.FLOAT16 is not None:
+        return "is a float of 16 bits; write 32"
+    return next(filter(None, map(_closed_to_spark, node.children)), "")
 
 
 def _tree(elements: Sequence[SchemaElement], at: int, leaf: int, depth: int) -> tuple[_Node, int]:

@@ -1,8 +1,7 @@
 """Reads the footer of one file: the end of the file is read, once where it is short, and the format is found in it."""
 
-import os
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from hms_gateway.pipeline.footers import orc, parquet
 from hms_gateway.pipeline.footers.footer import Footer, FooterProblem
@@ -62,31 +61,3 @@ def _exactly(read: Read, offset: int, length: int) -> bytes:
     if len(found) != length:
         raise NotAFooter(f"the file is shorter than its {offset + length} bytes when it was listed")
     return found
-
-
-def local_reader(path: str) -> Read:
-    """Reads a file of this machine; it is opened for each read, so that nothing has to be closed."""
-
-    def read(offset: int, length: int) -> bytes:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.pread(file, length, offset)
-        finally:
-            os.close(file)
-
-    return read
-
-
-def file_reader(file_system: Any, path: str) -> Read:
-    """Reads a file of an fsspec file system. What its library raises becomes an OSError."""
-
-    def read(offset: int, length: int) -> bytes:
-        try:
-            return bytes(file_system.cat_file(path, start=offset, end=offset + length))
-        except OSError:
-            raise
-        except Exception as error:
-            # Each library has exceptions of its own, of no common class.
-            raise OSError(f"{type(error).__name__}: {error}") from error
-
-    return read

@@ -1,4 +1,7 @@
-"""The type of a column that has several types in several files: the narrowest that holds all, as Hive widens types."""
+"""The type of a column that has several types in several files: the narrowest as which Spark reads all of them.
+
+The rules are those of Parquet; Spark converts what ORC has, such as numbers to texts, and a clash is one all the same.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -6,9 +9,15 @@ from typing import Final
 from hms_gateway.metastore.vocabulary.column_types import HiveType, parse_type
 from hms_gateway.pipeline.footers.footer import Column
 
-_WHOLE: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+# With the digits that a decimal has before its point at least, to which Spark widens them.
+_WHOLE: Final = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
+_IN_A_DOUBLE: Final = frozenset({"tinyint", "smallint", "int", "float", "double"})
 _TEXT: Final = ("char", "varchar", "string")
 _DIGITS_MAX: Final = 38
+_READ_AS_BYTES: Final = frozenset({"string", "char", "varchar", "binary"})
+NUMBERS: Final = frozenset({"tinyint", "smallint", "int", "bigint", "decimal", "float", "double"})
+_SHORT: Final = frozenset({"tinyint", "smallint"})
+_TIMES: Final = frozenset({"timestamp", "timestamp with local time zone", "timestamp_ntz"})
 
 
 class TypesConflict(ValueError):
@@ -20,29 +29,30 @@ def united(schemas: Iterable[tuple[str, Sequence[Column]]]) -> tuple[Column, ...
 
     Raises TypesConflict, which names the column and the files of both types.
     """
-    types: dict[str, tuple[str, str]] = {}
+    found: dict[str, str] = {}
+    # The column that has made the type what it is, with its file.
+    by: dict[str, tuple[Column, str]] = {}
     for path, columns in schemas:
         for column in columns:
-            before = types.get(column.name)
-            if before is None:
-                types[column.name] = column.type, path
-            elif before[0] != column.type:
-                types[column.name] = _of_both(column, path, before), path
-    return tuple(Column(name, found) for name, (found, _) in types.items())
+            before = found.setdefault(column.name, column.type)
+            both = before if before == column.type else _of_both(before, column, path, by[column.name])
+            if column.name not in by or both != before:
+                found[column.name], by[column.name] = both, (column, path)
+    return tuple(Column(name, type) for name, type in found.items())
 
 
-def _of_both(column: Column, path: str, before: tuple[str, str]) -> str:
+def _of_both(before: str, column: Column, path: str, by: tuple[Column, str]) -> str:
     try:
-        return widened(before[0], column.type)
+        return widened(before, column.type)
     except TypesConflict as error:
         raise TypesConflict(
-            f"column {column.name} is {before[0]} in {before[1]} and {column.type} in {path};"
-            " no type of Hive holds both, write one of the files again"
+            f"column {column.name} is {by[0].type} in {by[1]} and {column.type} in {path};"
+            " Spark reads no type from both, write one of the files again"
         ) from error
 
 
 def widened(one: str, other: str) -> str:
-    """The narrowest type that holds the values of both. Raises TypesConflict."""
+    """The narrowest type as which Spark reads both. Raises TypesConflict."""
     if one == other:
         return one
     first, second = parse_type(one), parse_type(other)
@@ -53,7 +63,7 @@ def widened(one: str, other: str) -> str:
     except ValueError as error:
         raise TypesConflict(f"{one} or {other} has a length that is not a number") from error
     if found is None:
-        raise TypesConflict(f"no type of Hive holds both {one} and {other}")
+        raise TypesConflict(f"Spark reads no type from both {one} and {other}")
     return rendered(found)
 
 
@@ -76,13 +86,11 @@ def _widened(one: HiveType, other: HiveType) -> HiveType | None:
         return _nested(one, other)
     names = {one.name, other.name}
     if names <= set(_WHOLE):
-        return max(one, other, key=lambda each: _WHOLE[each.name])
+        return max(one, other, key=lambda each: list(_WHOLE).index(each.name))
     if names <= {*_WHOLE, "decimal"}:
         return _decimal(one, other)
-    if names <= {*_WHOLE, "decimal", "float", "double"}:
+    if names <= _IN_A_DOUBLE:
         return HiveType("double")
-    if names == {"date", "timestamp"}:
-        return HiveType("timestamp")
     return _text(one, other)
 
 
@@ -110,23 +118,63 @@ def _struct(one: HiveType, other: HiveType) -> HiveType | None:
     return HiveType("struct", (), tuple(fields), tuple(fields.values()))
 
 
-def _decimal(one: HiveType, other: HiveType) -> HiveType:
-    """Enough digits before and behind the point; what is beyond 38 goes to double, as in Hive's arithmetic."""
+def _decimal(one: HiveType, other: HiveType) -> HiveType | None:
+    """Enough digits before and behind the point."""
     parts = [
         (_WHOLE[each.name], 0) if each.name in _WHOLE else (int(each.parameters[0]), int(each.parameters[1]))
         for each in (one, other)
     ]
     scale = max(scale for _, scale in parts)
     digits = scale + max(precision - scale for precision, scale in parts)
-    return HiveType("decimal", (str(digits), str(scale))) if digits <= _DIGITS_MAX else HiveType("double")
+    return HiveType("decimal", (str(digits), str(scale))) if digits <= _DIGITS_MAX else None
 
 
 def _text(one: HiveType, other: HiveType) -> HiveType | None:
-    """Everything that can be shown is a string in the end; a boolean and binaries are not turned into one."""
     names = {one.name, other.name}
-    if not names & set(_TEXT) or names & {"boolean", "binary"}:
+    if not names <= set(_TEXT):
         return None
-    if names <= {"char", "varchar"}:
-        length = max(int(one.parameters[0]), int(other.parameters[0]))
-        return HiveType("char" if names == {"char"} else "varchar", (str(length),))
-    return HiveType("string")
+    if "string" in names:
+        return HiveType("string")
+    length = max(int(one.parameters[0]), int(other.parameters[0]))
+    return HiveType("char" if names == {"char"} else "varchar", (str(length),))
+
+
+def fits(table: str, file: str) -> bool:
+    """True if a file's values of one type are read as those of a column of another type."""
+    one, other = parse_type(table.lower()), parse_type(file.lower())
+    if one is None or other is None:
+        # What the file or the table has is beyond what is known here; nothing is claimed.
+        return True
+    return _fits(one, other)
+
+
+def _fits(table: HiveType, file: HiveType) -> bool:
+    if table == file or "void" in (table.name, file.name):
+        return True
+    if table.elements or file.elements:
+        return _fits_nested(table, file)
+    if {table.name, file.name} <= _READ_AS_BYTES or {table.name, file.name} <= _TIMES:
+        return True
+    if table.name in _SHORT and file.name == "int":
+        # Some writers of Parquet have no shorter number.
+        return True
+    return {table.name, file.name} <= NUMBERS and _holds(table, file)
+
+
+def _holds(table: HiveType, file: HiveType) -> bool:
+    try:
+        return widened(rendered(table), rendered(file)) == rendered(table)
+    except TypesConflict:
+        return False
+
+
+def _fits_nested(table: HiveType, file: HiveType) -> bool:
+    if table.name != file.name:
+        return False
+    if table.name == "struct":
+        fields = dict(zip(file.field_names, file.elements, strict=True))
+        pairs = zip(table.field_names, table.elements, strict=True)
+        return all(name not in fields or _fits(element, fields[name]) for name, element in pairs)
+    return len(table.elements) == len(file.elements) and all(
+        _fits(one, other) for one, other in zip(table.elements, file.elements, strict=True)
+    )

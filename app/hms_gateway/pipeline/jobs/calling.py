@@ -98,7 +98,8 @@ class PatientClient:
                 self.sleep(min(max(pause, asked) * random.uniform(0.8, 1.2), self.patience_seconds))
                 pause = min(2 * pause, _PAUSE_SECONDS_MAX)
             except ClientError as refused:
-                raise CallsRefused(str(refused), refused.hint) from refused
+                hint = refused.hint.replace("--", self.connection.option_prefix)
+                raise CallsRefused(str(refused), hint) from refused
 
     def _key(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
         digest = sha256(f"{self.scope}\n{self._changes}\n{self.lease_id}\n{name}\n".encode())

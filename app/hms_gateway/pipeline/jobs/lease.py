@@ -1,5 +1,6 @@
 """The lease of a run: taken and extended by the driver, presented by every changing call."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,8 @@ from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, TablesHeld, UsageRefused
+from hms_gateway.pipeline.jobs.records import holding
+from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.structs import (
     ExceedsMaxLeaseTimeException,
     LeaseAlreadyExistsException,
@@ -22,14 +25,18 @@ LEASE_SECONDS_MIN: Final = 120
 _BEYOND_PATIENCE_SECONDS: Final = 60
 _EXTENSIONS_PER_LEASE: Final = 6
 OBJECTS_MAX: Final = 1_000
+# In the gateway's text.
+_HOLDER: Final = re.compile(r"\blease ([0-9]+) of ")
 
 
 class Lease:
     """An exclusive lease on tables, extended by a thread until `drop`; `on_lost` runs in that thread."""
 
-    def __init__(self, connection: Connection, patience_seconds: float, on_lost: Callable[[str], None]) -> None:
+    def __init__(
+        self, connection: Connection, state: State, patience_seconds: float, on_lost: Callable[[str], None]
+    ) -> None:
         self.lease_id: int | None = None
-        self._connection = connection
+        self._connection, self._state = connection, state
         self._patience_seconds = patience_seconds
         self._seconds = max(LEASE_SECONDS_MIN, int(patience_seconds) + _BEYOND_PATIENCE_SECONDS)
         self._on_lost = on_lost
@@ -42,13 +49,19 @@ class Lease:
             try:
                 self.lease_id = client.call("grab_lease", objects(tables), self._seconds, 0)
             except LeaseAlreadyExistsException as held:
-                hint = "wait for its end (hms-gateway leases show), or resume the run that holds it"
-                raise TablesHeld(held.message or "the tables are held", hint) from held
+                raise self._held(held.message or "the tables are held") from held
             except ExceedsMaxLeaseTimeException as refused:
                 text = f"--patience {self._patience_seconds:.0f} needs a lease that is too long: {refused.message}"
                 raise UsageRefused(text, "lower --patience, or raise lease_seconds_max of the gateway") from refused
         self._thread.start()
         return self.lease_id or 0
+
+    def _held(self, text: str) -> TablesHeld:
+        named = _HOLDER.search(text)
+        run = holding(self._state, int(named[1])) if named else None
+        if run is None:
+            return TablesHeld(text, "wait for its end (hms-gateway leases show)")
+        return TablesHeld(f"{text}: run {run}", f"wait for its end; a run that was killed goes on with --resume {run}")
 
     def drop(self, patience_seconds: float) -> None:
         """What cannot be dropped ends by itself."""

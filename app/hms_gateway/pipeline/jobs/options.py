@@ -6,7 +6,7 @@ from typing import Final
 
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.only import Only
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.storage import StorageOptions
 
 PATIENCE_SECONDS: Final = 300.0
 CALLS: Final = 4
@@ -28,6 +28,7 @@ class JobOptions:
     yes               do what would be asked about
     patience_seconds  how long a gateway may be away
     storage           by scheme, options of fsspec (endpoint, credentials)
+    roots             locations below which files may be touched, besides the gateway's roots
     """
 
     connection: Connection
@@ -41,7 +42,8 @@ class JobOptions:
     calls: int = CALLS
     yes: bool = False
     patience_seconds: float = PATIENCE_SECONDS
-    storage: Storage = field(default_factory=dict, repr=False)
+    storage: StorageOptions = field(default_factory=dict, repr=False)
+    roots: tuple[str, ...] = ()
 
     def wants(self, database: str, table: str = "") -> bool:
         """Whether `only` lets the job look at a table, or at any table of the database."""

@@ -41,6 +41,11 @@ def known_runs(connection: Connection) -> list[dict[str, Any]]:
     return sorted(listed, key=lambda each: str(each.get("began")))
 
 
+def holding(state: State, lease_id: int) -> str | None:
+    """The run of a state that has taken a lease and has not given it back. Raises StateFailed."""
+    return next((each["run"] for each in records(state) if each.get("lease") == lease_id), None)
+
+
 def record_of(options: JobOptions) -> dict[str, Any]:
     """What was noted of the run to resume. Raises UsageRefused."""
     state = State.of(options.state, options.storage)
@@ -55,13 +60,14 @@ def options_of(options: JobOptions, record: dict[str, Any]) -> JobOptions:
     """The options for going on with a run: what has to be the same is taken from its beginning."""
     begun = record["options"]
     connection = replace(options.connection, url=begun["url"])
-    return replace(options, connection=connection, only=tuple(begun["only"]), where=begun["where"])
+    only, roots = (tuple(begun.get(name, ())) for name in ("only", "roots"))
+    return replace(options, connection=connection, only=only, where=begun["where"], roots=roots)
 
 
 def publish(connection: Connection, record: dict[str, Any], state: State) -> None:
     """Note a run in the metastore, where others find it; a metastore that keeps no properties is fine."""
     shown = ("kind", "status", "began", "ended")
-    values = {f"{record['run']}.{name}": str(record[name]) for name in shown if record.get(name)}
+    values = {f"{record['run']}.{name}": str(record.get(name) or "") for name in shown}
     values[f"{record['run']}.state"] = state.location
     with suppress(JobFailed, ThriftException, ApplicationError), PatientClient(connection, 0) as client:
         client.call("set_properties", PropertySetRequest(nameSpace=NAMESPACE, propertyMap=values))
@@ -106,7 +112,12 @@ def _plain(arguments: Any) -> dict[str, Any]:
 
 def _compared(options: JobOptions) -> dict[str, Any]:
     """The options that a resume has to repeat; none of them is secret."""
-    return {"url": options.connection.url, "only": list(options.only), "where": options.where}
+    return {
+        "url": options.connection.url,
+        "only": list(options.only),
+        "where": options.where,
+        "roots": list(options.roots),
+    }
 
 
 def _check_alone(state: State, run_id: str) -> None:
@@ -164,4 +175,5 @@ def note(state: State, record: dict[str, Any], **values: Any) -> None:
 
 
 def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    """Fine enough to order runs that follow each other at once."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -20,6 +20,7 @@ class JobResult:
     findings   what the job found that a person should look at
     refused    items that could not be done, each with a reason in `refusals` of the result folder
     counts     what was done
+    passed_over  tables and partitions that were not looked at: outside of the roots, or without a library
     folder     where the run keeps plan and result
     """
 
@@ -29,6 +30,7 @@ class JobResult:
     findings: int = 0
     refused: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+    passed_over: int = 0
     folder: str = ""
     seconds: float = 0.0
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -20,10 +21,12 @@ from hms_gateway.pipeline.jobs.failures import JobFailed, LeaseLost
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Amount, Progress
 from hms_gateway.pipeline.jobs.results import JobResult
+from hms_gateway.pipeline.jobs.roots import storage_of
 from hms_gateway.pipeline.jobs.sessions import session
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Derive, Stored, derive, made, store, write_rows
 from hms_gateway.pipeline.jobs.tasks import run_in_tasks
+from hms_gateway.pipeline.storage import Storage
 
 Result = TypeVar("Result", bound=JobResult)
 # A DataFrame, a table of Arrow, or an iterable of dictionaries.
@@ -79,14 +82,15 @@ class Run:
                 # Executors of a driver that is gone may still be at work; from now on they are refused.
                 leasing.drop(options.connection, record["lease"])
             run_id = record["run"]
-            recording.note(state, record, status="running", lease=None)
+            recording.note(state, record, status="running", lease=None, ended=None)
             recording.publish(options.connection, record, state)
             stack.enter_context(recording.beating(state, run_id))
             try:
                 named = f"{kind} {run_id}"
                 opened = stack.enter_context(session(named, options.master, options.conf, spark, is_light=is_light))
             except JobFailed as failed:
-                recording.note(state, record, status="failed", error=str(failed))
+                recording.note(state, record, status="failed", ended=recording.now(), error=str(failed))
+                recording.publish(options.connection, record, state)
                 raise
             opened.sparkContext.setJobGroup(run_id, f"hms-gateway {kind}", interruptOnCancel=True)
             return cls(
@@ -122,10 +126,17 @@ class Run:
             self.spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
             if error is not None:
                 with suppress(JobFailed):
-                    recording.note(self.state, self.record, status="failed", error=str(error).strip()[:2_000])
+                    said = str(error).strip()[:2_000]
+                    recording.note(self.state, self.record, status="failed", ended=recording.now(), error=said)
                 recording.publish(self.options.connection, self.record, self.state)
         finally:
             self._closing.close()
+
+    @cached_property
+    def storage(self) -> Storage:
+        """The storage that the job may touch. Raises JobFailed."""
+        with self.client() as client:
+            return storage_of(client, self.options)
 
     def client(self) -> PatientClient:
         """A client for the driver's own calls, under the run's lease."""
@@ -238,7 +249,7 @@ class Run:
         assert self._lease is None, "a run holds one lease"
         if not tables:
             return
-        lease = leasing.Lease(self.options.connection, self.options.patience_seconds, self._on_lost)
+        lease = leasing.Lease(self.options.connection, self.state, self.options.patience_seconds, self._on_lost)
         lease_id = lease.grab(tables)
         self._lease = lease
         recording.note(self.state, self.record, lease=lease_id)

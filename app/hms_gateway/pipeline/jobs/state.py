@@ -13,7 +13,7 @@ import msgspec
 
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.failures import StateFailed
-from hms_gateway.pipeline.storage import Storage, open_files, scheme_of
+from hms_gateway.pipeline.storage import StorageOptions, open_files, scheme_of
 
 _HINT = "make room or give another --state; the run can be resumed"
 
@@ -23,10 +23,10 @@ class State:
     """A folder; names of files in it are relative and have slashes. Picklable. Methods raise StateFailed."""
 
     location: str
-    storage: Storage = field(default_factory=dict, repr=False)
+    storage: StorageOptions = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, location: str, storage: Storage) -> "State":
+    def of(cls, location: str, storage: StorageOptions) -> "State":
         """A local folder becomes absolute: executors have another working directory."""
         scheme = scheme_of(location)
         if not scheme:

@@ -1,5 +1,6 @@
 """The job `migrate`: a catalog goes from one metastore to another, in bulk first, then what has changed meanwhile."""
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -92,7 +93,7 @@ class MigrateResult(JobResult):
     differences  the first of them, field by field; all are in `differences.parquet` of the folder
     refusals     the first of what was refused, with the reason; all are in `refusals.jsonl` of the folder
     declared     fields that the target cannot hold, which were not compared
-    rollback     the file with the calls that take everything back that was not in the target before
+    rollback     a script of the shell that takes everything back that was not in the target before
     """
 
     differences: Sequence[Difference] = ()
@@ -423,8 +424,8 @@ class _Migration:
                 pyarrow.parquet.write_table(table, file)
         refusals = [{"item": one.item, "reason": one.reason} for one in self.refused.values()]
         self.run.state.write(self.run.path("refusals.jsonl"), b"".join(map(_as_line, refusals)))
-        rollback = self.run.path("rollback.jsonl")
-        self.run.state.write(rollback, b"".join(self._taking_back()))
+        rollback = self.run.path("rollback.sh")
+        self.run.state.write(rollback, "".join(self._taking_back()).encode())
         return self.run.finish(
             MigrateResult,
             counts=self.counts,
@@ -436,16 +437,27 @@ class _Migration:
             rollback=self.run.state.path(rollback),
         )
 
-    def _taking_back(self) -> Iterator[bytes]:
-        """Calls that drop what was not there before, without data; the last made first."""
+    def _taking_back(self) -> Iterator[str]:
+        """Commands that drop what was not there before, without data; the last made first."""
+        yield "# Takes back a migration; options of `hms-gateway call` may follow its name.\n"
+        url = self.run.options.connection.url
+        for method, *arguments in self._drops():
+            yield shlex.join(["hms-gateway", "call", "--url", url, method, *arguments]) + ' "$@"\n'
+
+    def _drops(self) -> Iterator[tuple[str, ...]]:
+        """A database goes with all that is in it."""
+        databases = sorted(self.made.get("database", ()))
         for name in sorted(self.made.get("function", ())):
-            yield _line("drop_function", *name.split(".", 1))
+            database, _, function = name.partition(".")
+            if database not in databases:
+                yield "drop_function", database, function
         for name in sorted(self.made.get("role", ())):
-            yield _line("drop_role", name)
+            yield "drop_role", name
         for database, table in self._brought():
-            yield _line("drop_table", database, table, False)
-        for name in sorted(self.made.get("database", ())):
-            yield _line("drop_database", name, False, True)
+            if database not in databases:
+                yield "drop_table", database, table, "false"
+        for name in databases:
+            yield "drop_database", name, "false", "true"
 
     def _count(self, what: str, number: int = 1) -> None:
         self.counts[what] = self.counts.get(what, 0) + number
@@ -471,10 +483,6 @@ def _table_of(name: str) -> str:
 def _row_of(name: str) -> dict[str, Any]:
     database, _, table = name.partition(".")
     return {"database": database, "table": table, "names": None}
-
-
-def _line(method: str, *arguments: Any) -> bytes:
-    return _as_line({"method": method, "arguments": list(arguments)})
 
 
 def _as_line(value: Mapping[str, Any]) -> bytes:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.connection import Caller, named_tables
 from hms_gateway.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
@@ -37,8 +38,10 @@ from hms_gateway.structs import (
     Struct,
     Table,
     TableStatsRequest,
+    TxnState,
     UniqueConstraintsRequest,
 )
+from hms_gateway.txn.rules.write_ids import ValidIds, valid_txns_text
 from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
 PARTITIONS_A_CALL: Final = 1_000
@@ -55,13 +58,6 @@ _GRANTED_ON: Final = (
     HiveObjectType.COLUMN,
 )
 BUILT_IN_ROLES: Final = frozenset(("admin", "public"))
-
-
-class Caller(Protocol):
-    """A client of a metastore."""
-
-    def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
-        """The value of a method; raises the declared exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +150,7 @@ class Reader:
         """Those of the names that are there."""
         if not names:
             return {}
-        found = self.client.call("get_table_objects_by_name", database, list(names))
+        found = named_tables(self.client, database, names)
         return {(table.tableName or "").lower(): table for table in found}
 
     def partitions_up_to(self, table: Table, count: int) -> list[Partition] | None:
@@ -250,14 +246,18 @@ class Reader:
 
         Before Hive 3 the ids of transactions were those of writes.
         """
-        answer = self._known("get_valid_write_ids", GetValidWriteIdsRequest(fullTableNames=[f"{database}.{table}"]))
+        seen = self._known("get_open_txns_info")
+        if seen is None:
+            return None
+        highest = seen.txn_high_water_mark or 0
+        txns = sorted((txn.id, txn.state == TxnState.ABORTED) for txn in seen.open_txns or ())
+        open_ids, aborted_ids = (tuple(id for id, ended in txns if ended is wanted) for wanted in (False, True))
+        # 3.1 wants to be told which transactions the caller sees.
+        seen_text = valid_txns_text(ValidIds(highest, open_ids, aborted_ids))
+        request = GetValidWriteIdsRequest(fullTableNames=[f"{database}.{table}"], validTxnList=seen_text)
+        answer = self._known("get_valid_write_ids", request)
         if answer is None:
-            seen = self._known("get_open_txns")
-            return (
-                None
-                if seen is None or not seen.txn_high_water_mark
-                else WriteIds(seen.txn_high_water_mark, tuple(sorted(seen.open_txns or ())))
-            )
+            return WriteIds(highest, tuple(id for id, _ in txns)) if highest else None
         for one in answer.tblValidWriteIds or ():
             if one.writeIdHighWaterMark:
                 return WriteIds(one.writeIdHighWaterMark, tuple(sorted(one.invalidWriteIds or ())))

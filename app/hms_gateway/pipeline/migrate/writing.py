@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.pipeline.columns_once import columns_once
+from hms_gateway.pipeline.connection import Caller
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.migrate.reading import (
     CONSTRAINTS,
     PARTITIONS_A_CALL,
-    Caller,
     WriteIds,
     columns_of,
     is_view,

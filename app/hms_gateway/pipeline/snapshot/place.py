@@ -1,13 +1,12 @@
 """Where a snapshot is written: beside its folder until it is whole, then under its name."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hms_gateway.pipeline.jobs.failures import StateFailed, UsageRefused
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot.manifest import Manifest
+from hms_gateway.pipeline.storage import StorageOptions
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Place:
     partial: State
 
     @classmethod
-    def of(cls, path: str, storage: Mapping[str, Mapping[str, Any]]) -> "Place":
+    def of(cls, path: str, storage: StorageOptions) -> "Place":
         target = State.of(path, storage)
         if not target.is_local:
             return cls(target, target)

@@ -104,10 +104,9 @@ def _partitions(database: str, table: str, message: Mapping[str, Any]) -> frozen
 
 
 def _names_of_alteration(message: Mapping[str, Any]) -> list[str]:
-    """After and before: values that differ are a renaming."""
-    keys = list(message["keyValues"])
-    before = _codec.decode(Partition, message["partitionObjBeforeJson"].encode()).values or []
-    return [make_name(keys, list(message["keyValues"].values())), make_name(keys, before)]
+    """Before and after: values that differ are a renaming."""
+    states = (_codec.decode(Partition, message[f"partitionObj{when}Json"].encode()) for when in ("Before", "After"))
+    return [make_name(list(message["keyValues"]), state.values or []) for state in states]
 
 
 def _altered(whole: frozenset[Unit], message: Mapping[str, Any]) -> frozenset[Unit]:

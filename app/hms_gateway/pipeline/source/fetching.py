@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pyspark.sql.datasource import InputPartition
 
-from hms_gateway.pipeline.connection import Client
+from hms_gateway.pipeline.connection import Client, named_tables
 from hms_gateway.pipeline.errors import EventsExpired
 from hms_gateway.pipeline.source.columns import BATCH_ROWS
 from hms_gateway.pipeline.source.conditions import Condition
@@ -52,7 +52,7 @@ def _of_tables(client: Client, object_name: str, part: Tables, wanted: frozenset
             yield client.call("get_database", name)
         return
     for names in cut(part.names, _TABLES_A_CALL):
-        for table in client.call("get_table_objects_by_name", part.database, list(names)):
+        for table in named_tables(client, part.database, names):
             if object_name == "tables":
                 yield table
             elif object_name == "columns":

@@ -1,12 +1,11 @@
 """What can be read: the objects of a metastore and their columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
 
+from hms_gateway.metastore.vocabulary.bound_text import bound_text
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_values
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.source.columns import (
@@ -26,7 +25,6 @@ from hms_gateway.pipeline.source.columns import (
 )
 from hms_gateway.structs import ENUMS, ColumnStatisticsObj, FieldSchema, Partition, StorageDescriptor, Table
 
-_EPOCH: Final = date(1970, 1, 1)
 _NO_STORAGE: Final = StorageDescriptor()
 
 
@@ -113,18 +111,7 @@ def _field(name: str) -> Any:
 
 
 def _bound(name: str) -> Any:
-    return lambda row: _bound_text(getattr(_statistic(row), name, None))
-
-
-def _bound_text(value: Any) -> str | None:
-    """A smallest or largest value as text: numbers, decimals, dates."""
-    if value is None or isinstance(value, int | float):
-        return None if value is None else str(value)
-    if hasattr(value, "daysSinceEpoch"):
-        return (_EPOCH + timedelta(days=value.daysSinceEpoch)).isoformat()
-    if hasattr(value, "unscaled"):
-        return str(Decimal(int.from_bytes(value.unscaled, "big", signed=True)).scaleb(-value.scale))
-    return str(value.secondsSinceEpoch)
+    return lambda row: bound_text(getattr(_statistic(row), name, None))
 
 
 _STORAGE: Final = {

@@ -1,6 +1,6 @@
 """The data files of a partition: which there are, and a digest that changes when one of them does."""
 
-import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
@@ -8,9 +8,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import file_reader, local_reader
-from hms_gateway.pipeline.storage import Storage, local_path, open_files, scheme_of
+from hms_gateway.pipeline.listing import ListingProblem, LocalFiles, RemoteFiles, files_of
+from hms_gateway.pipeline.storage import Storage, local_path, scheme_of
 
 _HIDDEN: Final = ("_", ".")
 _KEPT_IN_PATHS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:@!$&'()*+,;=-._~")
@@ -37,26 +36,28 @@ class NotListed(Exception):
 def data_files(location: str, storage: Storage) -> list[File]:
     """Data files below a location, in the order of their paths. Raises NotListed, also for one that is not there.
 
-    Names that begin with `_` or `.` are not data, as in Hive and Spark.
+    Names that begin with `_` or `.` are not data, as in Hive and Spark. Raises OptionError for a location that the job
+    does not look at.
     """
+    files = files_of(location, storage)
     try:
-        scheme = scheme_of(location)
-        found = _remote(open_files(scheme, storage), location) if scheme else _local(local_path(location))
+        found = _remote(files, location) if isinstance(files, RemoteFiles) else _local(files, files.root(location))
         return sorted(found, key=lambda file: file.path)
-    except OptionError as error:
-        raise NotListed(str(error)) from error
+    except ListingProblem as problem:
+        raise NotListed(str(problem)) from problem
     except OSError as error:
         raise NotListed(f"{location} cannot be listed: {error.strerror or error}") from error
 
 
 def reader(file: File, location: str, storage: Storage) -> Callable[[int, int], bytes]:
     """Reads a file below a location."""
-    scheme = scheme_of(location)
-    return file_reader(open_files(scheme, storage), file.path) if scheme else local_reader(file.path)
+    files = files_of(location, storage)
+    return lambda offset, length: files.read(file.path, offset, length)
 
 
-def _remote(system: Any, location: str) -> Iterator[File]:
-    top = str(system._strip_protocol(location)).rstrip("/")
+def _remote(files: RemoteFiles, location: str) -> Iterator[File]:
+    system: Any = files.system
+    top = files.checked(files.root(location))
     try:
         found = system.find(top, detail=True)
         if not found and not system.exists(top):
@@ -73,16 +74,15 @@ def _remote(system: Any, location: str) -> Iterator[File]:
             yield File(path, int(details.get("size") or 0), version, "/".join(names[:-1]))
 
 
-def _local(folder: str, below: str = "") -> Iterator[File]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(_HIDDEN):
-                continue
-            if entry.is_dir():
-                yield from _local(entry.path, f"{below}/{entry.name}" if below else entry.name)
-            else:
-                status = entry.stat()
-                yield File(entry.path, status.st_size, str(status.st_mtime_ns), below)
+def _local(files: LocalFiles, folder: str, below: str = "") -> Iterator[File]:
+    for name, found in files.entries(folder):
+        if name.startswith(_HIDDEN):
+            continue
+        if stat.S_ISREG(found.st_mode):
+            yield File(f"{folder}/{name}", found.st_size, str(found.st_mtime_ns), below)
+        else:
+            # Of a link it says that it is one.
+            yield from _local(files, f"{folder}/{name}", f"{below}/{name}" if below else name)
 
 
 def uri_of(location: str, folder: str) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 
 import pyarrow
@@ -19,7 +18,17 @@ from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.stats import kept as keeping
 from hms_gateway.pipeline.stats.full import read_in_full, union_of_sketches
-from hms_gateway.pipeline.stats.measuring import FAILED, FOUND, FRESH, NAMES, NEW, TO_READ, Measurement, SelectNames
+from hms_gateway.pipeline.stats.measuring import (
+    FAILED,
+    FOUND,
+    FRESH,
+    NAMES,
+    NEW,
+    PASSED,
+    TO_READ,
+    Measurement,
+    SelectNames,
+)
 from hms_gateway.pipeline.stats.selecting import tables
 from hms_gateway.pipeline.stats.tables import WriteTables
 from hms_gateway.pipeline.stats.totals import TOTALS, of_tables
@@ -61,8 +70,8 @@ class Coverage:
 @dataclass(frozen=True, kw_only=True)
 class StatsResult(JobResult):
     """`notes` are files and locations with something wrong, `left_out` columns whose statistics are not known,
-    `passed_by` tables without files of their own, `refusals` what was not written; each at most 1,000, all of them
-    in the folder.
+    `passed_by` tables without files of their own or with places outside of the roots, `refusals` what was not written;
+    each at most 1,000, all of them in the folder.
     """
 
     coverage: Coverage = Coverage(
@@ -105,14 +114,14 @@ class _Stats:
         names = self._names(wanted)
         measure = Measurement(
             self.options.connection,
-            self.options.storage,
+            self.run.storage,
             self.arguments.is_full,
             self.arguments.is_all,
             self.options.patience_seconds,
         )
         if self.options.dry_run:
             return self._finish(self._found(names, measure), None)
-        write = WritePartitions(self.options.storage)
+        write = WritePartitions(self.run.storage)
         if self.arguments.is_full:
             found = read_in_full(self.run, self._found(names, measure))
             self._hold(found)
@@ -122,7 +131,7 @@ class _Stats:
         self.run.batches(found, write, name="write", unit="batches")
         totals_of = self.run.store("totals", lambda: self._totals(found), rows_a_batch=_TABLES_A_BATCH, schema=TOTALS)
         self.run.batches(
-            totals_of, WriteTables(self.options.storage, bool(self.options.where)), name="tables", unit="batches"
+            totals_of, WriteTables(self.run.storage, bool(self.options.where)), name="tables", unit="batches"
         )
         keeping.keep(self.run, found, is_part=bool(self.options.where))
         return self._finish(found, totals_of)
@@ -184,8 +193,8 @@ class _Stats:
         return of_tables(_result_rows(self.run, "write"), distinct)
 
     def _finish(self, found: Stored, totals_of: Stored | None) -> StatsResult:
-        states, notes, note_count = _counted(found)
-        passed = self.run.stored("passed")
+        states, notes, note_count, outside = _counted(found)
+        passed = [*outside, *(self.run.stored("passed") or ())]
         write, of_tables_written = self.run.counted("write"), self.run.counted("tables")
         refusals = [
             {"item": each.item, "reason": each.reason}
@@ -207,13 +216,14 @@ class _Stats:
                 "tables_written": of_tables_written["tables"],
                 **{name: _sum(states, name) for name in ("files", "bytes", "rows")},
             },
-            findings=note_count,
+            findings=note_count + len(outside),
+            passed_over=_sum(states, "partitions", PASSED),
             refused=write.refused + of_tables_written.refused,
             coverage=_coverage(states, partitions, columns),
             tables=_largest(by_table),
             notes=notes,
             left_out=_left_out([*by_table, *_result_rows(self.run, "tables")]),
-            passed_by=[] if passed is None else list(islice(passed, _ROWS_SHOWN_MAX)),
+            passed_by=passed[:_ROWS_SHOWN_MAX],
             refusals=refusals[:_ROWS_SHOWN_MAX],
         )
 
@@ -229,11 +239,15 @@ def _result_rows(run: Run, name: str) -> Iterator[dict[str, Any]]:
 _States = dict[str, dict[str, int]]
 
 
-def _counted(found: Stored) -> tuple[_States, list[dict[str, str]], int]:
-    """Sums by state, the first notes, and how many there are; a batch at a time, and of it a few columns."""
+def _counted(found: Stored) -> tuple[_States, list[dict[str, str]], int, list[dict[str, str]]]:
+    """Sums by state, the first notes, how many there are, and what is passed by, a row for each table and reason.
+
+    A batch at a time, and of it a few columns.
+    """
     states: _States = {}
     notes: list[dict[str, str]] = []
     note_count = 0
+    passed: dict[tuple[str, str, str], int] = {}
     for batch in found.batches:
         with found.state.input(batch.file) as opened:
             table = pyarrow.parquet.ParquetFile(opened).read_row_group(batch.group, columns=[*_COUNTED, "notes"])
@@ -242,10 +256,18 @@ def _counted(found: Stored) -> tuple[_States, list[dict[str, str]], int]:
             sums["partitions"] += 1
             for name in _COUNTED[1:]:
                 sums[name] += row[name] or 0
+            if row["state"] == PASSED:
+                key = (*batch.of, row["notes"][0]["reason"])
+                passed[key] = passed.get(key, 0) + 1
+                continue
             note_count += len(row["notes"] or ())
             if len(notes) < _ROWS_SHOWN_MAX:
                 notes += row["notes"] or ()
-    return states, notes[:_ROWS_SHOWN_MAX], note_count
+    outside = [
+        {"database": database, "table": table, "reason": reason if number == 1 else f"{reason} ({number:,} partitions)"}
+        for (database, table, reason), number in passed.items()
+    ]
+    return states, notes[:_ROWS_SHOWN_MAX], note_count, outside
 
 
 def _sum(states: _States, name: str, *of: str) -> int:

@@ -10,6 +10,7 @@ import pyarrow
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers import Figures, Footer, FooterProblem, joined, read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.selection import partition_names
@@ -23,8 +24,8 @@ from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import NoSuchObjectException, Partition, Table
 
 FOOTERS, FULL = "footers", "full"
-# What becomes of a partition.
-NEW, FRESH, FAILED, TO_READ = "new", "fresh", "failed", "to read"
+# What becomes of a partition; one that is passed by is not looked at, with a note that says why.
+NEW, FRESH, FAILED, TO_READ, PASSED = "new", "fresh", "failed", "to read", "passed"
 PARTITIONS_A_CALL: Final = 500
 _NAMES_A_PIECE: Final = 10_000
 _NO_FOOTERS: Final = "makes no footers; take the statistics with --full"
@@ -149,6 +150,8 @@ class Measurement:
         }
         try:
             listed = data_files(location, self.storage)
+        except OptionError as reason:
+            return base | _outcome(Measured(None, None, {}, (Note(location, str(reason)),))) | {"state": PASSED}
         except NotListed as problem:
             return base | _outcome(Measured(None, None, {}, (Note(location, str(problem)),), failed=True))
         of = digest(listed, columns_text(columns))

@@ -11,6 +11,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
     FILE_COUNT,
     RAW_BYTES,
     ROW_COUNT,
+    SPARK,
     TOTAL_BYTES,
     StatisticsAccuracy,
     parse_accuracy,
@@ -20,7 +21,6 @@ from hms_gateway.metastore.vocabulary.parameters import (
 # When statistics were taken, and of what: how, and a digest of files and columns.
 TAKEN_AT: Final = "hms.stats.at"
 TAKEN_OF: Final = "hms.stats.of"
-SPARK: Final = "spark.sql.statistics."
 SPARK_COLUMNS: Final = f"{SPARK}colStats."
 _SPARK_SCHEMA: Final = "spark.sql.sources.schema"
 _OURS: Final = (FILE_COUNT, TOTAL_BYTES, ROW_COUNT, RAW_BYTES, COLUMN_STATS_ACCURATE, TAKEN_AT, TAKEN_OF)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import is_view
+from hms_gateway.pipeline.connection import named_tables
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.stats.kinds import TableColumn
@@ -23,7 +24,7 @@ def tables(client: PatientClient, options: JobOptions) -> Iterator[tuple[Table, 
             continue
         names = [name for name in client.call("get_all_tables", database) if options.wants(database, name)]
         for at in range(0, len(names), _TABLES_A_CALL):
-            for table in client.call("get_table_objects_by_name", database, names[at : at + _TABLES_A_CALL]):
+            for table in named_tables(client, database, names[at : at + _TABLES_A_CALL]):
                 yield table, passed_by(table)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.columns_once import columns_once
+from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers import Figures
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -133,7 +134,7 @@ def has_changed(described: Table | Partition, row: Mapping[str, Any], columns: s
         return True
     try:
         listed = data_files(location_of(described.sd), storage)
-    except NotListed:
+    except (NotListed, OptionError):
         return True
     return digest(listed, columns) != str(row["of"]).partition(":")[2]
 

@@ -83,7 +83,7 @@ def show(context: ssl.SSLContext, text: str) -> None:
 
 
 def refuses_certificate(text: str) -> bool:
-    """Whether the text of an error of TLS is that the server refuses the certificate it was shown, or needs one."""
+    """True if a TLS error says that the server refuses the certificate it was shown, or needs one."""
     return "ALERT" in text and ("CERTIFICATE" in text or "UNKNOWN_CA" in text)
 
 

@@ -32,7 +32,7 @@ class TokensAway(Exception):
 
 
 class TokenName(msgspec.Struct, frozen=True):
-    """What is readable in a token. Times are milliseconds since 1970; `number` makes it another one.
+    """The readable part of a token. Times are milliseconds since 1970; `number` makes it unique.
 
     `real_user` is who asked for it, where that is another one than the owner.
     """

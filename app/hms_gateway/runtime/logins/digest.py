@@ -45,11 +45,11 @@ class Proof(msgspec.Struct, frozen=True):
     response: _Part
 
     def matches(self, password: bytes) -> bool:
-        """Whether it was made with the password."""
+        """True if the response was made with the password."""
         return hmac.compare_digest(self._digest(password, "AUTHENTICATE:").encode(), self.response.encode())
 
     def answer(self, password: bytes) -> str:
-        """What proves to the client that we have the password too."""
+        """The proof for the client that the server has the password too."""
         return self._digest(password, ":")
 
     @property
@@ -83,12 +83,12 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 def new_nonce() -> str:
-    """Of one login."""
+    """A random nonce for one login."""
     return secrets.token_urlsafe(_NONCE_BYTES)
 
 
 def challenge(nonce: str) -> bytes:
-    """What a login begins with."""
+    """The first message of a login."""
     return f'realm="{REALM}",nonce="{nonce}",qop="{QUALITY}",charset=utf-8,algorithm=md5-sess'.encode()
 
 
@@ -118,7 +118,7 @@ def read_response(response: bytes, nonce: str) -> Proof:
 
 
 def last_answer(proven: str) -> bytes:
-    """What ends a login."""
+    """The last message of a login."""
     return f"rspauth={proven}".encode()
 
 

@@ -11,6 +11,7 @@ from hms_gateway.sql.running.shell_state import (
     Refused,
     ShellState,
     keys_of,
+    new_partition_values,
     partition_names,
     partition_values,
 )
@@ -181,7 +182,7 @@ def _rename_partition(state: ShellState, table: Table, name: TableName, old: Par
     keys = keys_of(table)
     values = partition_values(name, keys, old)
     found: Partition = state.call("get_partition", name.db_name, name.table_name, values)
-    renamed = replace(found, values=partition_values(name, keys, new))
+    renamed = replace(found, values=new_partition_values(name, table, new))
     state.call("rename_partition", name.db_name, name.table_name, values, renamed)
 
 

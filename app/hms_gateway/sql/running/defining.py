@@ -6,14 +6,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.queries import ViewQuery, read_view_query
 from hms_gateway.sql.running.shell_state import Refused, ShellState, partition_names
 from hms_gateway.sql.statements import Statement, TableName
-from hms_gateway.sql.tokens import CommandError
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
+    InvalidOperationException,
     NoSuchObjectException,
     PrincipalType,
     SerDeInfo,
@@ -38,9 +39,9 @@ def _create_table(statement: say.CreateTable, state: ShellState) -> None:
 def _made(create: Callable[[], None], if_not_exists: bool) -> None:
     try:
         create()
-    except AlreadyExistsException:
+    except AlreadyExistsException as error:
         if not if_not_exists:
-            raise
+            raise Refused(f"{error.message}; IF NOT EXISTS leaves it as it is") from error
 
 
 def _create_like(statement: say.CreateTableLike, state: ShellState) -> None:
@@ -83,10 +84,8 @@ def view_query(state: ShellState, statement: say.CreateView | say.AlterViewQuery
             for column in [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]
         }
 
-    try:
+    with counted_from(statement.query_begin):
         return read_view_query(statement.query, state.database, columns_of)
-    except CommandError as error:
-        raise CommandError(str(error), statement.query_begin + error.position) from error
 
 
 def _view(statement: say.CreateView, query: ViewQuery, state: ShellState) -> Table:
@@ -134,21 +133,25 @@ def _create_function(statement: say.CreateFunction, state: ShellState) -> None:
     _made(lambda: state.call("create_function", function), statement.if_not_exists)
 
 
-def _dropped(drop: Callable[[], None], if_exists: bool) -> None:
+def _dropped(drop: Callable[[], None], what: str, if_exists: bool) -> None:
     try:
         drop()
-    except NoSuchObjectException:
+    except NoSuchObjectException as error:
         if not if_exists:
-            raise
+            raise Refused(f"{what} does not exist") from error
 
 
 def _drop_function(statement: say.DropFunction, state: ShellState) -> None:
-    _dropped(lambda: state.call("drop_function", statement.database, statement.name), statement.if_exists)
+    what = f"function {statement.database}.{statement.name}"
+    _dropped(lambda: state.call("drop_function", statement.database, statement.name), what, statement.if_exists)
 
 
 def _drop_database(statement: say.DropDatabase, state: ShellState) -> None:
     drop = lambda: state.call("drop_database", statement.database, True, statement.is_cascading)  # noqa: E731
-    _dropped(drop, statement.if_exists)
+    try:
+        _dropped(drop, f"database {statement.database}", statement.if_exists)
+    except InvalidOperationException as error:
+        raise Refused(f"{error.message}; CASCADE drops what is in it, too") from error
     if state.database == statement.database:
         state.database = "default"
 
@@ -167,6 +170,7 @@ def _drop_table(statement: say.DropTable, state: ShellState) -> None:
     name = statement.table
     _dropped(
         lambda: state.call("drop_table_with_environment_context", name.db_name, name.table_name, True, context),
+        f"table {name}",
         statement.if_exists,
     )
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from hms_gateway.metastore.vocabulary.bound_text import bound_text
+from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, keys_of, partition_values, time_text
 from hms_gateway.sql.running.showing import check_database
@@ -18,6 +20,11 @@ from hms_gateway.structs import (
     Table,
 )
 
+# As Hive and Spark name them.
+_STATISTICS: Final = (
+    ("num_nulls", "numNulls"), ("distinct_count", "numDVs"), ("avg_col_len", "avgColLen"), ("max_col_len", "maxColLen"),
+    ("num_trues", "numTrues"), ("num_falses", "numFalses"),
+)  # fmt: skip
 _Row = tuple[Cell, Cell, Cell]
 _COLUMNS: Final = ("col_name", "data_type", "comment")
 
@@ -26,7 +33,10 @@ def _describe(statement: say.Describe, state: ShellState) -> Rows:
     table = state.table(statement.table)
     partition = _partition(statement, state, table) if statement.spec else None
     if statement.column is not None:
-        return Rows(_COLUMNS, [_one_column(statement, table)])
+        column = _one_column(statement, table)
+        if not statement.is_detailed:
+            return Rows(_COLUMNS, [column])
+        return Rows(("info_name", "info_value"), _column_info(column, _statistics(statement, state, partition)))
     return Rows(_COLUMNS, _described(table, partition, is_detailed=statement.is_detailed))
 
 
@@ -45,6 +55,33 @@ def _one_column(statement: say.Describe, table: Table) -> _Row:
         if column.name == statement.column:
             return column.name, column.type, column.comment
     raise Refused(f"table {statement.table} does not have the column {statement.column}")
+
+
+def _statistics(statement: say.Describe, state: ShellState, partition: Partition | None) -> Any:
+    """Those of the column that the metastore keeps; None without any."""
+    name, column = statement.table, statement.column
+    try:
+        if partition is None:
+            found = state.call("get_table_column_statistics", *name, column)
+        else:
+            keys = [part.key for part in statement.spec]
+            part = make_name(keys, [part.value or "" for part in statement.spec])
+            found = state.call("get_partition_column_statistics", *name, part, column)
+    except NoSuchObjectException:
+        return None
+    if not found.statsObj:
+        return None
+    data: Any = found.statsObj[0].statsData
+    return next((each for each in (getattr(data, field) for field in data.__struct_fields__) if each is not None), None)
+
+
+def _column_info(column: _Row, statistics: Any) -> Iterator[tuple[str, Cell]]:
+    yield from zip(_COLUMNS, column, strict=True)
+    yield "min", bound_text(getattr(statistics, "lowValue", None))
+    yield "max", bound_text(getattr(statistics, "highValue", None))
+    for shown, field in _STATISTICS:
+        value = getattr(statistics, field, None)
+        yield shown, None if value is None else str(value)
 
 
 def _described(table: Table, partition: Partition | None, *, is_detailed: bool) -> Iterator[_Row]:

@@ -16,6 +16,7 @@ from hms_gateway.structs import (
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
+    MetaException,
     PrincipalType,
     PrivilegeBag,
     PrivilegeGrantInfo,
@@ -30,7 +31,7 @@ def _object(state: ShellState, kind: HiveObjectType, place: PlaceName) -> HiveOb
     if place.spec and place.table_name is not None:
         name = TableName(place.db_name, place.table_name)
         values = partition_values(name, keys_of(state.table(name)), place.spec)
-    return HiveObjectRef(objectType=kind, dbName=place.db_name, objectName=place.table_name, partValues=values)
+    return HiveObjectRef(objectType=kind, dbName=place.db_name or None, objectName=place.table_name, partValues=values)
 
 
 def _grant(statement: say.GrantPrivileges, state: ShellState) -> None:
@@ -55,7 +56,12 @@ def _grant(statement: say.GrantPrivileges, state: ShellState) -> None:
     kind = GrantRevokeType.REVOKE if statement.is_revoked else GrantRevokeType.GRANT
     only_option = statement.is_option if statement.is_revoked else None
     request = GrantRevokePrivilegeRequest(kind, PrivilegeBag(privileges=granted), only_option)
-    state.call("grant_revoke_privileges", request)
+    try:
+        state.call("grant_revoke_privileges", request)
+    except MetaException as error:
+        if "is already granted" not in (error.message or ""):
+            raise
+        raise Refused(f"{error.message}; to change its grant option, REVOKE it first") from error
 
 
 def _grant_roles(statement: say.GrantRoles, state: ShellState) -> None:

@@ -16,11 +16,12 @@ from hms_gateway.client.acquiring import (
     SettingError,
     listing_holders,
 )
-from hms_gateway.client.concurrency import Mode, NotAKey, in_key_order, needed_locks
+from hms_gateway.client.concurrency import Mode, NotAKey, Place, in_key_order, lock_components, needed_locks
 from hms_gateway.client.lock_text import LockReason, parse_reason
+from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, place_names, time_text
-from hms_gateway.sql.statements import PlaceName, Statement
+from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, known_values, place_names, time_text
+from hms_gateway.sql.statements import PlaceName, Statement, TableName
 from hms_gateway.structs import (
     AbortTxnsRequest,
     CompactionType,
@@ -44,7 +45,7 @@ _EXTENDED: Final = ("query_id", "lock_mode", "query_string")
 def _show_locks(statement: say.ShowLocks, state: ShellState) -> Rows:
     filter = ShowLocksRequest(isExtended=statement.is_extended)
     if statement.place is not None:
-        filter.dbname, filter.tablename, filter.partname = place_names(state, statement.place)
+        filter.dbname, filter.tablename, filter.partname = _names(state, statement.place)
     found = state.call("show_locks", filter).locks or []
     if not statement.is_extended:
         return Rows(_LOCK_COLUMNS, map(_lock_cells, found))
@@ -108,7 +109,7 @@ def _settings(state: ShellState) -> ConcurrencySettings:
 
 def _unlock(statement: say.Unlock, state: ShellState) -> None:
     """Gives back what LOCK took on the object, by this user on this machine."""
-    names = place_names(state, statement.place)
+    names = _names(state, statement.place)
     found = state.call("show_locks", ShowLocksRequest(*names)).locks or []
     own = {
         lock.lockid
@@ -137,9 +138,12 @@ def _explain(statement: say.ExplainLocks, state: ShellState) -> Rows:
         command = in_key_order(statement.command, PartitionKeys(state.caller))
     except NotAKey as error:
         raise Refused(str(error)) from error
+    locks = needed_locks(command)
+    asked = {(one.dbname, one.tablename, one.partitionname) for one in lock_components(locks)}
+    rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
     return Rows(
-        ("database", "table", "partition", "lock_type"),
-        ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in needed_locks(command)),
+        ("database", "table", "partition", "lock_type", "in_show_locks"),
+        ((*row, row[:3] in asked) for row in rows),
     )
 
 
@@ -169,7 +173,16 @@ def _drop_leases(statement: say.DropLeases, state: ShellState) -> None:
 
 
 def _lease_object(state: ShellState, place: PlaceName) -> LeaseObject:
-    return LeaseObject(*place_names(state, place), "s")
+    return LeaseObject(*_names(state, place), "s")
+
+
+def _names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
+    """Database, table, and partition; of a table that does not exist a partition as it is written. Raises Refused."""
+    name = TableName(place.db_name, place.table_name or "")
+    if not place.spec or PartitionKeys(state.caller)(Place(*name)) is not None:
+        return place_names(state, place)
+    known = known_values(name, [part.key for part in place.spec], place.spec)
+    return place.db_name, place.table_name, make_name(list(known), list(known.values()))
 
 
 def _show_transactions(statement: say.ShowTransactions, state: ShellState) -> Rows:

@@ -13,8 +13,8 @@ from hms_gateway.sql.running.shell_state import (
     ShellState,
     keys_of,
     known_values,
+    new_partition_values,
     partition_names,
-    partition_values,
     place_names,
 )
 from hms_gateway.sql.statements import PlaceName, Statement
@@ -40,10 +40,10 @@ _PARTITIONS_PER_CALL: Final = 500
 def _add(statement: say.AddPartitions, state: ShellState) -> None:
     name = statement.table
     table = state.table(name)
-    keys, descriptor = keys_of(table), table.sd or StorageDescriptor()
+    descriptor = table.sd or StorageDescriptor()
     partitions = [
         Partition(
-            values=partition_values(name, keys, new.spec),
+            values=new_partition_values(name, table, new.spec),
             dbName=name.db_name,
             tableName=name.table_name,
             sd=replace(descriptor, location=new.location),

@@ -10,8 +10,23 @@ from hms_gateway.sql.running import altering, defining, describing, granting, lo
 from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
 from hms_gateway.sql.statements import Statement
 
+_HELP: Final = """\
+Statements end with a semicolon and may have several lines:
+  SHOW DATABASES | TABLES | VIEWS | COLUMNS IN t | FUNCTIONS | TBLPROPERTIES t | CREATE TABLE t
+  SHOW PARTITIONS t [WHERE k LIKE 'e%' AND (d IN ('2024-01-01') OR NOT n BETWEEN 1 AND 3)] [LIMIT n]
+  SHOW LOCKS [t] [EXTENDED] | LEASE * | TRANSACTIONS | COMPACTIONS | GRANT USER u ON t | ROLES
+  DESCRIBE [FORMATTED] t [PARTITION (k='v')] [column];   CREATE | ALTER | DROP DATABASE | TABLE | VIEW
+  LOCK TABLE t EXCLUSIVE;   UNLOCK TABLE t;   EXPLAIN LOCKS statement;   ABORT TRANSACTIONS 1 2;   GRANT | REVOKE
+  USE db;   SET name=value;   quit, or Ctrl-D
+Tab completes, the arrow up is history, Ctrl-R searches it, Ctrl-C stops a statement or clears the line."""
 _META: Final = "metaconf:"
 _ENGINES: Final = "spark-sql of Spark, beeline of Hive, or Trino"
+# Commands that do a part of it without an engine's shell.
+_COMMANDS: Final = {
+    "ANALYZE": "hms-gateway pipeline stats writes statistics",
+    "EXPORT": "hms-gateway export writes definitions without data",
+    "IMPORT": "hms-gateway import makes what hms-gateway export has written",
+}
 
 
 def run_statement(statement: Statement, state: ShellState) -> Rows | None:
@@ -20,6 +35,10 @@ def run_statement(statement: Statement, state: ShellState) -> Rows | None:
     Rows may still be made while they are read. Raises Refused, CommandError for a query, and what the client does.
     """
     return _RUNNERS[type(statement)](statement, state)
+
+
+def _help(statement: say.Help, state: ShellState) -> Rows:
+    return Rows(("help",), [(_HELP,)], is_text=True)
 
 
 def _use(statement: say.Use, state: ShellState) -> None:
@@ -49,9 +68,10 @@ def _options(options: Mapping[str, str]) -> Rows:
 
 
 def _for_engines(statement: say.ForEngines, state: ShellState) -> Rows | None:
+    command = _COMMANDS.get(statement.verb)
     raise Refused(
         f"{statement.verb} needs an engine that reads and writes data, and a metastore is not one; "
-        f"run it in {_ENGINES}, with this metastore behind it"
+        f"run it in {_ENGINES}, with this metastore behind it" + (f"; {command}" if command else "")
     )
 
 
@@ -68,6 +88,7 @@ _RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None
         **partitioning.RUNNERS,
         **locking.RUNNERS,
         **granting.RUNNERS,
+        say.Help: _help,
         say.Use: _use,
         say.SetOption: _set,
         say.ForEngines: _for_engines,

@@ -4,8 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Protocol
 
+from hms_gateway.metastore.filters.hiveql_condition import metastore_filter, not_of_type
+from hms_gateway.metastore.vocabulary.create_text import literal, quoted
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.sql.statements import KeyValue, PartitionSpec, PlaceName, TableName
+from hms_gateway.sql.statements import PartitionSpec, PlaceName, TableName
 from hms_gateway.structs import FieldSchema, NoSuchObjectException, Table
 
 Cell = str | int | bool | None
@@ -63,6 +66,10 @@ def keys_of(table: Table) -> list[str]:
     return [key.name or "" for key in table.partitionKeys or ()]
 
 
+def typed_keys(table: Table) -> list[tuple[str, str]]:
+    return [(key.name or "", key.type or "string") for key in table.partitionKeys or ()]
+
+
 def partition_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) -> list[str]:
     """The values of one partition, in the order of the keys. Raises Refused."""
     given = known_values(name, keys, spec)
@@ -70,6 +77,15 @@ def partition_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) 
     if missing:
         raise Refused(f"table {name} is partitioned by {', '.join(keys)}; give a value for {', '.join(missing)}")
     return [given[key] for key in keys]
+
+
+def new_partition_values(name: TableName, table: Table, spec: PartitionSpec) -> list[str]:
+    """The same of a partition that is made: no filter finds values of other types than the keys'. Raises Refused."""
+    values = partition_values(name, keys_of(table), spec)
+    for (key, type_name), value in zip(typed_keys(table), values, strict=True):
+        if (refusal := not_of_type(key, type_name, value)) is not None:
+            raise Refused(refusal)
+    return values
 
 
 def known_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) -> Mapping[str, str]:
@@ -92,17 +108,14 @@ def partition_names(state: ShellState, name: TableName, spec: PartitionSpec) -> 
         values = [given.get(key, "") for key in keys]
         found: list[str] = state.call("get_partition_names_ps", name.db_name, name.table_name, values, -1)
         return found
-    kinds = {key.name: key.type or "string" for key in table.partitionKeys or ()}
     known_values(name, keys, tuple(part._replace(sign="=") for part in spec))
-    conditions = " and ".join(_condition(part, kinds[part.key]) for part in spec)
-    listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, conditions, -1)
+    condition = " and ".join(f"{quoted(part.key)} {part.sign} {literal(part.value)}" for part in spec)
+    try:
+        text = metastore_filter(condition, typed_keys(table))
+    except CommandError as error:
+        raise Refused(str(error)) from error
+    listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, text, -1)
     return [make_name(keys, each.values) for each in listed]
-
-
-def _condition(part: KeyValue, kind: str) -> str:
-    is_number = kind in ("tinyint", "smallint", "int", "bigint")
-    escaped = (part.value or "").replace('"', '\\"')
-    return f"{part.key} {part.sign} " + (escaped if is_number else f'"{escaped}"')
 
 
 def place_names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:

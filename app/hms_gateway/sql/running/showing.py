@@ -5,10 +5,12 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Final
 
+from hms_gateway.metastore.filters.hiveql_condition import metastore_filter
 from hms_gateway.metastore.vocabulary.create_text import create_database_text, create_table_text
+from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState, keys_of, partition_names
+from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState, keys_of, partition_names, typed_keys
 from hms_gateway.sql.statements import Statement
 from hms_gateway.structs import NoSuchObjectException
 
@@ -39,10 +41,13 @@ def check_database(state: ShellState, name: str) -> Any:
 
 def _partitions(statement: say.ShowPartitions, state: ShellState) -> Rows:
     name, limit = statement.table, statement.limit
-    if statement.filter:
-        keys = keys_of(state.table(name))
+    if statement.condition:
+        table = state.table(name)
+        keys = keys_of(table)
+        with counted_from(statement.condition_begin):
+            text = metastore_filter(statement.condition, typed_keys(table))
         wanted = -1 if limit is None or limit > _LIMIT_MAX else limit
-        listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, statement.filter, wanted)
+        listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, text, wanted)
         found = [make_name(keys, each.values) for each in listed]
     elif statement.spec:
         found = partition_names(state, name, statement.spec)

@@ -66,6 +66,14 @@ class EventReads(Repository):
         counted = select(NOTIFICATIONS.c.event_id).where(*conditions).limit(selection.limit).subquery()
         return self._connection.execute(select(func.count()).select_from(counted)).scalar_one()
 
+    def first_events(self, selection: EventSelection) -> list[tuple[str, str | None, EventId]]:
+        conditions = self._event_conditions(selection)
+        if conditions is None:
+            return []
+        about = NOTIFICATIONS.c.db_name, NOTIFICATIONS.c.table_name
+        statement = select(*about, func.min(NOTIFICATIONS.c.event_id)).where(*conditions).group_by(*about)
+        return [(db_name, tbl_name, EventId(first)) for db_name, tbl_name, first in self._connection.execute(statement)]
+
     def _event_conditions(self, selection: EventSelection) -> list[ColumnElement[bool]] | None:
         """None when no event can match."""
         conditions: list[ColumnElement[bool]] = [NOTIFICATIONS.c.event_id > selection.after]

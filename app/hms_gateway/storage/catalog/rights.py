@@ -1,11 +1,13 @@
 """What decisions on rights are made from, as rows: members of roles, owners, and who made transactions and locks."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import Select, Text, bindparam, exists, or_, select
 
 from hms_gateway.metastore.ports.access import DatabaseOwner, RoleMember, TableOwner
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PRIVILEGES, ROLE_MEMBERS, ROLES, TABLES
 from hms_gateway.storage.schema.leases import LEASES
 from hms_gateway.storage.schema.txn import LOCKS, TXNS
@@ -20,10 +22,6 @@ _OWNERS: Final = select(DATABASES.c.name, TABLES.c.name, TABLES.c.owner, TABLES.
     TABLES, DATABASES, DATABASES.c.database_id == TABLES.c.database_id
 )
 _OWNER_OF: Final = _OWNERS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
-
-_PLACES: Final = select(TABLES.c.name, TABLES.c.location).join(
-    DATABASES, DATABASES.c.database_id == TABLES.c.database_id
-)
 
 
 class RightsRepository(Repository):
@@ -50,11 +48,11 @@ class RightsRepository(Repository):
         statement = _OWNERS.where(is_among(TABLES.c.owner, names, self._dialect))
         return [_table_owner(row) for row in self._connection.execute(statement)]
 
-    def tables_placed(self, database: str, path: str) -> list[tuple[str, str]]:
-        if not is_storable(database) or not is_storable(path):
+    def tables_placed(self, directory: str) -> list[tuple[TableOwner, str]]:
+        if not is_storable(directory):
             return []
-        statement = _PLACES.where(DATABASES.c.name == database, TABLES.c.location.contains(path, autoescape=True))
-        return [(name, location) for name, location in self._connection.execute(statement)]
+        rows = self._connection.execute(_placed(self._dialect), {"directory": directory, "below": f"{directory}/"})
+        return [(_table_owner(row), location) for *row, location in rows]
 
     def txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
         statement = select(TXNS.c.txn_id, TXNS.c.user_name).where(has_id_among(TXNS.c.txn_id, txn_ids, self._dialect))
@@ -75,6 +73,12 @@ class RightsRepository(Repository):
             select(LEASES.c.user_name).where(LEASES.c.lease_id == lease_id).limit(1)
         ).scalar()
         return found
+
+
+@cache
+def _placed(dialect: Dialect) -> Select[Any]:
+    place, below = TABLES.c.location, bindparam("below", type_=Text)
+    return _OWNERS.add_columns(place).where(or_(place == bindparam("directory"), dialect.begins_with(place, below)))
 
 
 def _table_owner(row: Any) -> TableOwner:

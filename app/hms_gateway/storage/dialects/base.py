@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, func, insert
 from sqlalchemy.exc import DBAPIError
 
+from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.dialects.statements import ChangesQuery, ConnectionLost, Rows, Statement
 
@@ -31,6 +32,14 @@ class Retryable(Exception):
 
     def __init__(self) -> None:
         super().__init__("the database asked to run the transaction again")
+
+
+class NoAnswer(StoreUnavailable):
+    """The database was asked for a connection, and says neither yes nor no."""
+
+    def __init__(self, original: BaseException) -> None:
+        text = f"the database does not answer within {CONNECT_SECONDS_MAX} s"
+        super().__init__(text, " ".join(str(original).split()))
 
 
 class LongRows(Protocol):
@@ -154,6 +163,11 @@ class Dialect(ABC):
     def backup_advice(self, url: URL, target: Path) -> str | None:
         """The kind and the command that backs the database up to `target`; None where `integrity` copies the file."""
 
+    def login_options(self, url: URL, user: str) -> str:
+        """Options for a command to reach the database: `--host=db --port=5432 --username=hms`; no password."""
+        known = {"host": url.host or url.query.get("host"), "port": url.port, user: url.username}
+        return "".join(f"--{name}={value} " for name, value in known.items() if value)
+
     # Errors. `original` is what the driver raised.
 
     @abstractmethod
@@ -169,8 +183,16 @@ class Dialect(ABC):
         return self.is_lost(original)
 
     @abstractmethod
+    def refuses_login(self, original: BaseException) -> bool:
+        """True if the database answered a new connection that user or password are wrong."""
+
+    @abstractmethod
     def error_code(self, original: BaseException) -> str:
         """What the database calls the error; empty where it does not say."""
+
+    def connections_allowed(self, connection: Connection) -> int | None:
+        """The number of connections this user may have at the database; None where there is no bound."""
+        return None
 
     # Values and conditions.
 
@@ -226,6 +248,10 @@ class Dialect(ABC):
         """`column` is the concatenation of `texts`, where None is any run of characters."""
         return self.like(column, "".join("%" if text is None else text.translate(_LIKE_ESCAPES) for text in texts))
 
+    def begins_with(self, column: ColumnElement[Any], text: ColumnElement[str]) -> ColumnElement[bool]:
+        """`column` begins with `text`, as its index finds it."""
+        return and_(column >= text, column <= text.concat(_LAST_CHARACTER))
+
     def characters(self, text: ColumnElement[str]) -> ColumnElement[int]:
         """How many characters a text has."""
         return func.char_length(text)
@@ -259,4 +285,6 @@ class Dialect(ABC):
         """Have what this transaction deletes overwritten, where the database would leave it readable in a file."""
 
 
+# No text that a database holds is behind one that ends with it, and begins with what is before it.
+_LAST_CHARACTER: Final = "\U0010ffff"
 _LIKE_ESCAPES: Final = str.maketrans({character: "!" + character for character in "%_!"})

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUnavailable
-from hms_gateway.storage.dialects.base import Retryable
+from hms_gateway.storage.dialects.base import NoAnswer, Retryable
 from hms_gateway.storage.dialects.kinds import dialect_of
 from hms_gateway.storage.dialects.statements import StatementRefused, Values
 
@@ -22,7 +22,8 @@ def translated(engine: Engine) -> Iterator[None]:
     try:
         yield
     except PoolTimeout as error:
-        raise StoreUnavailable("all connections for reading are in use") from error
+        name = "database_connections_max"
+        raise StoreUnavailable(f"all connections for reading are in use (setting {name})", limit=name) from error
     except SQLAlchemyError as error:
         raise _translation(engine, error) from error
     except Exception as error:
@@ -47,7 +48,18 @@ def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
 
 def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
     """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
+    if isinstance(error, NoAnswer):
+        return False
     return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)
+
+
+def not_connected(engine: Engine, original: Exception) -> StoreUnavailable:
+    """The error where no connection could be made, and `Dialect.translation` does not know what the driver raised."""
+    detail = " ".join(str(original).split())[:_DETAIL_CHARACTERS_MAX]
+    if dialect_of(engine).refuses_login(original):
+        user = f'user "{engine.url.username or ""}" of database_url (HMS_GATEWAY_DATABASE_URL)'
+        return StoreUnavailable("the database refuses the gateway's login", f"{user}: {detail}")
+    return StoreUnavailable("the database cannot be reached", detail)
 
 
 def refused_row(error: BaseException) -> Values | None:
@@ -58,9 +70,11 @@ def refused_row(error: BaseException) -> Values | None:
     return None if cause is None else cause.row
 
 
-def detail_of(error: Exception) -> str:
-    """What the driver said, where an operator may see it."""
-    return error.detail if isinstance(error, StoreUnavailable) else ""
+def as_unavailable(error: StoreUnavailable | Retryable) -> StoreUnavailable:
+    """A new exception of what was tried in vain: each caller gets one with a traceback of its own."""
+    if isinstance(error, Retryable):
+        return StoreUnavailable(str(error))
+    return StoreUnavailable(str(error), error.detail, error.limit)
 
 
 def _translation(engine: Engine, error: Exception) -> Exception:
@@ -69,17 +83,15 @@ def _translation(engine: Engine, error: Exception) -> Exception:
     known = dialect.translation(original)
     if known is not None:
         return known
-    if _never_connected(error):
-        return StoreUnavailable("the database cannot be reached", _detail(original))
+    if _never_connected(engine, error):
+        return not_connected(engine, original)
     if dialect.is_unreachable(original) or is_disconnect(engine, error):
         return StoreUnavailable("the database cannot be reached")
     code = dialect.error_code(original) or type(original).__name__
     return StoreFailure(f"the database refused a statement ({code})")
 
 
-def _detail(original: BaseException) -> str:
-    return " ".join(str(original).split())[:_DETAIL_CHARACTERS_MAX]
-
-
-def _never_connected(error: Exception) -> bool:
-    return isinstance(error, DBAPIError) and error.statement is None and type(error.orig).__name__ == "OperationalError"
+def _never_connected(engine: Engine, error: Exception) -> bool:
+    if not isinstance(error, DBAPIError) or error.statement is not None:
+        return False
+    return isinstance(error.orig, engine.dialect.loaded_dbapi.OperationalError)

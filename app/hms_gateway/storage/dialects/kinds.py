@@ -1,5 +1,6 @@
 """The kinds of databases by SQLAlchemy's names of them, each loaded when it is first asked for."""
 
+import re
 from functools import cache
 from importlib import import_module
 from typing import Final
@@ -18,14 +19,21 @@ _EXAMPLES: Final = (
     "sqlite:///folder/metastore.db or postgresql+psycopg://user:password@host/name"
     " or mariadb+pymysql://user:password@host/name"
 )
+# What SQLAlchemy takes for host, database and options.
+_BEHIND_LOGIN: Final = re.compile(r"[^:]*://(?:[^:/]*(?::[^@]*)?@)?(.*)")
 
 
 def parse_url(url: str) -> URL:
-    """Check that `url` names a database we support. Raises StoreError."""
+    """Check that `url` names a database we support. Raises StoreError, whose text has nothing of the URL."""
+    behind = _BEHIND_LOGIN.match(url)
+    if behind is not None and "@" in behind[1] and not url.startswith("sqlite"):
+        # The rest of the password would be a host, which errors name.
+        raise StoreError("the database URL has an @ behind user and password; write an @ in the password as %40")
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
-        raise StoreError(f"the database URL cannot be read: it looks like {_EXAMPLES}") from error
+    except (ArgumentError, ValueError):
+        # Not chained: SQLAlchemy shows what it took for a port.
+        raise StoreError(f"the database URL cannot be read: it looks like {_EXAMPLES}") from None
     parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite", *_DRIVERS.values()):
         raise StoreError(f"databases of kind {parsed.drivername} are not supported: use {_EXAMPLES}")

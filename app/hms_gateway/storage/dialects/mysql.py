@@ -11,7 +11,7 @@ from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, b
 from sqlalchemy.types import NULLTYPE
 
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText
-from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, TOO_BUSY, Dialect, LongRows, Retryable
+from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, TOO_BUSY, Dialect, LongRows, NoAnswer, Retryable
 from hms_gateway.storage.dialects.paged_rows import PagedRows
 from hms_gateway.storage.dialects.statements import ChangesQuery
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
@@ -23,6 +23,8 @@ _CHARACTERS_MAX: Final = {"database": DATABASE_CHARACTERS, "table": TABLE_CHARAC
 # Deadlock; the row has changed since it was read; the savepoint is gone, as after a deadlock.
 _RETRYABLE: Final = frozenset({1213, 1020, 1305})
 _LOCK_TIMEOUT: Final = 1205
+# With "timed out" in its text: connecting took too long, or the first answer did.
+_NO_ANSWER: Final = frozenset({2003, 2013})
 _READ_ONLY: Final = frozenset({1290, 1792, 1836})
 _FULL: Final = frozenset({1021, 1114})
 _TOO_LONG: Final = 1406
@@ -30,6 +32,10 @@ PACKET_TOO_LARGE: Final = 1153
 # An established connection is lost: ended by the server, the network or an administrator.
 _GONE: Final = frozenset({0, 1053, 1317, 1927, 2006, 2013, 2014, 2045, 2055, 4031})
 # There is none to be had: too many, the server does not listen, is starting or not ready, host refused.
+_LOGIN_REFUSED: Final = frozenset({1044, 1045, 1698})
+_CONNECTIONS_ALLOWED: Final = text(
+    "SELECT LEAST(@@max_connections, COALESCE(NULLIF(@@max_user_connections, 0), @@max_connections))"
+)
 _UNREACHABLE: Final = frozenset({1040, 1047, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1226, 2002, 2003})
 
 
@@ -74,10 +80,13 @@ class MysqlDialect(Dialect):
             connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
 
     def backup_advice(self, url: URL, target: Path) -> str:
-        return f"MariaDB or MySQL; mariadb-dump --single-transaction --result-file={target} {url.database}"
+        login = self.login_options(url, "user")
+        return f"MariaDB or MySQL; mariadb-dump {login}--single-transaction --result-file={target} {url.database}"
 
     def translation(self, original: BaseException) -> Exception | None:
         code = _code(original)
+        if code in _NO_ANSWER and "timed out" in str(original):
+            return NoAnswer(original)
         if code in _RETRYABLE:
             return Retryable()
         if code == _LOCK_TIMEOUT:
@@ -97,6 +106,12 @@ class MysqlDialect(Dialect):
 
     def is_unreachable(self, original: BaseException) -> bool:
         return _code(original) in _GONE | _UNREACHABLE
+
+    def refuses_login(self, original: BaseException) -> bool:
+        return _code(original) in _LOGIN_REFUSED
+
+    def connections_allowed(self, connection: Connection) -> int:
+        return int(connection.execute(_CONNECTIONS_ALLOWED).scalar_one())
 
     def error_code(self, original: BaseException) -> str:
         code = _code(original)

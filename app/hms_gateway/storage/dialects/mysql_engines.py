@@ -44,7 +44,14 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
         if sock is None and self.unix_socket:
             sock = _connected(self.unix_socket, self.connect_timeout)
             self._secure = True
+        # PyMySQL bounds how long the network takes, and not the server, whose greeting may never come.
+        timeout: Any = self._read_timeout
+        self._read_timeout: Any = self.connect_timeout
         super().connect(sock)
+        self._read_timeout = timeout
+
+    def fileno(self) -> int:
+        return int(self._sock.fileno())
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         # Of no options PyMySQL would make a context for each connection, which takes longer than to connect.
@@ -197,13 +204,14 @@ def _engine(url: URL, **options: Any) -> Engine:
     except (ArgumentError, TypeError, ValueError) as error:
         raise _bad_option(error) from error
 
-    @event.listens_for(engine, "do_connect")
-    def _connect(dialect: Any, record: Any, positional: Any, named: Any) -> Connection:
+    def connect(*positional: Any, **named: Any) -> Any:
         # At once: from its first connection SQLAlchemy learns how names are to be quoted.
         connection = _new_connection(*positional, **named)
         set_up_session(connection)
         return connection
 
+    # No listener of `do_connect`, so that those of the store come first.
+    engine.dialect.connect = connect  # type: ignore[method-assign]
     return engine
 
 

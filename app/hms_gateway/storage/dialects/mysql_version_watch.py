@@ -27,9 +27,6 @@ _READ_SECONDS_MAX: Final = 5
 class _Connection(Connection):
     """Sends and reads apart, by methods that PyMySQL calls itself; a test names the version it was tried with."""
 
-    def fileno(self) -> int:
-        return int(self._sock.fileno())
-
     def send(self, statement: str) -> None:
         self._execute_command(COM_QUERY, statement)
 

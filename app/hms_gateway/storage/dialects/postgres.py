@@ -1,5 +1,6 @@
 """PostgreSQL, by psycopg."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,7 @@ from hms_gateway.storage.dialects.base import (
     Dialect,
     LongRows,
     LookUpConnection,
+    NoAnswer,
     Retryable,
 )
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
@@ -52,6 +54,16 @@ _MIGRATION_LOCK: Final = 0x686D7367
 _RETRYABLE_STATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
 _LOCK_TIMEOUT: Final = "55P03"
 # Connection exceptions, server starting up or shutting down, too many connections.
+# Of a connection that was never made psycopg has no state.
+_LOGIN_REFUSED: Final = re.compile('authentication failed|no password supplied|role ".*" (does not exist|is not permi)')
+# Without the slots of superusers; NULL is no bound of role or database.
+_CONNECTIONS_ALLOWED: Final = text("""
+    SELECT least(
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+            - coalesce(current_setting('reserved_connections', true)::int, 0),
+        (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+        (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
+    )""")
 _LOST_STATES: Final = ("08", "57P0", "53300")
 
 
@@ -148,16 +160,25 @@ class PostgresDialect(Dialect):
         yield
 
     def backup_advice(self, url: URL, target: Path) -> str:
-        return f"PostgreSQL; pg_dump --format=custom --file={target} {url.database}"
+        login = self.login_options(url, "username")
+        return f"PostgreSQL; pg_dump {login}--format=custom --file={target} {url.database}"
 
     def translation(self, original: BaseException) -> Exception | None:
         state = self.error_code(original)
         if state in _RETRYABLE_STATES:
             return Retryable()
+        if type(original).__name__ == "ConnectionTimeout":
+            return NoAnswer(original)
         return StoreUnavailable(TOO_BUSY) if state == _LOCK_TIMEOUT else None
 
     def is_lost(self, original: BaseException | None) -> bool:
         return original is not None and is_lost_state(self.error_code(original))
+
+    def refuses_login(self, original: BaseException) -> bool:
+        return _LOGIN_REFUSED.search(str(original)) is not None
+
+    def connections_allowed(self, connection: Connection) -> int:
+        return int(connection.execute(_CONNECTIONS_ALLOWED).scalar_one())
 
     def error_code(self, original: BaseException) -> str:
         return getattr(original, "sqlstate", None) or ""
@@ -191,6 +212,9 @@ class PostgresDialect(Dialect):
     def is_among_rows(self, column: ColumnElement[Any], rows: Select[Any]) -> ColumnElement[bool]:
         # By index, also while it has no figures about the table.
         return column == func.any(func.array(rows.distinct().scalar_subquery()))
+
+    def begins_with(self, column: ColumnElement[Any], text: ColumnElement[str]) -> ColumnElement[bool]:
+        return column.op("^@", is_comparison=True)(text)
 
     def position(self, text: ColumnElement[str], part: str) -> ColumnElement[int]:
         return func.strpos(text, part)

@@ -124,6 +124,8 @@ class PostgresPipeline:
 
     def close(self) -> None:
         self._connection.close()
+        # Another file may get the number.
+        self._fileno = -1
 
     def _send_one(self, key: "_Key", row: Values, parameters: list[bytes | None], formats: list[int] | None) -> None:
         prepared = self._prepared.get(key)
@@ -227,6 +229,9 @@ class PostgresLookUps:
             self._pipeline.send([_ROLLBACK])
             self._pipeline.flush()
             self._is_begun, self._is_owed = False, True
+
+    def fileno(self) -> int:
+        return self._pipeline.fileno()
 
     def close(self) -> None:
         self._pipeline.close()

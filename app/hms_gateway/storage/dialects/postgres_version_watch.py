@@ -14,6 +14,8 @@ from sqlalchemy import URL, Engine
 
 from hms_gateway.metastore.ports.store import EventId, StoredEvent, StoreUnavailable
 from hms_gateway.storage.dialects.base import CONNECT_SECONDS_MAX
+from hms_gateway.storage.dialects.errors import not_connected
+from hms_gateway.storage.dialects.kinds import dialect_of
 from hms_gateway.storage.dialects.postgres_pipeline import compiled
 from hms_gateway.storage.dialects.statements import ChangesQuery
 
@@ -98,8 +100,10 @@ class PostgresVersionWatch:
 def open_watch(engine: Engine, url: URL, changes: ChangesQuery) -> PostgresVersionWatch:
     """Connect as `engine` would. Raises StoreUnavailable."""
     positional, named = engine.dialect.create_connect_args(url)
-    with _unavailable():
+    try:
         connection = psycopg.connect(*positional, autocommit=True, connect_timeout=CONNECT_SECONDS_MAX, **named)
+    except psycopg.Error as error:
+        raise dialect_of(engine).translation(error) or not_connected(engine, error) from error
     try:
         return PostgresVersionWatch(connection, changes)
     except BaseException:

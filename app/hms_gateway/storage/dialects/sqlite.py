@@ -121,6 +121,9 @@ class SqliteDialect(Dialect):
     def is_lost(self, original: BaseException | None) -> bool:
         return False
 
+    def refuses_login(self, original: BaseException) -> bool:
+        return False
+
     def error_code(self, original: BaseException) -> str:
         return getattr(original, "sqlite_errorname", None) or ""
 

@@ -63,7 +63,7 @@ class RegistryRepository(Repository):
         return None if content is None else decode_struct(SchemaVersion, content)
 
     def versions(self, schema_id: SchemaId) -> list[SchemaVersion]:
-        statement = _VERSIONS.order_by(REGISTRY_VERSIONS.c.version)
+        statement = _VERSIONS.order_by(REGISTRY_VERSIONS.c.version.desc())
         contents = self._connection.execute(statement, {"the_schema": schema_id}).scalars()
         return [decode_struct(SchemaVersion, content) for content in contents]
 

@@ -31,7 +31,7 @@ from hms_gateway.storage.schema.column_types import (
     binary_text,
 )
 
-REVISION: Final = "0016"
+REVISION: Final = "0017"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Column, Index, Table, text
 
-from hms_gateway.storage.schema.catalog import KEY_COLUMNS, PARTITIONS
+from hms_gateway.storage.schema.catalog import KEY_COLUMNS, PARTITIONS, TABLES
 from hms_gateway.storage.schema.column_types import index_lengths
 from hms_gateway.storage.schema.leases import LEASE_WAITERS, LEASES
 from hms_gateway.storage.schema.txn import COMPACTIONS, LOCKS, TXNS
@@ -30,6 +30,9 @@ for _number, _column in enumerate(KEY_COLUMNS):
         *_columns,
         **index_lengths(*(column.name for column in _columns)),
     )
+
+# PostgreSQL's other index of texts has a longest one.
+Index("tables_location", TABLES.c.location, postgresql_using="spgist", **index_lengths("location"))
 
 _index("txns_silent", "state = 'o'", TXNS.c.last_heartbeat_ms)
 _index("txns_ended", "state = 'c'", TXNS.c.ended_ms)

@@ -100,6 +100,7 @@ LOCKS: Final = Table(
     Column("shares_writes", Boolean, nullable=False),
     # 0 when it belongs to a transaction, whose heartbeat counts then.
     Column("last_heartbeat_ms", BigInteger, nullable=False),
+    # Since when it is acquired, or waits; NULL for a request that waits since before version 0.2.
     Column("acquired_ms", BigInteger),
     Column("user_name", LONG_TEXT, nullable=False),
     Column("host_name", LONG_TEXT, nullable=False),

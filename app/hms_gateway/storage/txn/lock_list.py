@@ -128,7 +128,7 @@ class LockList:
                     types[strength],
                     txn_id,
                     heartbeat_ms,
-                    acquired_ms,
+                    acquired_ms if is_acquired else None,
                     user,
                     host,
                     None,
@@ -156,7 +156,7 @@ def _in_order(components: Iterable[ComponentRow], requests: Mapping[int, Request
 def _template(request: RequestRow) -> tuple[str, str]:
     """The text between the names and the type of each component of a request, and from there to its number."""
     is_acquired, txn_id, heartbeat_ms, acquired_ms, user, host, agent, blocker, blocker_number = request
-    acquired = "" if acquired_ms is None else f',"9":{{"i64":{acquired_ms}}}'
+    acquired = "" if acquired_ms is None or not is_acquired else f',"9":{{"i64":{acquired_ms}}}'
     blocked = "" if blocker is None else f',"14":{{"i64":{blocker}}},"15":{{"i64":{blocker_number}}}'
     return (
         f'}},"5":{{"i32":{_ACQUIRED if is_acquired else _WAITING}}},"6":{{"i32":',

@@ -98,7 +98,7 @@ def lock_insertions(
             "is_acquired": lock.is_acquired,
             "shares_writes": lock.shares_writes,
             "last_heartbeat_ms": 0 if lock.txn_id != NO_TXN else now_ms,
-            "acquired_ms": now_ms if lock.is_acquired else None,
+            "acquired_ms": now_ms,
             **shared,
         }
         for lock in request

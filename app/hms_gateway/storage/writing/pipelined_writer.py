@@ -144,7 +144,8 @@ class PipelinedWriter:
         try:
             pipeline = self._open_connection()
         except Exception as error:
-            _log.warning("no connection for writing from the event loop", problem=repr(error))
+            # The other writer says what is wrong.
+            _log.debug("no connection for writing from the event loop", problem=repr(error))
         if not call_in_loop(loop, self._keep, loop, pipeline):
             self._is_connecting = False
             if pipeline is not None:
@@ -181,7 +182,7 @@ class PipelinedWriter:
         self._pass_on(waiting)
 
     def _fail(self, error: Exception) -> None:
-        _log.warning("the connection for writing from the event loop is given up", problem=repr(error))
+        _log.debug("the connection for writing from the event loop is given up", problem=repr(error))
         if isinstance(error, StatementRefused):
             self._is_committing = False
         self._drop()

@@ -7,11 +7,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, select
+from sqlalchemy import URL, Connection, Engine, QueuePool, event, select
 
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.changes.implicit_locks import locked
-from hms_gateway.metastore.ports.store import EventId, LookUp, Snapshot, StoredEvent, StoreUnavailable, Transaction
+from hms_gateway.metastore.ports.store import (
+    EventId,
+    LookUp,
+    Snapshot,
+    StoredEvent,
+    StoreError,
+    StoreUnavailable,
+    Transaction,
+)
 from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.clock import Clock
@@ -21,14 +29,16 @@ from hms_gateway.storage.catalog.change_trail import changes_made
 from hms_gateway.storage.catalog.dropped_tables import first_dropped
 from hms_gateway.storage.catalog.events import CHANGES, change_headers
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
-from hms_gateway.storage.dialects.base import Retryable
-from hms_gateway.storage.dialects.errors import detail_of, is_worth_another_try, translated
+from hms_gateway.storage.dialects.base import LookUpConnection, Retryable
+from hms_gateway.storage.dialects.errors import as_unavailable, is_worth_another_try, translated
 from hms_gateway.storage.dialects.noted_statements import note_statements, system_of
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.registry.gateways import GatewayRow, forget_gateway, known_gateways, note_gateway
 from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
+from hms_gateway.storage.writing.availability import Availability
+from hms_gateway.storage.writing.look_ups import CONNECTIONS_MAX as LOOK_UP_CONNECTIONS_MAX
 from hms_gateway.storage.writing.look_ups import LookUps
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
@@ -44,6 +54,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READ_CONNECTIONS_MAX: Final = 40
+# Two of the engine that writes, those of the pipeline and of the version watch.
+_OTHER_CONNECTIONS: Final = 4
 _ATTEMPTS_MAX: Final = 3
 # Of `delete_dropped`: the thread has other chores.
 _PIECES_MAX: Final = 40
@@ -72,6 +84,11 @@ def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int
     return SqlStore(parsed, dialect.reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
 
 
+def connections_wanted(read_connections_max: int) -> int:
+    """The number of connections to a database server a store may have at the same time."""
+    return read_connections_max + LOOK_UP_CONNECTIONS_MAX + _OTHER_CONNECTIONS
+
+
 class SqlStore:
     """`ports.Store` over SQLAlchemy."""
 
@@ -91,23 +108,38 @@ class SqlStore:
         self._watching_lock = threading.Lock()
         self._clock = clock
         self.times = WorkTimes()
+        self.availability = Availability()
         self._dialect = dialect_of_url(url)
+        for engine in (reading, writing) if self._dialect.has_clock else ():
+            # A connection that looked at the revision is not known here.
+            engine.dispose()
+            event.listen(engine, "do_connect", lambda *_: self.availability.check())
+            event.listen(engine, "connect", lambda connection, _: self.availability.keep(connection))
         connect = self._open_pipeline if self._dialect.has_pipeline else None
-        self._look_ups = LookUps(partial(self._dialect.look_up_connection, reading, url), self._dialect)
-        self._writer = ThreadWriter(writing, clock, limits.write_queue_max, connect, self.times)
+        self._look_ups = LookUps(self._open_look_ups, self._dialect)
+        self._writer = ThreadWriter(writing, clock, limits.write_queue_max, connect, self.times, self.availability)
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
         resumed_result()  # a call that reads as well cannot be suspended
         begin = time.perf_counter()
         try:
-            if isinstance(work, LookUp):
-                with self._look_ups.snapshot(asks_once=work.asks_once) as snapshot:
-                    if snapshot is not None:
-                        return cast(T, work.work(snapshot))
-            return self._on_a_working_connection(partial(self._read_once, work))
+            result = self._read(work)
+        except BaseException as error:
+            self.availability.note("read", error)
+            raise
+        else:
+            self.availability.note("read")
+            return result
         finally:
             self.times.note("read", begin)
+
+    def _read(self, work: Callable[[Snapshot], T]) -> T:
+        if isinstance(work, LookUp):
+            with self._look_ups.snapshot(asks_once=work.asks_once) as snapshot:
+                if snapshot is not None:
+                    return cast(T, work.work(snapshot))
+        return self._on_a_working_connection(partial(self._read_once, work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
@@ -129,6 +161,15 @@ class SqlStore:
         """Units of work that the writer has not begun."""
         return self._writer.waiting
 
+    @property
+    def connections_in_use(self) -> int:
+        """Connections for reading that are in use, beside the few for look-ups."""
+        return cast(QueuePool, self._reading.pool).checkedout()
+
+    @property
+    def connections_max(self) -> int:
+        return cast(QueuePool, self._reading.pool).size()
+
     def ready(self) -> None:
         """Raises StoreUnavailable when the database cannot be reached."""
         self.version()
@@ -138,7 +179,7 @@ class SqlStore:
         if self._watching is not None:
             with translated(self._reading), self._watching_lock:
                 return EventId(self._watching.execute("SELECT last_event_id FROM catalog").fetchone()[0])
-        return self.read(lambda snapshot: snapshot.current_event_id())
+        return self._read(lambda snapshot: snapshot.current_event_id())
 
     def data_version(self) -> int | None:
         """A number that changes with every commit to a SQLite file, by any process; None for other databases."""
@@ -154,13 +195,29 @@ class SqlStore:
 
     def version_watch(self) -> "PostgresVersionWatch | MysqlVersionWatch | None":
         """See `cache.freshness.QueriedFeed`; None where `data_version` answers."""
-        return self._dialect.version_watch(self._reading, self._url, CHANGES)
+        try:
+            watch = self._dialect.version_watch(self._reading, self._url, CHANGES)
+        except StoreError as error:
+            self.availability.note_answer(error)
+            raise
+        self.availability.note_answer()
+        return watch
+
+    def _open_look_ups(self) -> LookUpConnection | None:
+        self.availability.check()
+        found = self._dialect.look_up_connection(self._reading, self._url)
+        if found is not None and self._dialect.has_clock:
+            self.availability.keep(found)
+        return found
 
     def _open_pipeline(self) -> "PostgresPipeline":
         # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
         from hms_gateway.storage.dialects.postgres_pipeline import open_pipeline
 
-        return open_pipeline(self._writing, self._url)
+        self.availability.check()
+        pipeline = open_pipeline(self._writing, self._url)
+        self.availability.keep(pipeline)
+        return pipeline
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, without messages but those of commits. Raises StoreUnavailable."""
@@ -242,6 +299,15 @@ class SqlStore:
 
         return self._on_a_working_connection(read)
 
+    def connections_allowed(self) -> int | None:
+        """The number of connections the database lets all gateways together have; None where there is no bound."""
+
+        def read() -> int | None:
+            with self._reading.connect() as connection:
+                return self._dialect.connections_allowed(connection)
+
+        return self._on_a_working_connection(read)
+
     def forget_gateway(self, gateway_id: str) -> None:
         """This process ends."""
         self._beside_writer(partial(forget_gateway, gateway_id=gateway_id))
@@ -270,7 +336,7 @@ class SqlStore:
             except (Retryable, StoreUnavailable) as error:
                 # When a connection broke while it was idle, SQLAlchemy drops the others of the pool with it.
                 if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
-                    raise StoreUnavailable(str(error), detail_of(error)) from error
+                    raise as_unavailable(error) from error
         raise AssertionError("unreachable")
 
     def _read_once(self, work: Callable[[Snapshot], T]) -> T:

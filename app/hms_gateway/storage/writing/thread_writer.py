@@ -26,7 +26,7 @@ from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.errors import (
-    detail_of,
+    as_unavailable,
     is_disconnect,
     is_driver_error,
     is_worth_another_try,
@@ -37,6 +37,7 @@ from hms_gateway.storage.dialects.statements import ConnectionLost, Statement, V
 from hms_gateway.storage.txn.batch import BatchJob
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.txn.connected_batch import ConnectedBatch
+from hms_gateway.storage.writing.availability import Availability
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
 from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
@@ -61,9 +62,11 @@ class ThreadWriter:
         waiting_max: int,
         connect: Callable[[], Pipeline] | None = None,
         times: WorkTimes | None = None,
+        availability: Availability | None = None,
     ) -> None:
         """`connect` gives the connection of `PipelinedWriter`, where the database is one for it."""
         self._times = times or WorkTimes()
+        self._availability = availability or Availability()
         self._event_loop = connect and PipelinedWriter(connect, dialect_of(engine), clock, waiting_max, self._submit)
         self._engine = engine
         self._clock = clock
@@ -92,7 +95,13 @@ class ThreadWriter:
         begin = time.perf_counter()
         self._submit(Job(work, outcome, current_call_key(), current_actor(), current_notes()))
         try:
-            return awaited(outcome)
+            value = awaited(outcome)
+        except BaseException as error:
+            self._availability.note("write", error)
+            raise
+        else:
+            self._availability.note("write")
+            return value
         finally:
             self._times.note("write", begin)
 
@@ -101,6 +110,7 @@ class ThreadWriter:
 
         def noted(result: Result) -> None:
             self._times.note("write", begin)
+            self._availability.note("write", result.failure)
             done(result)
 
         job = Job(work, Later(noted, deliver), key, notes=current_notes())
@@ -156,7 +166,7 @@ class ThreadWriter:
             except (Retryable, StoreUnavailable) as error:
                 if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
                     continue
-                outcomes = [Failure(StoreUnavailable(str(error), detail_of(error)))] * len(batch)
+                outcomes = [Failure(as_unavailable(error))] * len(batch)
             except BaseException as error:
                 if len(batch) > 1 and not isinstance(error, OutcomeUnknown):
                     # Nothing was changed because of one of them: the others get their own outcome.

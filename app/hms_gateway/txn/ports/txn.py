@@ -30,11 +30,13 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class ShownLock(msgspec.Struct, frozen=True):
-    """A lock with all that show_locks returns. `blocker` is the lock it waits for: its id and component number."""
+    """A lock with all that show_locks returns. `since_ms` is since when it is acquired or waits, `blocker` the lock it
+    waits for: its id and component number.
+    """
 
     lock: Lock
     client: Client
-    acquired_ms: int | None
+    since_ms: int | None
     blocker: tuple[LockId, int] | None
 
 

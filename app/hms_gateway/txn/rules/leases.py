@@ -2,8 +2,9 @@
 
 The model
     A **lease** has an id, a user, and one `Held` for each of its objects: shared or exclusive, from start to end. It
-    is live while now < end, by the database's clock. Objects are databases, tables and partitions, which need not
-    exist. A database contains its tables, a table its partitions, and `ds=1` contains `ds=1/hr=2`.
+    is live while now < end, by the database's clock; an end is a whole second, as answers have it. Objects are
+    databases, tables and partitions, which need not exist. A database contains its tables, a table its partitions, and
+    `ds=1` contains `ds=1/hr=2`.
 
 The rules (semantics §7.2; the numbers in brackets are the holes of the original note they close)
     1. Two objects of different leases conflict when one is, contains or lies in the other and at least one of them is
@@ -136,7 +137,7 @@ def end_of_grant(now_ms: int, duration_ms: int, longest_ms: int) -> int:
     """When a new lease ends (rule 4). Raises TooLong."""
     if duration_ms > longest_ms:
         raise TooLong(f"a lease of {_seconds(duration_ms)} is longer than {_seconds(longest_ms)} (lease_seconds_max)")
-    return now_ms + duration_ms
+    return _whole_second(now_ms + duration_ms)
 
 
 def extension(
@@ -236,7 +237,12 @@ def _extended(held: Held, becomes_exclusive: bool, now_ms: int, duration_ms: int
     if end_ms - held.start_ms > longest_ms:
         raise TooLong(f"lease {held.lease_id} would last longer than {_seconds(longest_ms)} (lease_seconds_max)")
     claim = Claim(held.claim.target, LeaseType.EXCLUSIVE) if becomes_exclusive else held.claim
-    return msgspec.structs.replace(held, claim=claim, end_ms=max(end_ms, held.end_ms))
+    return msgspec.structs.replace(held, claim=claim, end_ms=max(_whole_second(end_ms), held.end_ms))
+
+
+def _whole_second(end_ms: int) -> int:
+    """The next whole second: answers have ends in seconds, and the end in an answer is the one that counts."""
+    return -(-end_ms // 1000) * 1000
 
 
 def _end_of(obstacle: Held | Waiter) -> int:

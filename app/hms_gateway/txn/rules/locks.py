@@ -11,7 +11,7 @@ The rules (semantics §5.8, §13 rows 16, 17, 36)
     2. A database-level SHARED_READ and an EXCLUSIVE on something inside the database never conflict: CREATE TABLE must
        work while another table is being changed.
     3. SHARED_WRITE excludes SHARED_WRITE, as in 2.3 and 3.1, unless both come from clients of Hive 4, which settle it
-       when they commit.
+       when they commit (`shares_writes`).
     4. A request is granted when none of its components conflicts with any acquired lock, whenever that came, or with a
        waiting lock of an earlier request. So no request overtakes one it conflicts with, and none starves; Hive
        2.3 lets readers pass a waiting writer, and may then grant the writer while they read. With one exception: a

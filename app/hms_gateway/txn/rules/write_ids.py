@@ -127,6 +127,15 @@ def parse_valid_write_ids(text: str, ids_max: int = _IDS_MAX) -> ValidWriteIds:
     return ValidWriteIds(None if table == "null" else table, ids)
 
 
+def split_table_id(sent: str) -> tuple[str, int | None]:
+    """`db.table:…;id=17`: the text of the list, and the table's id. Raises InvalidList."""
+    text, _, rest = sent.partition(";")
+    prefix, _, table_id = rest.strip().partition("=")
+    if rest and not (prefix == "id" and table_id.isascii() and table_id.isdigit() and len(table_id) < 19):
+        raise InvalidList(f"{rest.strip()[:80]!r} is not the id of a table; write ;id=17 behind the list")
+    return text, int(table_id) if rest else None
+
+
 def parse_valid_txn_write_ids(text: str) -> tuple[int, list[ValidWriteIds]]:
     """`txnId$list$list…`: the write ids one query sees in each of its tables. Raises InvalidList."""
     txn_id, *lists = text.strip().split("$")

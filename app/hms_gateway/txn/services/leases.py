@@ -9,7 +9,6 @@ from hms_gateway.runtime.call_keys import answering
 from hms_gateway.structs import (
     ExceedsMaxLeaseTimeException,
     InvalidArgumentsException,
-    Lease,
     LeaseAlreadyExistsException,
     LeaseObject,
     MetaException,
@@ -112,7 +111,7 @@ class LeaseService:
             self._store.write(lambda transaction: transaction.leases.delete_waiter(ticket))
         self._on_release()
 
-    def listed(self, objects: Sequence[LeaseObject]) -> list[Lease]:
+    def listed(self, objects: Sequence[LeaseObject]) -> list[LeaseObject]:
         """Live leases on the objects and all that lies in them, by id; no objects means all.
 
         Raises InvalidArgumentsException.
@@ -122,7 +121,7 @@ class LeaseService:
         def work(leases: LeaseWrites) -> list[Held]:
             return [held for held in leases.leases_inside(targets) if held.is_live(leases.now_ms())]
 
-        return [_lease(held) for held in self._store.write(lambda transaction: work(transaction.leases))]
+        return [_answered(held) for held in self._store.write(lambda transaction: work(transaction.leases))]
 
     def extend(
         self, user: str, lease_id: int, objects: Sequence[LeaseObject], duration_seconds: int | None = None
@@ -288,16 +287,15 @@ def _type(given: str | None) -> LeaseType:
         raise InvalidArgumentsException(f"lease_type must be s or x, not {given}") from None
 
 
-def _lease(held: Held) -> Lease:
-    """An end is given in whole seconds, and so never later than it is."""
+def _answered(held: Held) -> LeaseObject:
     place = held.claim.target
-    return Lease(
-        user=held.user,
-        lease_id=held.lease_id,
+    return LeaseObject(
         db_name=place.db_name,
         table_name=place.table_name,
-        partition_name=place.partition_name,
+        partition_name=place.partition_name or "",
+        lease_type=held.claim.type.value,
+        user=held.user,
+        lease_id=held.lease_id,
         start_utc=held.start_ms // _MILLISECONDS,
         end_utc=held.end_ms // _MILLISECONDS,
-        lease_type=held.claim.type.value,
     )

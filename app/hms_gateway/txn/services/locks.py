@@ -55,7 +55,7 @@ class ComponentSpec(msgspec.Struct, frozen=True):
 class LockSpec(msgspec.Struct, frozen=True):
     """A lock request. `txn_id` 0 is none.
 
-    is_hive4        the client is of Hive 4: SHARED_WRITE goes beside SHARED_WRITE of its kind
+    shares_writes   the client is of Hive 4: SHARED_WRITE goes beside SHARED_WRITE of its kind
     zero_wait_read  do not wait when a SHARED_READ component is blocked (zeroWaitReadEnabled)
     exclusive_ctas  do not wait at all (exclusiveCTAS)
     mistake         what is wrong with the request, for one whose transaction is open
@@ -64,7 +64,7 @@ class LockSpec(msgspec.Struct, frozen=True):
     components: Sequence[ComponentSpec]
     client: Client
     txn_id: TxnId = NO_TXN
-    is_hive4: bool = False
+    shares_writes: bool = False
     zero_wait_read: bool = False
     exclusive_ctas: bool = False
     mistake: MetaException | None = None
@@ -78,13 +78,14 @@ class LockAnswer(msgspec.Struct, frozen=True):
 
 class BlockingLock(msgspec.Struct, frozen=True):
     """A lock that requests wait for: the last heartbeat of it or its transaction, when it is lost without another one,
-    and who waits.
+    and who waits since when (0 where that is not known).
     """
 
     shown: ShownLock
     last_heartbeat_ms: int
     lost_ms: int
     blocked: Sequence[LockId]
+    blocked_since_ms: Sequence[int]
 
 
 class LockService:
@@ -150,12 +151,13 @@ class LockService:
 
         def work(txns: TxnReads) -> list[BlockingLock]:
             chosen = sorted(txns.shown_locks(filter), key=_order)
-            everyone = [one.lock for one in txns.shown_locks(LockFilter())]
-            blocked = waiting_for([one.lock for one in chosen], everyone)
+            everyone = txns.shown_locks(LockFilter())
+            since = {one.lock.lock_id: one.since_ms or 0 for one in everyone}
+            blocked = waiting_for([one.lock for one in chosen], [one.lock for one in everyone])
             found = [(shown, ids) for shown, ids in zip(chosen, blocked, strict=True) if ids]
             beats = _heartbeats(txns, [shown for shown, _ in found])
             return [
-                BlockingLock(shown, beat, beat + self._settings.timeout_ms, ids)
+                BlockingLock(shown, beat, beat + self._settings.timeout_ms, ids, [since[each] for each in ids])
                 for (shown, ids), beat in zip(found, beats, strict=True)
             ]
 
@@ -178,7 +180,9 @@ class LockService:
             raise call.mistake
         lock_id = txns.next_lock_id()
         request = [
-            Lock(lock_id, number, call.txn_id, component.target, component.type, False, call.is_hive4, heartbeat_ms)
+            Lock(
+                lock_id, number, call.txn_id, component.target, component.type, False, call.shares_writes, heartbeat_ms
+            )
             for number, component in enumerate(call.components, 1)
         ]
         block = self._block(txns, request)

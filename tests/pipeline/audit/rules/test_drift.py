@@ -42,6 +42,8 @@ def test_types_that_are_read(table, file):
         ("boolean", "int"),
         ("decimal(10,2)", "decimal(20,2)"),
         ("decimal(10,4)", "decimal(10,2)"),
+        ("double", "bigint"),
+        ("decimal(19,0)", "bigint"),
         ("array<int>", "array<bigint>"),
         ("array<int>", "int"),
         ("map<string,int>", "map<int,int>"),
@@ -78,9 +80,23 @@ def test_a_file_with_other_types_is_an_error():
     ]
 
 
+@pytest.mark.parametrize(("format", "severities"), [("orc", []), ("parquet", ["error"])])
+def test_readers_of_orc_make_a_double_of_a_number(format, severities):
+    footer = Footer(format, 1, (Column("price", "decimal(9,2)"),), {})
+    assert [severity.value for _, severity, _ in drift(footer, (Column("price", "double"),), ())] == severities
+
+
 def test_a_file_of_another_table_is_an_error():
     assert problems(("a", "int"), ("b", "int"), ("c", "int"), ("d", "int")) == [
         ("error", "the file has none of the table's columns, but a, b, c and 1 more")
+    ]
+
+
+def test_a_column_of_the_table_that_spark_does_not_read_is_an_error():
+    unread = (("Id", "is a timestamp of nanoseconds; write microseconds"), ("ds", "is x"), ("more", "is y"))
+    footer = Footer("parquet", 1, (Column("id", "bigint"), Column("note", "string")), {}, unread)
+    assert [(severity.value, text) for _, severity, text in drift(footer, COLUMNS, ("ds",))] == [
+        ("error", "column Id is a timestamp of nanoseconds; write microseconds")
     ]
 
 

@@ -88,7 +88,7 @@ def apply(
 
 def _done(run: Run, actions: Stored, planned: _Planned, head: PlanHead) -> ApplyResult:
     run.hold(sorted(planned.tables))
-    counts = run.batches(actions, Applier(head, run.options.storage), name=KIND)
+    counts = run.batches(actions, Applier(head, run.storage), name=KIND)
     refused = [
         {"location": one.item, "reason": one.reason}
         for one, _ in zip(run.refusals(KIND), range(_REFUSALS_SHOWN), strict=False)

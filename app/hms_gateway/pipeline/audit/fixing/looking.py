@@ -1,12 +1,11 @@
 """Looks at one directory right before something is done about it, and deletes it."""
 
-import shutil
 from collections.abc import Iterator
 
 import msgspec
 
 from hms_gateway.pipeline.listing import Entry, Files, files_of, is_hidden
-from hms_gateway.pipeline.storage import Storage, local_path, open_files, scheme_of
+from hms_gateway.pipeline.storage import Storage
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -36,7 +35,7 @@ class Looker:
         visible = size = count = newest_ms = 0
         for entry, is_visible in _everything(files, path, True):
             newest_ms = max(newest_ms, entry.modified_ms)
-            if not entry.is_directory:
+            if entry.is_link or not entry.is_directory:
                 count += 1
                 visible += is_visible
                 size += entry.bytes if is_visible else 0
@@ -47,11 +46,8 @@ class Looker:
         seen = self.look(location)
         if seen is None:
             return 0
-        if scheme := scheme_of(location):
-            path = files_of(location, self._storage).root(location)
-            open_files(scheme, self._storage).rm(path, recursive=True)
-        else:
-            shutil.rmtree(local_path(location))
+        files = files_of(location, self._storage)
+        files.delete(files.root(location))
         return seen.all_files
 
 
@@ -60,5 +56,5 @@ def _everything(files: Files, path: str, is_visible: bool) -> Iterator[tuple[Ent
     for entry in files.scan(path):
         is_seen = is_visible and not is_hidden(entry.name, is_directory=entry.is_directory)
         yield entry, is_seen
-        if entry.is_directory:
+        if entry.is_directory and not entry.is_link:
             yield from _everything(files, f"{path}/{entry.name}", is_seen)

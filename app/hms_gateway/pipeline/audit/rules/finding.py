@@ -32,7 +32,7 @@ def find(sorter: Sorter, limits: Limits, unreadable: Iterable[str] = ()) -> Iter
     area = sorter.area
     for directory in sorter.unreadable:
         yield _of_area(area, Severity.ERROR, Kind.UNREADABLE, directory.location, Heap(), directory.error)
-    if area.table is None or area.table.is_audited:
+    if area.table is None or area.table.is_listed:
         yield from _without_place(area, sorter, limits)
     closed = {*unreadable, *(directory.location for directory in sorter.unreadable)}
     for location, places in sorter.places.items():
@@ -121,7 +121,9 @@ def _severity_shared(is_managed: bool) -> Severity:
 
 def _of_place(place: Place, content: Content, limits: Limits, is_known: bool) -> Iterator[Finding]:
     yield from _position(place)
-    if not is_known:
+    if place.passed_over:
+        yield _at(place, Severity.WARNING, Kind.PASSED_OVER, place.passed_over)
+    if place.passed_over or not is_known:
         return
     if not content.is_there:
         yield _missing(place)

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     """What a finding is about; docs/pipeline.md describes each."""
 
     UNREADABLE = "unreadable"
+    PASSED_OVER = "passed_over"
     CORRUPT = "corrupt"
     MISSING = "missing"
     SHARED = "shared"
@@ -88,6 +89,7 @@ class Place(msgspec.Struct, frozen=True):
     has_branches   directories below are part of the data, although they are not partitions of the catalog
     num_files, total_bytes   what the parameters numFiles and totalSize say
     is_audited     findings about it are wanted
+    passed_over    why its directory is not looked at, else empty: then nothing is said about what is in it
     """
 
     database: str
@@ -104,6 +106,12 @@ class Place(msgspec.Struct, frozen=True):
     num_files: int | None = None
     total_bytes: int | None = None
     is_audited: bool = True
+    passed_over: str = ""
+
+    @property
+    def is_listed(self) -> bool:
+        """True if its directory is looked at for findings about it."""
+        return self.is_audited and not self.passed_over
 
     @property
     def is_partitioned(self) -> bool:

@@ -1,0 +1,187 @@
+"""Work of `grant`, `revoke`, `grants`, `role` and `may`: statements of HiveQL, run for a command."""
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import click
+
+from hms_gateway.cli.calls.calling import connected, open_client
+from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.catalog.listing import answer_of
+from hms_gateway.cli.terminal.formats import Cell, write_rows
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.sql import statements as say
+from hms_gateway.sql.running.shell_state import Rows, ShellState
+from hms_gateway.sql.statement_reader import PRIVILEGES
+from hms_gateway.sql.statements import PlaceName, Principal, Statement
+from hms_gateway.structs import HiveObjectRef, HiveObjectType, PrincipalType, ThriftException
+from hms_gateway.wire import ApplicationError
+
+_KINDS: Final = {"user": PrincipalType.USER, "role": PrincipalType.ROLE, "group": PrincipalType.GROUP}
+_COLUMNS: Final = ("party", "right", "object", "grant_option", "grantor")
+ROLE: Final = "role"
+PUBLIC: Final = "public"
+EVERYTHING: Final = "*"
+
+
+def change(target: Target, privilege: str, thing: str, party: str, *, is_revoked: bool, is_option: bool) -> None:
+    """Grant or revoke a privilege or a role; notes what may be a slip."""
+    principal = _party(party)
+    statement: Statement
+    if privilege == ROLE:
+        statement = say.GrantRoles([thing], [principal], is_revoked, is_option)
+    else:
+        if privilege.upper() not in PRIVILEGES:
+            known = ", ".join(PRIVILEGES).lower()
+            fail(f"the privilege {privilege} is not known", f"known are {known}; and the word role")
+        kind, place = _place(thing)
+        statement = say.GrantPrivileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
+    with connected(target) as client:
+        if privilege != ROLE and not is_revoked:
+            _need_object(client, place)
+        answer_of(statement, ShellState(client, target.user or "admin", ""))
+    if not is_revoked:
+        for note in _notes(target, principal):
+            click.echo(f"note: {note}", err=True)
+
+
+def show(target: Target, party: str | None, thing: str | None, form: str) -> None:
+    """Grants to a party, on an object, or all."""
+    principal = None if party is None else _party(party)
+    place = None if thing is None else _place(thing)[1]
+    with connected(target) as client:
+        found = list(_grants(client, principal, place))
+    write_rows(sys.stdout, form, _COLUMNS, found)
+    if all(thing == PUBLIC for _, _, thing, *_ in found) and party is not None and place is None and "." in party:
+        click.echo(f"note: hms-gateway grants --on {party} shows who has rights on a table of that name", err=True)
+
+
+def _grants(
+    client: MetastoreClient, principal: Principal | None, place: PlaceName | None
+) -> Iterator[tuple[Cell, ...]]:
+    kind, name = (None, None) if principal is None else principal
+    if place is not None:
+        yield from _owners(client, principal, place)
+    for one in client.call("list_privileges", name, kind, HiveObjectRef()):
+        ref, info = one.hiveObject, one.grantInfo
+        if place is None or _is_about(ref, place):
+            who = _shown_party(one.principalType, one.principalName)
+            yield who, info.privilege.lower(), _shown(ref), bool(info.grantOption), info.grantor
+    if principal is not None and place is None:
+        for role in client.call("list_roles", name, kind):
+            yield _shown_party(principal.kind, principal.name), ROLE, role.roleName, None, None
+
+
+def _owners(client: MetastoreClient, principal: Principal | None, place: PlaceName) -> Iterator[tuple[Cell, ...]]:
+    """They have all rights, without a grant."""
+    if not place.db_name:
+        return
+    database = client.call("get_database", place.db_name)
+    owners = [(place.db_name, database.ownerType, database.ownerName)]
+    if place.table_name is not None:
+        table = client.call("get_table", place.db_name, place.table_name)
+        owners.insert(0, (f"{place.db_name}.{place.table_name}", table.ownerType, table.owner))
+    for thing, kind, owner in owners:
+        if owner and (principal is None or principal == (kind or PrincipalType.USER, owner)):
+            yield _shown_party(kind, owner), "own", thing, None, None
+
+
+def _is_about(ref: HiveObjectRef, place: PlaceName) -> bool:
+    """True for a grant on the object, on what it lies in, and on its partitions and columns."""
+    if not ref.dbName:
+        return True
+    if ref.dbName.lower() != place.db_name.lower():
+        return False
+    return place.table_name is None or not ref.objectName or ref.objectName.lower() == place.table_name.lower()
+
+
+def show_role(target: Target, role: str | None, form: str) -> None:
+    """The roles, or who has one."""
+    statement = say.ShowRoles() if role is None else say.ShowPrincipals(role)
+    _answer(target, statement, form)
+
+
+def create_role(target: Target, role: str) -> None:
+    _answer(target, say.CreateRole(role))
+
+
+def drop_role(target: Target, role: str) -> None:
+    _answer(target, say.DropRole(role))
+
+
+def _answer(target: Target, statement: Statement, form: str = "") -> None:
+    with connected(target) as client:
+        found: Rows | None = answer_of(statement, ShellState(client, target.user or "admin", ""))
+        if found is not None:
+            write_rows(sys.stdout, form, found.columns, found.rows)
+
+
+def explain(target: Target, name: str, action: str, thing: str, groups: Iterable[str]) -> None:
+    """Say if a user may do something; ends the command with EXIT_REFUSED for no."""
+    place = _place(thing)[1]
+    with connected(target) as client:
+        asked = (name, list(groups), action.lower(), place.db_name, place.table_name or "")
+        answer = client.call("explain_right", *asked)
+    click.echo(f"{'yes' if answer.is_allowed else 'no'}: {answer.why}")
+    for note in answer.notes:
+        click.echo(f"note: {note}")
+    if not answer.is_allowed:
+        raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+def _notes(target: Target, principal: Principal) -> Iterator[str]:
+    """Nothing where the metastore is no gateway, or the caller may not ask."""
+    kind, name = principal
+    is_user = kind == PrincipalType.USER
+    with open_client(target) as client:
+        with contextlib.suppress(ThriftException, ApplicationError):
+            # Of others than users only what is true of all.
+            said = client.call("explain_right", name if is_user else target.user, [], "see", "", "").notes
+            yield from (note for note in said if is_user or not note.startswith(f"user {target.user} "))
+        if kind == PrincipalType.GROUP:
+            # It is any text that a login may prove, so a misspelt one is not refused.
+            with contextlib.suppress(ThriftException, ApplicationError):
+                held: list[Any] = client.call("list_privileges", name, kind, HiveObjectRef())
+                if len([*held, *client.call("list_roles", name, kind)]) == 1:
+                    yield f"it is the first grant to group {name}; is that its name?"
+
+
+def _need_object(client: MetastoreClient, place: PlaceName) -> None:
+    """The metastore ignores a grant on what does not exist, as Hive does; this ends the command."""
+    if place.table_name is not None:
+        client.call("get_table", place.db_name, place.table_name)
+    elif place.db_name:
+        client.call("get_database", place.db_name)
+
+
+def _party(text: str) -> Principal:
+    kind, colon, name = text.partition(":")
+    if text and not colon:
+        return Principal(PrincipalType.USER, text)
+    if kind not in _KINDS or not name:
+        fail(f"{text!r} is not a party", "write a user's name, user:NAME, group:NAME or role:NAME")
+    return Principal(_KINDS[kind], name)
+
+
+def _place(text: str) -> tuple[HiveObjectType, PlaceName]:
+    """Ends the command when the text is not `*`, a database or a table."""
+    if text == EVERYTHING:
+        return HiveObjectType.GLOBAL, PlaceName("")
+    parts = text.split(".")
+    if len(parts) > 2 or not all(part.strip() for part in parts):
+        fail(f"{text!r} is not an object", "write *, database or database.table")
+    database, _, table = text.partition(".")
+    return (HiveObjectType.TABLE if table else HiveObjectType.DATABASE), PlaceName(database, table or None)
+
+
+def _shown_party(kind: int | None, name: str | None) -> str:
+    kinds = {number: word for word, number in _KINDS.items()}
+    return f"{kinds.get(PrincipalType(kind or PrincipalType.USER), '?')}:{name}"
+
+
+def _shown(ref: HiveObjectRef) -> str:
+    names = [name for name in (ref.dbName, ref.objectName, ref.columnName) if name]
+    return ".".join(names) or EVERYTHING

@@ -1,0 +1,129 @@
+"""Facts that operators have to know besides calls: why the gateway is not ready, room on disks, files not usable."""
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from hms_gateway.gateway.application import NotReady
+from hms_gateway.gateway.auth.groups import read_groups
+from hms_gateway.gateway.auth.tokens import read_tokens
+from hms_gateway.gateway.auth.users import UserFileError, read_users
+from hms_gateway.gateway.certificates.revocations import read_revocations
+from hms_gateway.gateway.certificates.tls import read_fields
+from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.runtime.file_versions import FileVersion, file_version
+from hms_gateway.runtime.settings import Settings
+
+# SQLite refuses changes when its disk is full. Each takes pages in its write-ahead log, and a checkpoint takes as much
+# as the log again: with less room than this the next change may fail.
+FREE_BYTES_MIN: Final = 16 * 1024 * 1024
+_LOCAL: Final = re.compile(r"(?:file:(?://)?)?(/.*)")
+
+
+class ReadFile(msgspec.Struct):
+    """A file that is read again when it changes. `read` raises for one that cannot be used."""
+
+    path: Path
+    read: Callable[[Path], object]
+    may_be_missing: bool = False
+    version: FileVersion | None = None
+    is_unusable: bool = False
+
+    def look(self) -> bool:
+        """True for a file that cannot be used as it is now. It is read where it has changed since the last look."""
+        version = file_version(self.path)
+        if version is None:
+            return not self.may_be_missing
+        if version != self.version:
+            try:
+                self.read(self.path)
+            except Exception:
+                # The code that uses the file has logged why.
+                self.is_unusable = True
+            else:
+                self.is_unusable = False
+            self.version = version
+        return self.is_unusable
+
+
+class Health:
+    """`checks` raise StoreUnavailable, UserFileError. `database_folder` is where SQLite's file is, else None.
+
+    `folders` and `files` are by the names of settings; `free` gives the free bytes on the disk of a folder.
+    """
+
+    def __init__(
+        self,
+        checks: Sequence[Callable[[], None]],
+        database_folder: Path | None,
+        folders: Mapping[str, Path],
+        files: Mapping[str, ReadFile],
+        free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+    ) -> None:
+        self._checks = checks
+        self._database_folder = database_folder
+        self._folders = folders
+        self._files = files
+        self._free = free
+
+    def ready(self) -> None:
+        """Raises NotReady with all that is in the way."""
+        reasons = []
+        for check in self._checks:
+            try:
+                check()
+            except StoreUnavailable as error:
+                reasons.append(str(error))
+            except UserFileError:
+                reasons.append("the password file cannot be read; the log says why")
+        free = None if self._database_folder is None else self._free_in(self._database_folder)
+        if free is not None and free < FREE_BYTES_MIN:
+            reasons.append(f"the disk of the database is full ({free / 1e6:,.1f} MB are free): make room")
+        if reasons:
+            raise NotReady("; ".join(reasons))
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Gauges, by their names and the values of their labels. It looks at disks, so it takes time."""
+        free = {name: self._free_in(folder) for name, folder in self._folders.items()}
+        return {
+            "disk_free_bytes": {name: count for name, count in free.items() if count is not None},
+            "file_unreadable": {name: int(file.look()) for name, file in self._files.items()},
+        }
+
+    def _free_in(self, folder: Path) -> int | None:
+        """None for one that is not there."""
+        try:
+            return self._free(folder)
+        except OSError:
+            return None
+
+
+def folders_of(settings: Settings) -> dict[str, Path]:
+    """The folders whose disks may fill up."""
+    warehouse = _LOCAL.fullmatch(settings.warehouse_location)
+    return {"data_dir": settings.data_dir} | ({} if warehouse is None else {"warehouse_dir": Path(warehouse[1])})
+
+
+def files_of(settings: Settings) -> dict[str, ReadFile]:
+    """The files that logins and rights are read from."""
+    optional: dict[str, tuple[Path | None, Callable[[Path], object]]] = {
+        "groups_file": (settings.groups_file, read_groups),
+        "client_revocations": (settings.client_revocations, read_revocations),
+        "client_authority": (settings.client_authority, read_fields),
+        "trusted_proxy_authority": (settings.trusted_proxy_authority, read_fields),
+        "tls_certificate": (settings.tls_certificate, read_fields),
+    }
+    if settings.authorization_rules_file is not None:
+        # Only here, since a gateway without rules needs nothing of it.
+        from hms_gateway.metastore.rights.rules_file import read_rules
+
+        optional["authorization_rules_file"] = settings.authorization_rules_file, read_rules
+    return {
+        "users_file": ReadFile(settings.users_path, read_users),
+        "tokens_file": ReadFile(settings.tokens_path, read_tokens, may_be_missing=True),
+        **{name: ReadFile(path, read) for name, (path, read) in optional.items() if path is not None},
+    }

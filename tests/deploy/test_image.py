@@ -1,0 +1,87 @@
+"""The Dockerfile, the compose file and the unit agree with the program: account, settings, health, time to stop."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.storage import connections_wanted
+from tests.support.server import GatewayServer
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE = (ROOT / "deploy" / "docker-compose.yml").read_text()
+UNIT = (ROOT / "deploy" / "systemd" / "hms-gateway.service").read_text()
+
+
+def health_check() -> list[str]:
+    found = re.search(r"^HEALTHCHECK .*? CMD (\[.*?\])$", DOCKERFILE.replace("\\\n", ""), re.MULTILINE)
+    assert found is not None
+    words: list[str] = json.loads(found[1])
+    assert words[0] == "python"
+    return words[1:]
+
+
+def is_healthy(port: int, *, tls: bool) -> bool:
+    variables = {"HMS_GATEWAY_PORT": str(port), "HMS_GATEWAY_TLS": str(tls).lower()}
+    ended = subprocess.run([sys.executable, *health_check()], env=variables, capture_output=True, timeout=60)
+    return ended.returncode == 0
+
+
+@pytest.mark.parametrize("tls", [True, False])
+def test_the_health_check_asks_the_port_of_the_settings(tmp_path: Path, tls: bool) -> None:
+    with GatewayServer(tmp_path, settings={"tls": tls}) as gateway:
+        assert is_healthy(gateway.port, tls=tls)
+    assert not is_healthy(gateway.port, tls=tls)
+
+
+def test_the_account_of_the_image_is_a_number() -> None:
+    [user] = re.findall(r"^USER (.*)$", DOCKERFILE, re.MULTILINE)
+    assert user == "10001"
+    assert "--uid 10001" in DOCKERFILE
+
+
+def test_the_command_of_the_image_has_no_options_that_win_over_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert DOCKERFILE.endswith('CMD ["serve"]\n')
+    [line] = re.findall(r"^ENV (HMS_.*)$", DOCKERFILE, re.MULTILINE)
+    for one in line.split():
+        monkeypatch.setenv(*one.split("="))
+    settings = load_settings()
+    assert (settings.host, settings.port, str(settings.data_dir)) == ("0.0.0.0", 30443, "/data")
+
+
+def test_extras_can_be_added_to_the_image() -> None:
+    assert re.search(r"^ARG EXTRAS=$", DOCKERFILE, re.MULTILINE)
+    assert "[$EXTRAS]" in DOCKERFILE
+
+
+def test_a_stop_leaves_time_for_calls_in_flight() -> None:
+    drain_seconds = Limits().drain_seconds_max
+    for pattern, text in (
+        (r"stop_grace_period: (\d+)s", COMPOSE),
+        (r"TimeoutStopSec=(\d+)", UNIT),
+        (r"--stop-timeout (\d+)", DOCKERFILE),
+        (r"--stop-timeout (\d+)", (ROOT / "README.md").read_text()),
+    ):
+        [seconds] = re.findall(pattern, text)
+        assert int(seconds) >= drain_seconds + 5
+
+
+def test_the_database_allows_the_connections_that_the_replicas_may_take() -> None:
+    [allowed] = re.findall(r"max_connections=(\d+)", COMPOSE)
+    replicas = len(re.findall(r"^  gateway-\d:$", COMPOSE, re.MULTILINE))
+    assert replicas == 2
+    assert int(allowed) - 3 >= replicas * 2 * connections_wanted(Settings().database_connections_max)
+
+
+def test_the_unit_and_the_settings_file_name_one_data_folder() -> None:
+    settings = load_settings(ROOT / "deploy" / "hms-gateway.toml")
+    assert re.findall(r"^ExecStart=.*$", UNIT, re.MULTILINE) == ["ExecStart=/opt/hms-gateway/bin/hms-gateway serve"]
+    assert "Environment=HMS_GATEWAY_CONFIG=/etc/hms-gateway/hms-gateway.toml" in UNIT
+    [state] = re.findall(r"^StateDirectory=(.*)$", UNIT, re.MULTILINE)
+    assert settings.data_dir == Path("/var/lib") / state

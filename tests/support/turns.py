@@ -1,0 +1,32 @@
+"""In which order test files run, and which stay in one process, where several take turns (pytest-xdist)."""
+
+from typing import Final
+
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+# Tests of such a room share what takes seconds to start and to warm up, such as a Spark session.
+SHARING_ROOMS: Final = tuple(f"tests/{room}/" for room in ("pipeline", "comparison", "spark", "iceberg", "kerberos"))
+# What takes longest begins first, so that no process is left alone with it.
+LONGEST: Final = (*SHARING_ROOMS, "tests/linearizability/", "tests/faults/", "tests/simulation/")
+
+
+def place(test: str) -> int:
+    return next((number for number, room in enumerate(LONGEST) if test.startswith(room)), len(LONGEST))
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Each process takes the next file or sharing room when it is done with one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((room for room in SHARING_ROOMS if file.startswith(room)), file)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Forget a process; what it has not run others will, but for the test that it died of."""
+        work = self.assigned_work[node]
+        died = next((test for tests in work.values() for test, is_done in tests.items() if not is_done), None)
+        if died is not None:
+            work[self._split_scope(died)][died] = True
+        super().remove_node(node)
+        return died
