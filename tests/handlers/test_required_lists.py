@@ -112,7 +112,7 @@ def test_a_list_that_is_not_one_of_the_table_is_refused(
 
 @pytest.mark.parametrize("rest", ["17", "id=", "id=x", "id=٣", f"id={'9' * 5_000}"])
 def test_a_header_with_an_id_that_is_none_is_refused(lists: RequiredLists, rest: str) -> None:
-    with pytest.raises(MetaException, match="x-hms-valid-write-ids: .* is not the id of a table"):
+    with pytest.raises(MetaException, match=r"x-hms-valid-write-ids: .* is not the id of a table"):
         check(lists, Call("tester", valid_write_ids=f"{LISTED};{rest}"), "get_table", "default", "acid")
 
 
