@@ -207,3 +207,9 @@ def test_a_citation_without_a_section_is_found() -> None:
     assert list(_missing_sections("(semantics §2.7\n    # item 99)")) == ["semantics §2.7: 99"]
     assert list(_missing_sections("semantics §5.6; what is written (§13 row 37, and §5.99)")) == ["semantics §5.99"]
     assert list(_missing_sections("a lonely §4")) == ["§4, of which document?"]
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".md"], ids=_named)
+def test_no_diagram_has_a_semicolon(path: Path) -> None:
+    """In Mermaid it ends a statement, so the rest of its line is an error and no diagram is drawn."""
+    assert [part for part in FENCE.findall(path.read_text()) if part.startswith("```mermaid") and ";" in part] == []
