@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 # Enough for a busy machine and a low priority, and less than pytest gives a test that hangs.
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 POLL_SECONDS = 0.002
 
 
