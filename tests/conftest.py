@@ -15,6 +15,7 @@ import hypothesis
 import psycopg
 import pytest
 
+from hms_gateway.storage import migrate
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
 from tests.support.patience import PATIENCE_SECONDS
@@ -148,10 +149,19 @@ def fresh_mariadb_database(mariadb_server: PrivateMariadb) -> Iterator[str]:
     yield from _fresh_mariadb_database(mariadb_server)
 
 
+@pytest.fixture
+def migrated_mariadb_database(fresh_mariadb_database: str) -> str:
+    """The same with the tables of a catalog."""
+    migrate(fresh_mariadb_database)
+    return fresh_mariadb_database
+
+
 @pytest.fixture(scope="module")
 def mariadb_database_of_module(mariadb_server: PrivateMariadb) -> Iterator[str]:
     """The same for all tests of a module together."""
-    yield from _fresh_mariadb_database(mariadb_server)
+    for url in _fresh_mariadb_database(mariadb_server):
+        migrate(url)
+        yield url
 
 
 @pytest.fixture(
@@ -175,8 +185,16 @@ def server_database(database_server: PrivatePostgres | PrivateMariadb, request: 
 
 
 @pytest.fixture
+def migrated_server_database(database_server: PrivatePostgres | PrivateMariadb, request: pytest.FixtureRequest) -> str:
+    """The same with the tables of a catalog."""
+    kind = "mariadb" if isinstance(database_server, PrivateMariadb) else "postgres"
+    url: str = request.getfixturevalue(f"migrated_{kind}_database")
+    return url
+
+
+@pytest.fixture
 def server_databases(database_server: PrivatePostgres | PrivateMariadb) -> Iterator[Iterator[str]]:
-    """The same of as many databases as the test takes."""
+    """As `server_database`, as many databases as the test takes."""
 
     def fresh() -> AbstractContextManager[str]:
         if isinstance(database_server, PrivateMariadb):
@@ -206,15 +224,29 @@ def fresh_postgres_database(postgres_server: PrivatePostgres) -> Iterator[str]:
     yield from _fresh_database(postgres_server)
 
 
+@pytest.fixture(scope="session")
+def postgres_catalog(postgres_server: PrivatePostgres) -> str:
+    """The name of a database with the tables of a catalog. A copy takes a tenth of the time of the migrations."""
+    _administer(postgres_server, "CREATE DATABASE catalog")
+    migrate(postgres_server.url("catalog"))
+    return "catalog"
+
+
+@pytest.fixture
+def migrated_postgres_database(postgres_server: PrivatePostgres, postgres_catalog: str) -> Iterator[str]:
+    """As `fresh_postgres_database`, with the tables of a catalog."""
+    yield from _fresh_database(postgres_server, postgres_catalog)
+
+
 @pytest.fixture(scope="module")
-def postgres_database_of_module(postgres_server: PrivatePostgres) -> Iterator[str]:
+def postgres_database_of_module(postgres_server: PrivatePostgres, postgres_catalog: str) -> Iterator[str]:
     """The same for all tests of a module together."""
-    yield from _fresh_database(postgres_server)
+    yield from _fresh_database(postgres_server, postgres_catalog)
 
 
-def _fresh_database(postgres_server: PrivatePostgres) -> Iterator[str]:
+def _fresh_database(postgres_server: PrivatePostgres, model: str = "template1") -> Iterator[str]:
     name = f"test_{next(_database_numbers)}"
-    _administer(postgres_server, f"CREATE DATABASE {name}")
+    _administer(postgres_server, f"CREATE DATABASE {name} TEMPLATE {model}")
     yield postgres_server.url(name)
     _administer(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
 

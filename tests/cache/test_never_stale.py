@@ -48,6 +48,7 @@ from hms_gateway.structs import (
     TableStatsRequest,
 )
 from hms_gateway.wire import MessageType
+from tests.support.catalog import place_empty_database
 from tests.support.sample import sample
 
 pytestmark = pytest.mark.slow
@@ -55,7 +56,7 @@ pytestmark = pytest.mark.slow
 CALL = Call("alice")
 DATABASES = ("sales", "hr")
 TABLES = ("orders", "people")
-STEPS = 100
+STEPS = sample(40, of=100)
 # How often which kind of `change` is made.
 WEIGHTS = (4, 1, 6, 1, 4, 6, 3, 3, 2, 2, 3, 3, 3, 4, 2, 2)
 
@@ -63,12 +64,9 @@ WEIGHTS = (4, 1, 6, 1, 4, 6, 3, 3, 2, 2, 3, 3, 3, 4, 2, 2)
 @pytest.fixture(params=["sqlite", "postgres", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def database_url(request, tmp_path):
     if request.param == "sqlite":
+        place_empty_database(tmp_path / "metastore.db")
         return f"sqlite:///{tmp_path / 'metastore.db'}"
-    from hms_gateway.storage import migrate
-
-    url = request.getfixturevalue(f"fresh_{request.param}_database")
-    migrate(url)
-    return url
+    return request.getfixturevalue(f"migrated_{request.param}_database")
 
 
 def replica(tmp_path, database_url):

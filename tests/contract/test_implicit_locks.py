@@ -48,6 +48,7 @@ from hms_gateway.wire import MessageType
 from tests.gateway.serving import post, read_response, running
 from tests.support.catalog import columns, new_table
 from tests.support.patience import until
+from tests.support.sample import sample
 
 # A change by row, what another user holds by column: whether the change is made.
 CELLS = """
@@ -76,6 +77,8 @@ CELLS = """
     read                ok    ok    ok     ok     ok     ok         ok         ok         ok     ok     ok   ok
 """
 TRIES_MAX = 1_000
+# The rules are the same on every database.
+EVERY_ON_SERVERS = sample(5, of=1)
 TYPES = {"X": LockType.EXCLUSIVE, "S": LockType.SHARED_READ, "W": LockType.SHARED_WRITE}
 
 
@@ -272,9 +275,13 @@ def test_every_row_is_tried() -> None:
     assert cells().keys() == CHANGES.keys()
 
 
-def test_a_change_is_made_only_where_its_locks_could_be_granted(world: World) -> None:
+def test_a_change_is_made_only_where_its_locks_could_be_granted(world: World, database_url: str) -> None:
+    every = 1 if database_url.startswith("sqlite") else EVERY_ON_SERVERS
     found: dict[str, dict[str, bool]] = {}
-    for name, row in cells().items():
+    wanted = {
+        name: dict(list(row.items())[number % every :: every]) for number, (name, row) in enumerate(cells().items())
+    }
+    for name, row in wanted.items():
         for place in row:
             lock_id = world.ann.lock(place)
             is_made = world.bob.is_made(CHANGES[name])
@@ -283,7 +290,7 @@ def test_a_change_is_made_only_where_its_locks_could_be_granted(world: World) ->
             if is_made and name != "read":
                 world.empty()
                 world.fill()
-    assert found == cells()
+    assert found == wanted
 
 
 def test_off_is_the_default_and_passes_every_lock(database_url: str, tmp_path: Path) -> None:

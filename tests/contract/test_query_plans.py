@@ -13,7 +13,7 @@ from sqlalchemy import Engine, create_engine, event
 from hms_gateway.metastore.ports.store import Selection, StoredTable
 from hms_gateway.metastore.selection.partitions import matching_filter, matching_partial
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
-from hms_gateway.storage import SqlStore, migrate
+from hms_gateway.storage import SqlStore
 from hms_gateway.structs import FieldSchema
 from tests.contract.objects import create, database, descriptor, names, table
 
@@ -72,8 +72,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path, migrated_sqlite
     """A database in which nothing ever was: servers keep figures about what other tests have deleted."""
     if request.param == "sqlite":
         return f"sqlite:///{shutil.copy(migrated_sqlite_file, tmp_path / 'catalog.sqlite')}"
-    url: str = request.getfixturevalue(f"fresh_{request.param}_database")
-    migrate(url)
+    url: str = request.getfixturevalue(f"migrated_{request.param}_database")
     return url
 
 

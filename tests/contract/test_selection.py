@@ -12,6 +12,7 @@ from hms_gateway.metastore.vocabulary.partition_names import canonical_value, ma
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import FieldSchema
 from tests.contract.objects import bound, create, names, table
+from tests.support.sample import sample
 
 KEYS = [("s", "string"), ("n", "int"), ("d", "date"), ("m", "decimal(10,2)"), ("b", "boolean"), ("o", "binary")]
 VALUES = {
@@ -31,6 +32,8 @@ ROWS = list(
         ]
     }.values()
 )
+
+ONE_STORE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 @pytest.fixture
@@ -76,7 +79,7 @@ FILTERS = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=sample(50, of=150), suppress_health_check=ONE_STORE)
 @given(st.lists(FILTERS, min_size=1, max_size=3))
 def test_filters_select_what_the_reference_selects(store: SqlStore, filled: StoredTable, texts: list[str]) -> None:
     for text in texts:
@@ -96,7 +99,7 @@ def test_filters_select_what_the_reference_selects(store: SqlStore, filled: Stor
 PARTIAL_VALUES = st.lists(st.none() | st.integers(0, 15), max_size=len(KEYS))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=sample(40, of=100), suppress_health_check=ONE_STORE)
 @given(PARTIAL_VALUES)
 def test_partial_values_compare_as_text(store: SqlStore, filled: StoredTable, wanted: list[int | None]) -> None:
     values = [

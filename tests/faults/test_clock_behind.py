@@ -11,7 +11,7 @@ from hms_gateway.metastore.ports.store import EventId
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import LockState, LockType
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.names import Target
@@ -46,10 +46,9 @@ class Replica(NamedTuple):
 
 
 @pytest.fixture
-def replicas(server_database: str) -> Iterator[list[Replica]]:
+def replicas(migrated_server_database: str) -> Iterator[list[Replica]]:
     """The second one is behind."""
-    migrate(server_database)
-    stores = [open_store(server_database, clock, Limits()) for clock in (SystemClock(), SlowClock())]
+    stores = [open_store(migrated_server_database, clock, Limits()) for clock in (SystemClock(), SlowClock())]
     yield [made(store) for store in stores]
     for store in stores:
         store.close()

@@ -13,7 +13,6 @@ from sqlalchemy import Engine, func, make_url, select
 from hms_gateway.metastore.ports.store import OutcomeUnknown
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.clock import ManualClock
-from hms_gateway.storage import migrate
 from hms_gateway.storage.dialects import writing_engine
 from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, PARTITIONS, TABLES
 from hms_gateway.storage.schema.txn import TXNS
@@ -28,8 +27,8 @@ pytestmark = pytest.mark.slow
 
 # Far above what a batch has.
 MESSAGES_MAX = 2_000
-# Before the commit is sent one message is like the other: a sample has every third.
-STRIDE = sample(3, of=1)
+# Before the commit is sent one message is like the other: a sample has every sixth.
+STRIDE = sample(6, of=1)
 LAST_MESSAGES = 9
 
 
@@ -42,9 +41,10 @@ class Behind(NamedTuple):
 
 
 @pytest.fixture
-def behind(database_server: PrivatePostgres | PrivateMariadb, server_database: str, tmp_path: Path) -> Iterator[Behind]:
-    migrate(server_database)
-    url = make_url(server_database)
+def behind(
+    database_server: PrivatePostgres | PrivateMariadb, migrated_server_database: str, tmp_path: Path
+) -> Iterator[Behind]:
+    url = make_url(migrated_server_database)
     is_postgres = isinstance(database_server, PrivatePostgres)
     name, option = (".s.PGSQL.5432", "host") if is_postgres else ("socket", "unix_socket")
     place = str(url.query[option])

@@ -10,7 +10,6 @@ from sqlalchemy import Engine, make_url, select
 
 from hms_gateway.metastore.ports.store import StoreFailure, StoreUnavailable
 from hms_gateway.runtime.clock import ManualClock
-from hms_gateway.storage import migrate
 from hms_gateway.storage.dialects import writing_engine
 from hms_gateway.storage.schema.catalog import NOTIFICATIONS, TABLES
 from hms_gateway.storage.writing import thread_writer
@@ -40,9 +39,8 @@ ALWAYS = 1_000_000
 
 
 @pytest.fixture
-def database(fresh_postgres_database: str) -> str:
-    migrate(fresh_postgres_database)
-    return fresh_postgres_database
+def database(migrated_postgres_database: str) -> str:
+    return migrated_postgres_database
 
 
 def administer(database: str, statements: str) -> None:

@@ -26,12 +26,13 @@ from hms_gateway.structs import (
     Table,
 )
 from tests.bridge.bridge_process import ApacheClient, connected
+from tests.support.sample import sample
 from tests.support.server import GatewayServer, free_port
 
 ROOT = Path(__file__).parents[2]
 # The last one that ran units of work one by one.
 EARLIER = "2939ef6"
-CLIENTS, ROUNDS = 4, 15
+CLIENTS, ROUNDS = 4, sample(5, of=15)
 
 
 class Ported(GatewayServer):

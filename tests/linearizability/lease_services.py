@@ -9,7 +9,7 @@ from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import presenting
-from hms_gateway.storage import open_store
+from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import Database, LeaseObject
 from hms_gateway.txn.rules.leases import Ticket
 from hms_gateway.txn.services.lease_settings import LeaseSettings
@@ -19,7 +19,7 @@ from tests.support.server import trusting
 ADMIN: Final = "admin"
 # How long a place among those who wait is kept; no client is away for so long.
 FORGOTTEN_SECONDS: Final = 1_000.0
-PAUSE_SECONDS: Final = 0.01
+PAUSE_SECONDS: Final = 0.03
 
 
 class Leases(Protocol):
@@ -38,9 +38,13 @@ class Leases(Protocol):
 class StoreLeases:
     """On the database itself. A write is an event."""
 
-    def __init__(self, url: str) -> None:
-        self._store = open_store(url, SystemClock(), Limits(), 2)
-        self._service = LeaseService(self._store, LeaseSettings(forgotten_seconds=FORGOTTEN_SECONDS))
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+        self._service = LeaseService(store, LeaseSettings(forgotten_seconds=FORGOTTEN_SECONDS))
+
+    def twin(self) -> "StoreLeases":
+        """For another thread."""
+        return StoreLeases(self._store)
 
     def enter(self, db_name: str) -> None:
         """Events need nothing to be there."""
@@ -103,6 +107,11 @@ class GatewayLeases:
         self._account = (url, (user, password), trusting())
         self._client = MetastoreClient(*self._account)
 
+    def twin(self) -> "GatewayLeases":
+        """For another thread."""
+        url, account, _ = self._account
+        return GatewayLeases(url, *account)
+
     def enter(self, db_name: str) -> None:
         if db_name not in self._client.call("get_all_databases"):
             self._client.call("create_database", Database(db_name))
@@ -129,7 +138,9 @@ class GatewayLeases:
 def open_leases(address: str) -> StoreLeases | GatewayLeases:
     """`address` as for `services.open_services`."""
     url, *account = address.split(" ", 2)
-    return GatewayLeases(url, *account) if url.startswith("http") else StoreLeases(url)
+    if url.startswith("http"):
+        return GatewayLeases(url, *account)
+    return StoreLeases(open_store(url, SystemClock(), Limits(), 2))
 
 
 def _objects(claims: Sequence[Any]) -> list[LeaseObject]:

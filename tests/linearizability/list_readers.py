@@ -1,8 +1,9 @@
-"""Writers and readers of a transactional table in processes of their own, over any number of gateways.
+r"""Writers and readers of a transactional table in processes of their own, over any number of gateways.
 
 A journal has what each has seen.
 
-    python -m tests.linearizability.list_readers FOLDER URL URL … --user U --password P --writers 4 --readers 12
+    python -m tests.linearizability.list_readers FOLDER URL URL … --user U --password P \
+        --writers 4 --readers 12 --commits 6
 
 Every commit adds two partitions under one write id. A program of its own, so that it can fork before it has threads.
 """
@@ -34,9 +35,9 @@ def main() -> int:
     parser.add_argument("urls", nargs="+")
     parser.add_argument("--user", required=True)
     parser.add_argument("--password", required=True)
-    parser.add_argument("--writers", type=int, default=4)
-    parser.add_argument("--readers", type=int, default=12)
-    parser.add_argument("--commits", type=int, default=6)
+    parser.add_argument("--writers", type=int, required=True)
+    parser.add_argument("--readers", type=int, required=True)
+    parser.add_argument("--commits", type=int, required=True)
     options = parser.parse_args()
     readers = [_fork.Process(target=_read, args=(options, number)) for number in range(options.readers)]
     writers = [_fork.Process(target=_write, args=(options, number)) for number in range(options.writers)]

@@ -16,6 +16,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PROCESSES: Final = 16
 # So many times as many worlds as the suite takes.
 SCALE: Final = sample(1, of=40)
+# Clients of one process share its compiled statements, which take longer than their calls.
+SPREAD: Final = sample(("--processes", 4, "--threads", 4), of=())
 on_each_database = pytest.mark.parametrize(
     "database_url",
     [

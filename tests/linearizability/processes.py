@@ -21,16 +21,18 @@ from typing import Any, Final
 
 from sqlalchemy import create_engine, select
 
+from hms_gateway.storage.dialects import mysql_engines, postgres, sqlite
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing import thread_writer
 from tests.linearizability import services as clients_services
 from tests.linearizability.history import Journal
 from tests.linearizability.lease_clients import LeaseClient, TenureClient
-from tests.linearizability.lease_services import StoreLeases, open_leases
+from tests.linearizability.lease_services import GatewayLeases, StoreLeases, open_leases
 from tests.linearizability.lock_clients import LockClient, play_patiently
 from tests.linearizability.services import GatewayServices, StoreServices, open_services
 
-PATIENCE_SECONDS: Final = 120.0
+# Nothing ends by itself on a busy machine, and nothing is left of a run that was killed.
+WAIT_SECONDS_MAX: Final = 3_600
 
 _fork = get_context("fork")
 
@@ -40,6 +42,8 @@ def main() -> int:
     if options.without_row_lock:
         thread_writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc,attr-defined]
     clients_services.LOOKS_TOO_EARLY = options.looks_too_early
+    for dialect in (sqlite, postgres, mysql_engines):
+        setattr(dialect, "BUSY_SECONDS_MAX", WAIT_SECONDS_MAX)  # noqa: B010
     for address in options.address:
         if not address.startswith("http"):
             # Imports its driver, once for all that are forked: it takes longer than a world.
@@ -48,7 +52,9 @@ def main() -> int:
         return sum(_mortal_world(options, options.first_world + number) for number in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)
     numbers = range(options.processes)
-    return _run([lambda number=number: _play_worlds(options, number, barrier) for number in numbers])  # type: ignore[misc]
+    works = [lambda number=number: _play_worlds(options, number, barrier) for number in numbers]  # type: ignore[misc]
+    # Nobody has to wait for one that is gone.
+    return _run(works, lambda number: barrier.abort())
 
 
 def _options() -> argparse.Namespace:
@@ -57,7 +63,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("kind", choices=["locks", "patient", "mortal", "leases", "tenures"])
     parser.add_argument("--address", action="append", required=True)
     parser.add_argument("--processes", type=int, default=16)
-    parser.add_argument("--threads", type=int, default=1, help="clients of each process, for locks only")
+    parser.add_argument("--threads", type=int, default=1, help="clients of each process, but for mortal ones")
     parser.add_argument("--worlds", type=int, default=10)
     parser.add_argument("--first-world", type=int, default=0, help="for mortal ones only")
     parser.add_argument("--calls", type=int, default=14)
@@ -88,6 +94,9 @@ def _start(work: Callable[[], None]) -> int:
         return child
     try:
         work()
+    except threading.BrokenBarrierError:
+        # Whoever broke it says why.
+        os._exit(1)
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
@@ -97,19 +106,21 @@ def _start(work: Callable[[], None]) -> int:
 
 def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None:
     """The worlds begin and end together, so that nothing of one overlaps with another."""
-    try:
-        (_play_with_leases if options.kind in ("leases", "tenures") else _play_in_threads)(options, number, barrier)
-    except BaseException:
-        # Nobody has to wait for one that failed.
-        barrier.abort()
-        raise
+    is_of_leases = options.kind in ("leases", "tenures")
+    opened: Any = open_leases if is_of_leases else open_services
+    play: Any = _play_with_leases if is_of_leases else _play_with_locks
 
+    def play_one(client: int) -> None:
+        try:
+            play(options, client, services.twin(), barrier)
+        except BaseException:
+            # Nobody has to wait for one that failed.
+            barrier.abort()
+            raise
 
-def _play_in_threads(options: argparse.Namespace, number: int, barrier: Any) -> None:
-    services = open_services(options.address[number % len(options.address)])
+    services = opened(options.address[number % len(options.address)])
     with ThreadPoolExecutor(options.threads) as pool:
-        clients = [number * options.threads + thread for thread in range(options.threads)]
-        list(pool.map(lambda client: _play_with_locks(options, client, services.twin(), barrier), clients))
+        list(pool.map(play_one, [number * options.threads + thread for thread in range(options.threads)]))
     services.close()
 
 
@@ -122,18 +133,19 @@ def _play_with_locks(
         client.enter(world)
         if number == 0 and options.changes:
             services.prepare(services.db_name)
-        barrier.wait(PATIENCE_SECONDS)
+        barrier.wait(WAIT_SECONDS_MAX)
         if options.kind == "patient":
-            play_patiently(client, options.calls, lambda: barrier.wait(PATIENCE_SECONDS))
+            play_patiently(client, options.calls, lambda: barrier.wait(WAIT_SECONDS_MAX))
         else:
             client.play(options.calls)
-        barrier.wait(PATIENCE_SECONDS)
+        barrier.wait(WAIT_SECONDS_MAX)
         if number == 0:
             services.tidy_up()
 
 
-def _play_with_leases(options: argparse.Namespace, number: int, barrier: Any) -> None:
-    leases = open_leases(options.address[number % len(options.address)])
+def _play_with_leases(
+    options: argparse.Namespace, number: int, leases: StoreLeases | GatewayLeases, barrier: Any
+) -> None:
     journal = Journal(options.folder / f"client-{number}.journal", number)
     random = Random(f"{options.seed} {number}")
     if options.kind == "tenures":
@@ -144,11 +156,10 @@ def _play_with_leases(options: argparse.Namespace, number: int, barrier: Any) ->
     for world in range(options.worlds):
         if number == 0:
             client.prepare(world)
-        barrier.wait(PATIENCE_SECONDS)
+        barrier.wait(WAIT_SECONDS_MAX)
         client.enter(world)
         client.play(options.calls)
-        barrier.wait(PATIENCE_SECONDS)
-    leases.close()
+        barrier.wait(WAIT_SECONDS_MAX)
 
 
 def _mortal_world(options: argparse.Namespace, world: int) -> int:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from hms_gateway import MetastoreClient
-from hms_gateway.storage import migrate
 from tests.linearizability.list_readers import records, violations
 from tests.support.catalog import columns, transactional_table
+from tests.support.sample import sample
 from tests.support.server import GatewayServer, trusting
 
 PATIENCE_SECONDS = 300
+COUNTS = sample("--writers 3 --readers 5 --commits 4", of="--writers 4 --readers 12 --commits 6").split()
 
 READ = {"kind": "read", "list": "default.t:1:9::", "begun": 5.0, "ended": 6.0, "names": ["ds=a", "ds=b"]}
 COMMIT = {"kind": "commit", "begun": 1.0, "ended": 2.0, "write_id": 1, "names": ["ds=a", "ds=b"]}
@@ -20,23 +21,23 @@ COMMIT = {"kind": "commit", "begun": 1.0, "ended": 2.0, "write_id": 1, "names": 
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_16_processes_see_what_their_lists_say(fresh_postgres_database: str, tmp_path: Path) -> None:
-    migrate(fresh_postgres_database)
+def test_processes_see_what_their_lists_say(migrated_postgres_database: str, tmp_path: Path) -> None:
     settings = {"workers": 1, "warehouse_dir": f"file:{tmp_path}/warehouse"}
     one, other = (
-        GatewayServer(tmp_path / name, database=fresh_postgres_database, settings=settings) for name in ("one", "other")
+        GatewayServer(tmp_path / name, database=migrated_postgres_database, settings=settings)
+        for name in ("one", "other")
     )
     with one, other:
         with MetastoreClient(one.url, (one.user, one.password), trusting()) as metastore:
             metastore.call("create_table", transactional_table(keys=columns("ds string")))
         command = [sys.executable, "-m", "tests.linearizability.list_readers", str(tmp_path), one.url, other.url]
-        command += ["--user", one.user, "--password", one.password]
+        command += ["--user", one.user, "--password", one.password, *COUNTS]
         subprocess.run(command, check=True, timeout=PATIENCE_SECONDS)
     history = records(tmp_path)
     assert violations(history) == []
     kinds = [record["kind"] for record in history]
-    assert kinds.count("commit") > 16
-    assert kinds.count("read") > 100
+    assert kinds.count("commit") > sample(6, of=16)
+    assert kinds.count("read") > sample(15, of=100)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Locks, transactions and write ids under 16 processes at once: there is an order that explains all they were told."""
+"""Locks, transactions and write ids under 16 clients at once: there is an order that explains all they were told."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from tests.linearizability.playing import (
     OTHERS_OF_THE_WHOLE,
     PROCESSES,
     SCALE,
+    SPREAD,
     finish,
     on_each_database,
     play,
@@ -50,12 +51,13 @@ def check(calls: list[Call], *, is_alone: bool = True) -> Counter[str]:
 
 @on_each_database
 def test_on_the_database(database_url: str, tmp_path: Path) -> None:
-    found = check(play(tmp_path, "locks", [database_url], "--changes", "--worlds", SCALE))
+    found = check(play(tmp_path, "locks", [database_url], *SPREAD, "--changes", "--worlds", SCALE))
     assert found.total() > 100 * SCALE
     assert found["lock"] > 15 * SCALE
     assert min(found["change"], found["LockedByAnother"]) > 2 * SCALE
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("database_url", OTHERS_OF_THE_WHOLE, indirect=True)
 def test_with_threads_whose_calls_are_committed_together(database_url: str, tmp_path: Path) -> None:
     options = ("--processes", 2, "--threads", 8, "--changes", "--worlds", SCALE)
@@ -65,7 +67,7 @@ def test_with_threads_whose_calls_are_committed_together(database_url: str, tmp_
 @pytest.mark.parametrize("database_url", OTHERS_OF_THE_WHOLE, indirect=True)
 def test_no_deadlock_lasts(database_url: str, tmp_path: Path) -> None:
     """Transactions that never give up waiting all come to an end, and whoever was sacrificed was told with whom."""
-    found = check(play(tmp_path, "patient", [database_url], "--worlds", SCALE))
+    found = check(play(tmp_path, "patient", [database_url], *SPREAD, "--worlds", SCALE))
     assert found["open"] == PROCESSES * 2 * SCALE
     assert found["TxnAborted"] > 0
 
@@ -114,7 +116,7 @@ def test_a_mariadb_that_crashes_loses_no_commit(own_mariadb: PrivateMariadb, tmp
 def crash_and_check(server: PrivatePostgres | PrivateMariadb, url: str, folder: Path) -> None:
     """What the store calls unavailable has not happened, and what it calls unknown may have."""
     migrate(url)
-    process = start(folder, "locks", [url], "--worlds", 1, "--calls", 24)
+    process = start(folder, "locks", [url], *SPREAD, "--worlds", 1, "--calls", 24)
     for crash in (1, 2):
         wait_for_journals(process, folder, crash * KILL_BYTES // 2)
         server.stop()
@@ -122,6 +124,7 @@ def crash_and_check(server: PrivatePostgres | PrivateMariadb, url: str, folder: 
     check(finish(process, folder), is_alone=False)
 
 
+@on_servers
 def test_a_row_lock_that_is_missing_is_missed(server_databases: Iterator[str], tmp_path: Path) -> None:
     """Without the lock that makes units of work wait for each other there is no order that explains what was answered.
 
@@ -130,6 +133,7 @@ def test_a_row_lock_that_is_missing_is_missed(server_databases: Iterator[str], t
     assert_is_missed(AssertionError, server_databases, tmp_path, "--worlds", 2, "--without-row-lock")
 
 
+@pytest.mark.whole
 @on_servers
 def test_a_change_whose_locks_are_compared_before_it_is_made_is_missed(
     server_databases: Iterator[str], tmp_path: Path
@@ -160,21 +164,21 @@ def assert_is_missed(error: type[AssertionError], databases: Iterator[str], fold
 
 
 @on_servers
-def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:
-    with two_gateways(server_database, tmp_path) as addresses:
-        found = check(play(tmp_path, "locks", addresses, "--changes", "--worlds", SCALE))
+def test_through_two_gateways(migrated_server_database: str, tmp_path: Path) -> None:
+    with two_gateways(migrated_server_database, tmp_path) as addresses:
+        found = check(play(tmp_path, "locks", addresses, *SPREAD, "--changes", "--worlds", SCALE))
     assert found.total() > 100 * SCALE
     assert min(found["change"], found["LockedByAnother"]) > SCALE
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("database", OTHERS_OF_THE_WHOLE)
 def test_a_gateway_that_is_killed_loses_nothing_it_answered(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = None
     if database != "sqlite":
-        url = request.getfixturevalue(f"fresh_{database}_database")
-        migrate(url)
+        url = request.getfixturevalue(f"migrated_{database}_database")
     with GatewayServer(tmp_path / "gateway", database=url) as server:
         process = start(tmp_path, "locks", [address(server)], "--worlds", 1, "--calls", 24)
         for kill in (1, 2):
@@ -188,8 +192,7 @@ def test_a_gateway_that_is_killed_loses_nothing_it_answered(
 
 @contextmanager
 def two_gateways(database: str, folder: Path) -> Iterator[list[str]]:
-    """The addresses of two replicas over a new database."""
-    migrate(database)
+    """The addresses of two replicas over a database."""
     settings = {"locks_implicit": "deny"}
     first, second = (GatewayServer(folder / name, database=database, settings=settings) for name in ("first", "second"))
     with first, second:

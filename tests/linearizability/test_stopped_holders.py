@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.storage import migrate
 from hms_gateway.structs import LeaseObject
 from tests.linearizability.playing import OTHERS_OF_THE_WHOLE, ROOT
 from tests.support.catalog import new_table
@@ -29,8 +28,7 @@ def gateways(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[G
         with GatewayServer(tmp_path / "only") as only:
             yield only, only
         return
-    url = request.getfixturevalue(f"fresh_{request.param}_database")
-    migrate(url)
+    url = request.getfixturevalue(f"migrated_{request.param}_database")
     with (
         GatewayServer(tmp_path / "first", database=url) as first,
         GatewayServer(tmp_path / "second", database=url) as other,

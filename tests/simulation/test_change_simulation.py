@@ -8,7 +8,7 @@ from tests.simulation.violations import Violation
 from tests.support.sample import sample
 
 STEPS_PER_SEED = 4_000
-STEPS = sample(20_000, of=1_000_000)
+STEPS = sample(12_000, of=1_000_000)
 BUG_STEPS_MAX = 200_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {

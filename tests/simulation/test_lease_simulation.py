@@ -12,7 +12,7 @@ from tests.simulation.violations import Violation
 from tests.support.sample import sample
 
 STEPS_PER_SEED = 4_000
-STEPS = sample(50_000, of=5_000_000)
+STEPS = sample(20_000, of=5_000_000)
 BUG_STEPS_MAX = 600_000
 
 

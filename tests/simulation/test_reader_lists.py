@@ -8,7 +8,7 @@ from tests.simulation.violations import Violation
 from tests.support.sample import sample
 
 STEPS_PER_SEED = 5_000
-STEPS = sample(100_000, of=5_000_000)
+STEPS = sample(40_000, of=5_000_000)
 BUG_STEPS_MAX = 2_000_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {

@@ -9,7 +9,7 @@ from tests.support.sample import sample
 
 # Each seed is a world of its own; what worlds keep in memory grows with their length.
 STEPS_PER_SEED = 4_000
-STEPS = sample(50_000, of=5_000_000)
+STEPS = sample(20_000, of=5_000_000)
 BUG_STEPS_MAX = 600_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {

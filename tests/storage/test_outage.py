@@ -29,9 +29,8 @@ def append(transaction: Transaction) -> int:
 
 
 @pytest.fixture
-def store(server_database: str) -> Iterator[SqlStore]:
-    migrate(server_database)
-    opened = open_store(server_database, ManualClock(), Limits())
+def store(migrated_server_database: str) -> Iterator[SqlStore]:
+    opened = open_store(migrated_server_database, ManualClock(), Limits())
     yield opened
     opened.close()
 
@@ -163,12 +162,13 @@ def raise_state(transaction: Any, state: str) -> None:
     connection.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$")
 
 
-def test_a_lock_that_is_never_given_back_is_an_answer(server_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    migrate(server_database)
+def test_a_lock_that_is_never_given_back_is_an_answer(
+    migrated_server_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in ("postgres", "mysql_engines"):
         monkeypatch.setattr(f"hms_gateway.storage.dialects.{module}.BUSY_SECONDS_MAX", 0.05)
-    store = open_store(server_database, ManualClock(), Limits())
-    engine = create_engine(server_database)
+    store = open_store(migrated_server_database, ManualClock(), Limits())
+    engine = create_engine(migrated_server_database)
     with engine.connect() as other:
         other.exec_driver_sql("SELECT 1 FROM catalog FOR UPDATE")
         with pytest.raises(StoreUnavailable, match="for too long"):

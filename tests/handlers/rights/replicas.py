@@ -36,7 +36,6 @@ from hms_gateway.rpc.call import Caller, Dialect
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import migrate
 from hms_gateway.structs import METHODS
 from hms_gateway.wire import Codec, MessageType, TApplicationException, make_codecs
 from tests.support.catalog import place_empty_database
@@ -357,8 +356,6 @@ def replicas(folder: Path, rules: str, database_url: str | None = None, count: i
     """Gateways of one database that enforce grants. `root` is their administrator."""
     if database_url is None:
         place_empty_database(folder / DATABASE_FILE)
-    else:
-        migrate(database_url)
     rules_file = folder / "rules.toml"
     rules_file.write_text(rules)
     with contextlib.ExitStack() as stack:

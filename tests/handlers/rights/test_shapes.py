@@ -110,9 +110,10 @@ def test_a_call_changes_what_the_caller_may(shaken: Shaken, name: str, dialect: 
 def chosen(name: str, dialect: Dialect) -> Iterator[list[Any]]:
     method, source = methods_of(dialect)[name], random.Random(name)
     every, kinds = list(every_shape(method)), list(every_kind(method))
-    yield from source.sample(every, min(EACH or len(every), len(every)))
-    yield from source.sample(kinds, min(KINDS * EACH, len(kinds)))
-    for _ in range(EACH or len(every)):
+    each = EACH or len(every)
+    yield from source.sample(every, min(each, len(every)))
+    yield from source.sample(kinds, min(KINDS * each, len(kinds)))
+    for _ in range(each):
         yield random_shape(method, source)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects import mysql_engines
 from hms_gateway.storage.dialects.mysql_rows import RowsInOneLoop
 
@@ -26,9 +26,8 @@ QUERIES = [
 
 
 @pytest.fixture
-def store(fresh_mariadb_database: str):
-    migrate(fresh_mariadb_database)
-    store = open_store(fresh_mariadb_database, SystemClock(), Limits())
+def store(migrated_mariadb_database: str):
+    store = open_store(migrated_mariadb_database, SystemClock(), Limits())
     yield store
     store.close()
 

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import migrate, open_store
+from hms_gateway.storage import open_store
 from hms_gateway.storage.dialects.mysql_version_watch import open_mysql_watch
 from tests.storage.dialects.test_version_watch import asked, change
 
@@ -33,9 +33,9 @@ def relay(source: socket.socket, target: socket.socket, bytes_at_once: int) -> N
 
 
 @pytest.fixture
-def slow_url(fresh_mariadb_database: str, tmp_path: Path) -> Iterator[str]:
-    """A new database behind a socket that passes on what the server sends byte by byte."""
-    url = make_url(fresh_mariadb_database)
+def slow_url(migrated_mariadb_database: str, tmp_path: Path) -> Iterator[str]:
+    """A database behind a socket that passes on what the server sends byte by byte."""
+    url = make_url(migrated_mariadb_database)
     path = str(tmp_path / "slow")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -53,9 +53,8 @@ def slow_url(fresh_mariadb_database: str, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.mariadb
-def test_an_answer_may_come_in_pieces(fresh_mariadb_database: str, slow_url: str) -> None:
-    migrate(fresh_mariadb_database)
-    store = open_store(fresh_mariadb_database, SystemClock(), Limits())
+def test_an_answer_may_come_in_pieces(migrated_mariadb_database: str, slow_url: str) -> None:
+    store = open_store(migrated_mariadb_database, SystemClock(), Limits())
     watch = open_mysql_watch(store._reading, make_url(slow_url))
     assert asked(watch) == 0
     change(store)

@@ -22,9 +22,8 @@ KEY = ("tjson", "2.3", "get_table", b"sales.orders")
 
 
 @pytest.fixture
-def store(server_database: str) -> Iterator[SqlStore]:
-    migrate(server_database)
-    store = open_store(server_database, SystemClock(), Limits())
+def store(migrated_server_database: str) -> Iterator[SqlStore]:
+    store = open_store(migrated_server_database, SystemClock(), Limits())
     yield store
     store.close()
 

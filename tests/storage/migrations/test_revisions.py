@@ -75,9 +75,8 @@ def differs(context: Any, inspected: Any, declared: Any, found: Any, declared_ty
 
 @pytest.mark.parametrize("column", ["part_name", "key_0", "key_7"])
 @pytest.mark.postgres
-def test_compared_texts_have_binary_collation(fresh_postgres_database: str, column: str) -> None:
-    migrate(fresh_postgres_database)
-    engine = create_engine(fresh_postgres_database)
+def test_compared_texts_have_binary_collation(migrated_postgres_database: str, column: str) -> None:
+    engine = create_engine(migrated_postgres_database)
     with engine.connect() as connection:
         query = "SELECT collation_name FROM information_schema.columns WHERE column_name = :name"
         assert connection.execute(text(query), {"name": column}).scalars().all() == ["C"]

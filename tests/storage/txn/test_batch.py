@@ -15,7 +15,6 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
-from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXNS, WRITE_SETS
 from hms_gateway.storage.txn.batch import Reading
@@ -32,6 +31,7 @@ from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from tests.simulation.txn_memory import MemoryStore, MemoryTxns
+from tests.support.catalog import place_empty_database
 from tests.support.sample import sample
 
 SEEDS = sample(6, of=100)
@@ -90,8 +90,8 @@ class Database(Side):
 
     def __init__(self, file: Path, clock: ManualClock) -> None:
         super().__init__(clock)
+        place_empty_database(file)
         self.engine = writing_engine(parse_url(f"sqlite:///{file}"))
-        migrate_engine(self.engine)
 
     def state(self) -> Any:
         """What can be seen of transactions and locks."""

@@ -2,18 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, insert, text
+from sqlalchemy import Connection, Engine, text
 
 from hms_gateway.storage.dialects import dialect_of, parse_url, postgres, sqlite, writing_engine
 from hms_gateway.storage.dialects.postgres_pipeline import compiled
 from hms_gateway.storage.dialects.statements import Statement
-from hms_gateway.storage.migrations.revisions import migrate_engine
-from hms_gateway.storage.schema.txn import LOCKS
 from hms_gateway.storage.txn.batch_statements import BatchStatements
+from tests.support.catalog import place_empty_database
 
 IDS = list(range(10))
 NUMBERS = ("txn_id", "strength", "last_heartbeat_ms")
@@ -23,21 +21,41 @@ READ_WHOLE_WHILE_SMALL = {("postgresql", name) for name in ("delete_locks", "gra
 PAIRS = [(f"first {number}", f"second {number}") for number in IDS]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
-    url = f"sqlite:///{tmp_path}/catalog.sqlite"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("fresh_postgres_database")
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    file = tmp_path_factory.mktemp("statements") / "catalog.sqlite"
+    place_empty_database(file)
+    postgres = request.param == "postgresql"
+    url = request.getfixturevalue("postgres_database_of_module") if postgres else f"sqlite:///{file}"
     engine = writing_engine(parse_url(url))
-    migrate_engine(engine)
-    with engine.connect() as connection:
-        yield connection
+    yield engine
     engine.dispose()
 
 
+@pytest.fixture
+def connection(engine: Engine) -> Iterator[Connection]:
+    """Whatever is done on it is undone."""
+    with engine.connect() as connection:
+        yield connection
+
+
 def insert_locks(connection: Connection, ids: range) -> None:
-    row = {**dict.fromkeys(NUMBERS, 0), **dict.fromkeys(TEXTS, "x"), "is_acquired": True, "shares_writes": False}
-    connection.execute(insert(LOCKS), [{"lock_id": lock_id, "component_number": 1, **row} for lock_id in ids])
+    """On PostgreSQL."""
+    row = {
+        **dict.fromkeys(NUMBERS, "0"),
+        **dict.fromkeys(TEXTS, "'x'"),
+        "is_acquired": "true",
+        "shares_writes": "false",
+    }
+    columns = f"lock_id, component_number, {', '.join(row)}"
+    series = f"generate_series({ids.start}, {ids.stop - 1}) AS id"
+    connection.execute(text(f"INSERT INTO locks ({columns}) SELECT id, 1, {', '.join(row.values())} FROM {series}"))
+
+
+def fill_locks(connection: Connection) -> None:
+    """With many, in a new file of the table: the old one, which the end of the test brings back, stays small."""
+    connection.execute(text("TRUNCATE locks"))
+    insert_locks(connection, range(20_000))
 
 
 def plan(connection: Connection, statement: Any, values: dict[str, object]) -> str:
@@ -54,7 +72,7 @@ def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
     dialect = dialect_of(connection)
     statement = getattr(BatchStatements(dialect), name)
     if (connection.dialect.name, name) in READ_WHOLE_WHILE_SMALL:
-        insert_locks(connection, range(20_000))
+        fill_locks(connection)
     values = {"ids": dialect.bound_list(IDS), **dialect.bound_pairs(PAIRS)}
     values |= {"least_strength": 0, "limit": 100, "now_ms": 1, "the_reason": "x", "the_refused_lock": 1}
     shown = plan(connection, statement, {key: values[key] for key in statement.compile().params if key in values})
@@ -63,31 +81,30 @@ def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("connection", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("name", list(vars(BatchStatements(postgres.DIALECT))))
 def test_no_table_is_read_whole_by_the_plan_for_all_values(connection: Connection, name: str) -> None:
     """Which is the one that the event loop's writer has made."""
     statement = getattr(BatchStatements(postgres.DIALECT), name)
     if ("postgresql", name) in READ_WHOLE_WHILE_SMALL:
-        insert_locks(connection, range(20_000))
+        fill_locks(connection)
     sent = compiled(statement, tuple(statement.compile().params))
     connection.exec_driver_sql("SET plan_cache_mode = force_generic_plan")
-    connection.exec_driver_sql(f"PREPARE sent AS {sent.text.decode()}")
+    connection.exec_driver_sql(f'PREPARE "{name}" AS {sent.text.decode()}')
     nothing = ", ".join(["NULL"] * len(sent.names))
-    shown = "\n".join(str(row) for row in connection.exec_driver_sql(f"EXPLAIN EXECUTE sent({nothing})"))
+    shown = "\n".join(str(row) for row in connection.exec_driver_sql(f'EXPLAIN EXECUTE "{name}"({nothing})'))
     assert re.search(r"Index", shown), shown
     assert "Seq Scan" not in shown, shown
 
 
 @pytest.mark.postgres
 def test_a_plan_made_for_a_small_table_is_not_kept_when_it_grows(
-    fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    migrated_postgres_database: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     now = 100.0
     monkeypatch.setattr("hms_gateway.storage.dialects.postgres.monotonic", lambda: now)
-    engine = writing_engine(parse_url(fresh_postgres_database))
+    engine = writing_engine(parse_url(migrated_postgres_database))
     request.addfinalizer(engine.dispose)
-    migrate_engine(engine)
     delete = BatchStatements(postgres.DIALECT).delete_locks
 
     def read_by(batches: int) -> int:

@@ -24,13 +24,13 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.base import Dialect
-from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, NOTIFICATIONS, OUTCOMES, PARTITIONS, TABLES
 from hms_gateway.storage.writing.jobs import Failure, Job, Outcome, Success
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from tests.support.catalog import place_empty_database
 
 SEEDS = 24
 SEEDS_ON_SERVERS = 4
@@ -44,7 +44,7 @@ class Refused(Exception):
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     postgres = request.param == "postgres"
-    url = request.getfixturevalue("fresh_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
+    url = request.getfixturevalue("migrated_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
     engine = opened(url)
     yield engine
     engine.dispose()
@@ -52,8 +52,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 def opened(url: str) -> Engine:
     """An empty catalog with a database `d`."""
+    if url.startswith("sqlite"):
+        place_empty_database(Path(url.removeprefix("sqlite:///")))
     engine = writing_engine(parse_url(url))
-    migrate_engine(engine)
     run(engine, [lambda tx: tx.insert_database(Database("d", None, "file:/d", {}))])
     return engine
 
@@ -280,8 +281,10 @@ def test_together_is_as_one_by_one(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS, SEEDS + SEEDS_ON_SERVERS))
-def test_together_on_a_server_is_as_one_by_one_on_sqlite(server_database: str, tmp_path: Path, seed: int) -> None:
-    assert_alike(server_database, f"sqlite:///{tmp_path}/single.db", seed)
+def test_together_on_a_server_is_as_one_by_one_on_sqlite(
+    migrated_server_database: str, tmp_path: Path, seed: int
+) -> None:
+    assert_alike(migrated_server_database, f"sqlite:///{tmp_path}/single.db", seed)
 
 
 def assert_alike(together_url: str, single_url: str, seed: int) -> None:

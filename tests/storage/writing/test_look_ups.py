@@ -11,7 +11,7 @@ from sqlalchemy import event
 from hms_gateway.metastore.ports.store import CatalogWork, LookUp, NewPartition, Selection, Snapshot
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.writing import look_ups
 from hms_gateway.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
 from tests.storage.test_outage import cut_connections
@@ -21,8 +21,7 @@ from tests.support.patience import until
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
     postgres = request.param == "postgres"
-    url = request.getfixturevalue("fresh_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
-    migrate(url)
+    url = request.getfixturevalue("migrated_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
     store = open_store(url, SystemClock(), Limits())
     store.write(lambda tx: tx.insert_database(Database("d", None, "file:/d", {})))
     add(store, "t")
@@ -125,9 +124,8 @@ def test_more_than_there_are_connections_for_go_the_usual_way(store, usual, monk
 
 
 @pytest.mark.postgres
-def test_lost_connections_are_replaced(fresh_postgres_database, postgres_server):
-    migrate(fresh_postgres_database)
-    store = open_store(fresh_postgres_database, SystemClock(), Limits())
+def test_lost_connections_are_replaced(migrated_postgres_database, postgres_server):
+    store = open_store(migrated_postgres_database, SystemClock(), Limits())
     try:
         store.write(lambda tx: tx.insert_database(Database("d", None, "file:/d", {})))
         for _ in range(2):
@@ -157,17 +155,16 @@ SMALL_THEN = ("databases", "tables", "partitions", "descriptors")
 
 
 @pytest.mark.postgres
-def test_a_plan_from_when_tables_were_small_does_not_read_all_of_them(fresh_postgres_database):
+def test_a_plan_from_when_tables_were_small_does_not_read_all_of_them(migrated_postgres_database):
     """It is kept, and they may grow before they are counted anew."""
-    migrate(fresh_postgres_database)
-    store = open_store(fresh_postgres_database, SystemClock(), Limits())
+    store = open_store(migrated_postgres_database, SystemClock(), Limits())
     store.write(lambda tx: tx.insert_database(Database("d", None, "file:/d", {})))
     add(store, "t")
     store.close()
-    with psycopg.connect(fresh_postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
+    with psycopg.connect(migrated_postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute("ANALYZE")
         before = whole_reads(connection)
-        store = open_store(fresh_postgres_database, SystemClock(), Limits())
+        store = open_store(migrated_postgres_database, SystemClock(), Limits())
         for _ in range(10):
             store.read(LookUp(names, asks_once=True))
             store.read(LookUp(parts))

@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.metastore.ports.store import CatalogWork, LookUp
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import Database, StorageDescriptor, Table
 from hms_gateway.timing.spans import Note, Notes, set_notes
 
@@ -16,8 +16,7 @@ from hms_gateway.timing.spans import Note, Notes, set_notes
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
     postgres = request.param == "postgres"
-    url = request.getfixturevalue("fresh_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
-    migrate(url)
+    url = request.getfixturevalue("migrated_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
     store = open_store(url, SystemClock(), Limits())
     store.note_statements()
     yield store

@@ -15,7 +15,7 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import NotSuspendable, Result, Suspended, recording, resuming
-from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.structs import LockState, LockType, NoSuchTxnException
@@ -64,14 +64,13 @@ class OneByOne:
 
 
 @pytest.fixture
-def store(fresh_postgres_database: str) -> Iterator[SqlStore]:
-    opened = new_store(fresh_postgres_database)
+def store(migrated_postgres_database: str) -> Iterator[SqlStore]:
+    opened = new_store(migrated_postgres_database)
     yield opened
     opened.close()
 
 
 def new_store(url: str, limits: Limits | None = None) -> SqlStore:
-    migrate(url)
     return open_store(url, ManualClock(), limits or Limits())
 
 
@@ -147,9 +146,11 @@ def rows(url: str) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_together_is_as_one_by_one(seed: int, fresh_postgres_database: str, postgres_database_of_module: str) -> None:
+def test_together_is_as_one_by_one(
+    seed: int, migrated_postgres_database: str, postgres_database_of_module: str
+) -> None:
     dice = random.Random(seed)
-    url, other_url = fresh_postgres_database, postgres_database_of_module
+    url, other_url = migrated_postgres_database, postgres_database_of_module
     store, other = new_store(url), new_store(other_url)
     with psycopg.connect(other_url.replace("+psycopg", ""), autocommit=True) as connection:
         for table in METADATA.sorted_tables:
@@ -331,15 +332,15 @@ def test_a_connection_lost_before_the_commit_is_answered_leaves_the_outcome_unkn
 
 
 def test_a_lock_that_is_never_given_back_is_an_answer(
-    fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch
+    migrated_postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hms_gateway.storage.dialects.postgres.BUSY_SECONDS_MAX", 0.05)
-    store = new_store(fresh_postgres_database)
+    store = new_store(migrated_postgres_database)
     services = Services(store)
 
     async def run() -> None:
         await connected(store)
-        with psycopg.connect(fresh_postgres_database.replace("+psycopg", "")) as other:
+        with psycopg.connect(migrated_postgres_database.replace("+psycopg", "")) as other:
             other.execute("SELECT 1 FROM catalog FOR UPDATE")
             with pytest.raises(StoreUnavailable, match="for too long"):
                 await begin(lambda: services.txns.open(1, WHO))
@@ -365,8 +366,8 @@ def test_a_change_waits_for_the_other_writer(store: SqlStore) -> None:
     asyncio.run(run())
 
 
-def test_too_many_that_wait_are_refused(fresh_postgres_database: str) -> None:
-    store = new_store(fresh_postgres_database, Limits(write_queue_max=3))
+def test_too_many_that_wait_are_refused(migrated_postgres_database: str) -> None:
+    store = new_store(migrated_postgres_database, Limits(write_queue_max=3))
     services = Services(store)
 
     async def run() -> None:
@@ -380,8 +381,8 @@ def test_too_many_that_wait_are_refused(fresh_postgres_database: str) -> None:
     store.close()
 
 
-def test_closing_finishes_what_waits(fresh_postgres_database: str) -> None:
-    store = new_store(fresh_postgres_database)
+def test_closing_finishes_what_waits(migrated_postgres_database: str) -> None:
+    store = new_store(migrated_postgres_database)
     services = Services(store)
 
     async def run() -> None:

@@ -13,7 +13,6 @@ from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
-from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.txn.batch import Reading
 from hms_gateway.storage.writing import thread_writer
@@ -21,6 +20,7 @@ from hms_gateway.storage.writing.jobs import Job
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.structs import TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork
+from tests.support.catalog import place_empty_database
 from tests.support.patience import PATIENCE_SECONDS
 
 WHO = Client("who", "host", "agent")
@@ -28,8 +28,8 @@ WHO = Client("who", "host", "agent")
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
+    place_empty_database(tmp_path / "one.db")
     engine = writing_engine(parse_url(f"sqlite:///{tmp_path / 'one.db'}"))
-    migrate_engine(engine)
     yield engine
     engine.dispose()
 
