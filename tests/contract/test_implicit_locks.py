@@ -272,6 +272,7 @@ def test_every_row_is_tried() -> None:
     assert cells().keys() == CHANGES.keys()
 
 
+@pytest.mark.slow
 def test_a_change_is_made_only_where_its_locks_could_be_granted(world: World) -> None:
     found: dict[str, dict[str, bool]] = {}
     for name, row in cells().items():
