@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -21,13 +22,23 @@ from tests.support.kept_logging import kept_logging
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
-from tests.support.sample import WHOLE
+from tests.support.sample import FAST, WHOLE
+from tests.support.shared_schema import share_schema
 from tests.support.shared_statements import share_statements
 from tests.support.turns import Scheduling, place
 
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
 OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
+# What `make test-fast` has no test of. A file that has only such ones is not even read.
+NOT_FAST = {
+    *("slow", "postgres", "mariadb", "node", "browser", "curl", "java", "spark", "iceberg", "kerberos", "ldap", "otel"),
+}
+NOTHING_FAST = re.compile(
+    rf"^pytestmark = .*mark\.({'|'.join(NOT_FAST)})"
+    rf"|^from tests\.(support\.server|bridge\.bridge_process) import .*({'|'.join(OUR_PROGRAMS)})",
+    re.MULTILINE,
+)
 # Python's own (700, 10, 10) spend a quarter of the time of most tests on collections that find nothing.
 COLLECTION_THRESHOLDS = (20_000, 20, 20)
 
@@ -51,6 +62,7 @@ def pytest_configure() -> None:
         setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, step, PATIENCE_SECONDS)
     os.environ.update(spark_variables.VARIABLES)
     share_statements()
+    share_schema()
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +78,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
     return Scheduling(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    is_left_out = FAST and collection_path.suffix == ".py" and NOTHING_FAST.search(collection_path.read_text("utf-8"))
+    return True if is_left_out else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place(item.nodeid))
@@ -73,9 +90,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         module = item.getparent(pytest.Module)
         if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
-    if not WHOLE and (left := [item for item in items if item.get_closest_marker("whole")]):
+    left_out = set() if WHOLE else {"whole", *NOT_FAST} if FAST else {"whole"}
+    left, taken = [], []
+    for item in items:
+        (taken if left_out.isdisjoint(mark.name for mark in item.iter_markers()) else left).append(item)
+    if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker("whole")]
+        items[:] = taken
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

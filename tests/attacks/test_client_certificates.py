@@ -128,6 +128,7 @@ def test_a_certificate_may_be_required(tmp_path, users):
             it.ask(trusting(), BOB)
 
 
+@pytest.mark.slow
 def test_revoked_certificates_do_not_let_in_and_end_on_open_connections(tmp_path, users):
     (ann, _), (eve, revoked) = users.issue("ann"), users.issue("eve")
     crl = tmp_path / "crl.pem"

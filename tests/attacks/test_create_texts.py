@@ -107,6 +107,7 @@ def assert_is_one_statement(text: str) -> None:
         assert TokenType.DROP not in kinds
 
 
+@pytest.mark.slow
 @given(tables)
 @example(Table(tableName="t", dbName="d", parameters={PROVIDER: DROPS[0]}))
 @example(view("'0"))
@@ -117,6 +118,7 @@ def test_any_table_is_one_statement(table: Table) -> None:
     assert_is_one_statement(create_table_text(table, "file:/x"))
 
 
+@pytest.mark.slow
 @given(texts, texts, texts, some.dictionaries(texts, texts))
 def test_any_database_is_one_statement(name: str, about: str, place: str, properties: dict[str, str]) -> None:
     assert_is_one_statement(create_database_text(Database(name, about, place, properties)))

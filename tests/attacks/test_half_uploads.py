@@ -2,6 +2,8 @@
 
 import contextlib
 
+import pytest
+
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, Anybody, post, read_response, running
 from tests.support.patience import until
@@ -14,6 +16,7 @@ def large_call() -> bytes:
     return post(CALL[:-1] + b" " * MIB + CALL[-1:])
 
 
+@pytest.mark.slow
 def test_half_uploads_of_one_user_leave_room_for_others():
     user = Anybody("mallory")
     limits = Limits(body_memory_bytes_max=16 * MIB, body_memory_bytes_per_user_max=8 * MIB)

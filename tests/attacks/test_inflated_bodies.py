@@ -53,6 +53,7 @@ def watched(monkeypatch):
     monkeypatch.setattr(request_body, "Inflation", Watched)
 
 
+@pytest.mark.slow
 def test_bodies_that_inflate_at_once_are_bounded_together():
     limits = Limits(body_memory_bytes_max=4 * MIB, inflation_ratio_max=10_000)
     with running(limits=limits) as server, ThreadPoolExecutor(8) as threads:

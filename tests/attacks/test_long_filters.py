@@ -61,6 +61,7 @@ def test_a_senseless_filter_as_long_as_the_limit_is_a_declared_error(
     assert named in text
 
 
+@pytest.mark.slow
 def test_a_table_filter_has_few_conditions(metastore: Metastore) -> None:
     """Each is evaluated for every table."""
     condition = "hive_filter_field_params__x = '1'"

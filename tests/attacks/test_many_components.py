@@ -44,6 +44,7 @@ def test_the_limit_can_be_set(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_request_as_large_as_the_limit_is_granted(tmp_path: Path) -> None:
     with open_metastore(tmp_path) as metastore:
         assert answered(metastore, "lock", request(10_000)) == ("ok", None)

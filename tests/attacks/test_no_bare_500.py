@@ -89,6 +89,7 @@ def test_a_login_that_cannot_be_checked(way, body: bytes, lines: list[Any]) -> N
     assert errors == [("request failed", "r-1")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", BODIES)
 def test_threads_for_passwords_that_cannot_be_had(body: bytes, tmp_path: Path) -> None:
     """Each login is answered: the third one waited for ever."""

@@ -78,6 +78,7 @@ def test_the_setting_lifts_it_by_name(tmp_path, login, shared):
         assert ask("admin") == "admin"
 
 
+@pytest.mark.slow
 def test_a_certificate_does_not_either_also_on_a_connection_that_is_open(tmp_path):
     authority = ClientAuthority(tmp_path)
     (tmp_path / "users.pem").write_bytes(authority.pem)

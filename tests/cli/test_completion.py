@@ -43,6 +43,7 @@ def words_of(typed: str) -> list[str]:
     return ["hms-gateway", *typed.split(" ")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_bash() -> None:
     """All in one bash, as in a session."""
@@ -82,6 +83,7 @@ def test_the_line_for_zsh_is_a_program_that_registers_the_completion() -> None:
     assert run(["zsh", "-f", "-c", script]).strip() == "_hms_gateway_completion"
 
 
+@pytest.mark.slow
 def test_what_zsh_is_told() -> None:
     """It sends the number of the word at the cursor."""
     for typed, expected, absent in WORDS[1:4:2]:

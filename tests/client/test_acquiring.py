@@ -151,6 +151,7 @@ def readers(server):
     return found
 
 
+@pytest.mark.slow
 def test_a_writer_among_readers_gets_its_lock_within_two_of_their_hold_times(server, readers):
     began = readers.round
     writer = LockAcquirer(server, ConcurrencySettings(lock_retries=2 * Readers.HELD), readers.play)
@@ -159,6 +160,7 @@ def test_a_writer_among_readers_gets_its_lock_within_two_of_their_hold_times(ser
     assert server.shown() == [("EXCLUSIVE", "t", None)]
 
 
+@pytest.mark.slow
 def test_a_writer_that_gives_its_place_up_starves(server, readers):
     """As on Hive's page; this is what the test above is worth."""
     writer = LockAcquirer(server, ConcurrencySettings(lock_retries=6 * Readers.HELD, keeps_place=False), readers.play)

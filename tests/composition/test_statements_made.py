@@ -134,6 +134,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return made
 
 
+@pytest.mark.slow
 def test_no_statement_is_made_for_a_call(ask: Callable[..., Any], made: list[object]) -> None:
     ask("create_database", Database("d", None, "file:/w", {}))
     ask("create_table", table("t", at="0"))

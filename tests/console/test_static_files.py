@@ -185,6 +185,7 @@ def test_a_path_from_outside_opens_no_file():
     assert static_file(str(FOLDER / "console.js")) is None
 
 
+@pytest.mark.slow
 def test_a_start_reads_none_of_it():
     """The module, and what it needs, is loaded with the first page."""
     program = "import sys, hms_gateway.composition.main; print('hms_gateway.console' in str(sorted(sys.modules)))"

@@ -44,6 +44,7 @@ def test_reads_find_what_hive_finds(service: PartitionService) -> None:
     assert sure > 0.8 * len(chosen)
 
 
+@pytest.mark.slow
 def test_drops_take_what_hive_finds_or_nothing(service: PartitionService) -> None:
     left = service.reads.names(ORDERS, -1)
     for one in recorded():

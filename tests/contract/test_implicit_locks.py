@@ -275,6 +275,7 @@ def test_every_row_is_tried() -> None:
     assert cells().keys() == CHANGES.keys()
 
 
+@pytest.mark.slow
 def test_a_change_is_made_only_where_its_locks_could_be_granted(world: World, database_url: str) -> None:
     every = 1 if database_url.startswith("sqlite") else EVERY_ON_SERVERS
     found: dict[str, dict[str, bool]] = {}

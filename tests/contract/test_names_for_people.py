@@ -33,6 +33,7 @@ def filled(store: SqlStore) -> StoredTable:
     return get(store)
 
 
+@pytest.mark.slow
 def test_names_for_people(store: SqlStore) -> None:
     of = filled(store)
 
@@ -131,6 +132,7 @@ LIMITS = (1_000, 3, 20, 1)
 EVERY = sample(len(LIMITS), of=1)
 
 
+@pytest.mark.slow
 def test_a_search_finds_what_looking_at_every_name_finds(store: SqlStore) -> None:
     chosen = random.Random(18)
     some = sorted({"".join(chosen.choices(ODD, k=chosen.randint(1, 4))) for _ in range(300)} - {"*"})
@@ -176,6 +178,7 @@ def test_a_search_finds_what_looking_at_every_name_finds(store: SqlStore) -> Non
                 assert found == expected[:limit], (db_text, text, limit)
 
 
+@pytest.mark.slow
 def test_a_page_of_a_filter_is_the_same_wherever_it_is_looked_for(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

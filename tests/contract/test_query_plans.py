@@ -163,6 +163,7 @@ def test_of_two_keys_the_one_with_fewer_partitions_is_looked_up(
     assert "Seq Scan" not in steps
 
 
+@pytest.mark.slow
 def test_tables_are_found_by_where_they_lie(store: SqlStore, database_url: str) -> None:
     places = {f"t{number}": f"file:/w/sales.db/t{number}" for number in range(300)}
     places |= {"below": "file:/w/sales.db/t77/ds=1", "beside": "file:/w/sales.db/t77-1", "case": "file:/w/sales.db/T77"}

@@ -116,6 +116,7 @@ def test_a_key_of_another_type_compares_as_that_type(store: SqlStore) -> None:
         check(store, of, changed, [maker.filter() for _ in range(20)], seed)
 
 
+@pytest.mark.slow
 def test_partial_values_select_what_plain_python_selects(store: SqlStore) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + 10):
         source = random.Random(seed)

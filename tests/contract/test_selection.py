@@ -99,6 +99,7 @@ def test_filters_select_what_the_reference_selects(store: SqlStore, filled: Stor
 PARTIAL_VALUES = st.lists(st.none() | st.integers(0, 15), max_size=len(KEYS))
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(40, of=100), suppress_health_check=ONE_STORE)
 @given(PARTIAL_VALUES)
 def test_partial_values_compare_as_text(store: SqlStore, filled: StoredTable, wanted: list[int | None]) -> None:

@@ -361,6 +361,7 @@ def test_what_has_nothing_to_do_is_no_error(unchanged: Caller, arguments: tuple[
     assert unchanged.state() == before
 
 
+@pytest.mark.slow
 def test_numbers_of_transactions(caller: Caller) -> None:
     assert list(caller.call("open_txns", OpenTxnRequest(0, "ann", "host")).txn_ids) == []
     for asked in (100_000, 2**31 - 1):

@@ -96,6 +96,7 @@ def test_a_client_may_spare_the_look_up(services: Services, store: SqlStore, say
     assert [committed_write_ids(one.event) for one in store.changes_since(EventId(2))] == [named]
 
 
+@pytest.mark.slow
 def test_a_message_of_many_tables_reaches_the_caches(services: Services, store: SqlStore) -> None:
     tables = [target("sales", f"orders_{number}") for number in range(60)]
     services.commit(services.begin(*tables))

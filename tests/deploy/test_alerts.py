@@ -285,6 +285,7 @@ FAULTS: dict[str, Fault] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alert", FAULTS)
 def test_an_alert_fires_after_its_fault_and_not_before(
     alert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -38,6 +38,7 @@ def test_only_the_data_folder_can_be_written(folder: Path, tmp_path_factory: pyt
     assert tried.stdout.split() == [str(folder)]
 
 
+@pytest.mark.slow
 def test_the_gateway_serves_and_has_no_rights_to_lose(folder: Path) -> None:
     with OrdinaryServer(folder, under(folder)) as server:
         body = b'[1,"create_database",1,1,{"1":{"rec":{"1":{"str":"sales"}}}}]'

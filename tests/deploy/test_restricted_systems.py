@@ -23,6 +23,8 @@ from tests.support.ordinary_account import (
 from tests.support.refused_calls import CANNOT_FILTER
 from tests.support.server import PASSWORD, USER, basic
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests" / "support"
 NO_SHARED_MEMORY = 'mount -t tmpfs -o mode=0 none /dev/shm && exec "$@"'

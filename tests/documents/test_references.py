@@ -115,6 +115,7 @@ def _by_file(missing: Callable[[Path], Iterable[str]], files: Iterable[Path] = F
     return {name: names for name, names in found.items() if names}
 
 
+@pytest.mark.slow
 def test_what_is_cited_of_the_reference_is_there() -> None:
     def missing(path: Path) -> Iterator[str]:
         yield from _missing_sections(_text(path), path.stem if path.parent.name == "reference" else "")
@@ -125,6 +126,7 @@ def test_what_is_cited_of_the_reference_is_there() -> None:
     assert not _by_file(missing)
 
 
+@pytest.mark.slow
 def test_files_that_are_named_exist() -> None:
     def missing(path: Path) -> Iterator[str]:
         for name, test in FILE.findall(_text(path)):
@@ -160,6 +162,7 @@ def test_targets_of_make_that_documents_name_exist() -> None:
     assert not _by_file(missing, DOCUMENTS)
 
 
+@pytest.mark.slow
 def test_documents_that_are_named_exist() -> None:
     known = {document.name for document in DOCUMENTS}
     assert not _by_file(lambda path: set(DOCUMENT.findall(_text(path))) - known)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "app" / "hms_gateway"
 CLAUSE = re.compile(r"\s*(?:What|Whether|Who|How|Where|Which|Why|As|Those|Of|With)\b")
 # Lower it when you remove some.
@@ -20,6 +22,7 @@ def clauses(source: str) -> Iterator[str]:
                 yield text
 
 
+@pytest.mark.slow
 def test_no_more_docstrings_begin_with_a_relative_clause() -> None:
     found = [text for path in PACKAGE.rglob("*.py") for text in clauses(path.read_text("utf-8"))]
     assert len(found) <= CLAUSES_MAX

@@ -41,6 +41,7 @@ def test_the_table_has_each_method_of_the_idl_once_and_in_order():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_no_other_table_names_methods():
     """A new method is a declaration in the IDL, a function of a handler, a row of the table and a test: four files."""
     naming = {}

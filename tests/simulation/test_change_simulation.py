@@ -25,6 +25,7 @@ def play(steps: int, first_seed: int = 0) -> list[ChangeSimulation]:
     return played
 
 
+@pytest.mark.slow
 def test_no_change_is_ever_made_under_an_exclusive_lock_of_somebody_else() -> None:
     """Nor refused for nothing."""
     played = play(STEPS)
@@ -32,6 +33,7 @@ def test_no_change_is_ever_made_under_an_exclusive_lock_of_somebody_else() -> No
     assert min(simulation.refused for simulation in played) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It names its seed and step, so that it can be played again."""

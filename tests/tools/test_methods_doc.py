@@ -1,5 +1,7 @@
 """The generated files are up to date, and what they are made from is consistent."""
 
+import pytest
+
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.idl.signatures import exception_names, signature
 from hms_gateway.structs import IDL, METHODS
@@ -19,6 +21,7 @@ def test_the_table_of_methods_is_up_to_date():
     assert text == methods_text(answering_classes(), named_proofs(text)), "run: python -m tools methods"
 
 
+@pytest.mark.slow
 def test_every_method_has_a_test_that_calls_it():
     """The document may name any of them, so that it does not change with every new test."""
     there_are = proofs(source_root(), METHODS)

@@ -49,6 +49,7 @@ def test_bytes_cut_at_every_position(codec):
     assert readable == ([len(body) - 1] if codec is CODECS.tjson else [])
 
 
+@pytest.mark.slow
 @every_codec
 def test_random_damage(codec):
     struct_class = METHODS["alter_partition"].arguments

@@ -68,6 +68,7 @@ def test_binary_and_apaches_python_code_read_each_other(codec, apache):
         assert codec.decode(struct_class, apache.encode(value)) == value
 
 
+@pytest.mark.slow
 def test_bare_values_of_all_field_types():
     types = {field.type for struct_class in STRUCTS.values() for field in struct_class.definition.fields}
     for seed in SEEDS:

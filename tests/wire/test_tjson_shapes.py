@@ -39,6 +39,7 @@ def test_what_is_not_plain_is_a_mismatch_or_an_error_of_the_parser():
             shape.read(parsed)
 
 
+@pytest.mark.slow
 def test_generated_code_looks_nothing_up_by_name():
     source = shape_of_struct(FieldSchema).source
     assert source.startswith("def read_FieldSchema_")

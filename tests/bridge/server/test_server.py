@@ -60,6 +60,7 @@ def long_reply(size: int):
     return action, written, len(head) + size + 1
 
 
+@pytest.mark.slow
 def test_a_long_reply_flows_through():
     size = 64 * MIB
 
@@ -193,6 +194,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind():
     uvloop.run(work())
 
 
+@pytest.mark.slow
 def test_five_hundred_connections_without_a_byte():
     async def work():
         async with both() as (upstream, server):

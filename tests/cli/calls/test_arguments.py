@@ -101,11 +101,11 @@ def test_enums_are_names_or_numbers():
         assert request.principal_type == 2
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_the_example_of_every_method_can_be_read(name):
-    words = shlex.split(example_call(METHODS[name]))
-    assert words[:3] == ["hms-gateway", "call", name]
-    parse_arguments(METHODS[name], words[3:])
+def test_the_example_of_every_method_can_be_read():
+    for name, method in METHODS.items():
+        words = shlex.split(example_call(method))
+        assert words[:3] == ["hms-gateway", "call", name]
+        parse_arguments(method, words[3:])
 
 
 def test_null_is_null_where_it_cannot_be_a_text():

@@ -189,6 +189,7 @@ def test_progress_stays_silent_where_nobody_watches(monkeypatch):
     assert pipe.file.getvalue() == ""
 
 
+@pytest.mark.slow
 def test_examples_about_statistics_run_as_printed(gateway):
     def hms(*words):
         return CliRunner().invoke(

@@ -117,6 +117,7 @@ def test_the_certificate_of_this_folders_server_is_trusted(called, gateway, tmp_
     assert called().exit_code == 0
 
 
+@pytest.mark.slow
 def test_variables_name_what_to_trust(called, gateway, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert called(HMS_GATEWAY_CACERT=str(gateway.data_dir / "certificate.pem")).exit_code == 0

@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_second_user_is_the_time_for_authorization(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def add(name: str, *more: str) -> str:
         words = ["user", "add", name, "--password-stdin", "--data-dir", str(folder), *more]

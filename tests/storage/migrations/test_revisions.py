@@ -18,7 +18,15 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, KeptAnswer,
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import migrate, open_store
+from hms_gateway.storage.migrations import revisions
 from hms_gateway.storage.schema.catalog import METADATA, OF_PARTITIONED, REVISION
+from tests.support.shared_schema import upgrade
+
+
+@pytest.fixture(autouse=True)
+def migrates_by_revisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests copy what the first migration of their process made."""
+    monkeypatch.setattr(revisions, "_upgrade", upgrade)
 
 
 @pytest.fixture(
