@@ -246,7 +246,7 @@ def test_a_setting_of_the_file_is_told_with_it_and_one_of_the_environment_withou
     with pytest.raises(SettingsError, match=rf"^{re.escape(str(path))}: {re.escape(told)}"):
         load_settings(path)
     monkeypatch.setenv("HMS_GATEWAY_PORT", "x")
-    with pytest.raises(SettingsError, match="^port must be "):
+    with pytest.raises(SettingsError, match=r"^port must be "):
         load_settings(file(tmp_path, "port = 80"))
 
 

@@ -734,7 +734,7 @@ def load_settings(config: Path | None = None, **given: object) -> Settings:
     for more in (_from_environment(os.environ), {name: value for name, value in given.items() if value is not None}):
         of_file -= more.keys()
         _merge(more, values)
-    return _settings(values, {name: f"{config}: setting " for name in of_file})
+    return _settings(values, dict.fromkeys(of_file, f"{config}: setting "))
 
 
 def _settings(values: Mapping[str, Any], places: Mapping[str, str]) -> Settings:
