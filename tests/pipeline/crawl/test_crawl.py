@@ -18,9 +18,9 @@ from hms_gateway.pipeline.crawl import registering
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.structs import NotificationEventRequest
+from hms_gateway.structs import NotificationEventRequest, PrincipalType
 from tests.pipeline.crawl.trees import parquet, plant
-from tests.support.server import GatewayServer
+from tests.support.server import USER, GatewayServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -79,12 +79,14 @@ def test_an_empty_catalog_gets_tables_partitions_and_columns(spark, options, lak
     assert (result.counts["tables"], result.counts["partitions"], result.exit_status) == (3, 6, 0)
     with options.connection.open() as client:
         orders, customers = (client.call("get_table", "shop", name) for name in ("orders", "customers"))
+        database = client.call("get_database", "shop")
     assert [(key.name, key.type) for key in orders.partitionKeys] == [("ds", "date"), ("hr", "int")]
     assert [(col.name, col.type) for col in orders.sd.cols] == [
         ("id", "bigint"),
         ("note", "string"),
         ("price", "double"),
     ]
+    assert (orders.owner, database.ownerName, database.ownerType) == (USER, USER, PrincipalType.USER)
     assert (orders.tableType, orders.sd.location) == ("EXTERNAL_TABLE", f"file:{lake}/shop.db/orders")
     assert (customers.partitionKeys, customers.parameters["EXTERNAL"]) == ([], "TRUE")
     assert names(options, "shop", "odd") == ["d=%2F%25", "d=a%3Ab c%27", "d=é%3D1"]
