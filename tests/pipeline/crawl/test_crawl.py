@@ -13,6 +13,7 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.cli.pipeline.crawl_command import show
+from hms_gateway.pipeline.compact.job import CompactArguments, compact
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl import registering
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
@@ -182,6 +183,18 @@ def test_the_name_of_another_table_is_not_taken(spark, options, lake):
         "x/a.db/name": f"is not registered: table a.name is to be that of file:{lake}/a.db/name",
     }
     assert (names(options, "a", "name"), names(options, "b", "taken")) == (["d=1"], [])
+
+
+def test_a_table_that_was_compacted_is_crawled_again(spark, options, lake):
+    """It lies elsewhere now, and its old directory is no new table."""
+    plant(lake, *(f"people/{number}" for number in range(4)), content=parquet(id=1))
+    assert crawl(options, CrawlArguments(location=str(lake)), spark=spark).new_tables == ["default.people"]
+    of_people = dataclasses.replace(options, only=("default.people",), roots=(f"file:{lake}",))
+    assert compact(of_people, CompactArguments(), spark=spark).exit_status == 0
+    with options.connection.open() as client:
+        assert "/.hms-compact/" in client.call("get_table", "default", "people").sd.location
+    again = crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    assert (again.new_tables, again.refusals, again.exit_status) == ([], [], 0)
 
 
 def test_what_is_gone_is_reported_and_dropped_on_request(spark, options, lake):

@@ -86,12 +86,12 @@ def _changed(before: Any, after: Any, field: str) -> Iterator[tuple[str, Any, An
 
 
 def _is_file(text: str | None) -> TypeGuard[str]:
-    """Or else it is the URL of a metastore, None for that of the options."""
+    """True for an export; else it is the URL of a metastore, None for that of the options."""
     return text is not None and not text.startswith(("http://", "https://"))
 
 
 def _wanted(exports: Sequence[tuple[str, CatalogName]], only: str | None) -> CatalogName:
-    """What `only` names, or what all exports hold. Ends the command where that is nothing."""
+    """The part that `only` names, or that all exports hold. Ends the command where that is nothing."""
     if only is not None:
         return parse_name(only)
     wanted = CatalogName("")
@@ -133,7 +133,7 @@ def _cells(found: Difference, form: str) -> tuple[Any, ...]:
 
 
 def _print(found: Difference) -> int:
-    """One."""
+    """Print a line for people, and count it."""
     text = f"{found.sign} {found.record.shown}"
     if found.field:
         text += f" {found.field}: {_value(found.before)} -> {_value(found.after)}"

@@ -92,7 +92,7 @@ def _plain(struct: str, value: Any) -> Any:
 
 
 def write_records(stream: IO[str], records: Iterable[Record], of: CatalogName) -> int:
-    """As JSON lines, the first of which says `of` which part of the catalog they are; how many."""
+    """Write JSON lines, the first of which names the part of the catalog; return how many."""
     stream.write(json.dumps({**_HEADER, "of": str(of)}) + "\n")
     count = 0
     for count, record in enumerate(records, 1):  # noqa: B007
@@ -101,7 +101,7 @@ def write_records(stream: IO[str], records: Iterable[Record], of: CatalogName) -
 
 
 def read_header(stream: IO[str], name: str) -> CatalogName:
-    """Which part of the catalog is to come, as `write_records` has written it. Ends the command where it has not."""
+    """The part of the catalog that the records are of. Ends the command where `write_records` has not written it."""
     try:
         header = json.loads(stream.readline())
     except ValueError:
@@ -115,7 +115,7 @@ def read_header(stream: IO[str], name: str) -> CatalogName:
 
 
 def read_records(stream: IO[str], name: str) -> Iterator[Record]:
-    """What is behind the header. Ends the command where `write_records` has not written it."""
+    """The records behind the header. Ends the command where `write_records` has not written them."""
     for number, line in enumerate(stream, 2):
         yield _record(line, f"{name}:{number}")
 

@@ -102,7 +102,7 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
 
 
 def _check_places(settings: Settings) -> None:
-    """Raises SecondaryListenerFailed for the Thrift port and SettingsError for the audit log."""
+    """Raise SecondaryListenerFailed for the Thrift port, SettingsError for the audit log, where they are refused."""
     if settings.thrift_port is not None:
         from hms_gateway.composition.thrift_port import check_port
 
