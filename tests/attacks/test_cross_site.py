@@ -95,7 +95,9 @@ def test_an_allowed_page_may_send_keys_and_leases(it):
     answer = it.server.exchange(request(f"Origin: {GOOD}", method="OPTIONS"))
     assert answer.startswith(b"HTTP/1.1 204 ")
     (allowed,) = [line for line in answer.split(b"\r\n") if line.startswith(b"access-control-allow-headers: ")]
-    assert {b"idempotency-key", b"x-hms-lease-id"} <= set(allowed.partition(b": ")[2].split(b", "))
+    assert {b"idempotency-key", b"x-hms-lease-id", b"x-hms-lock-id", b"x-hms-txn-id"} <= set(
+        allowed.partition(b": ")[2].split(b", ")
+    )
 
 
 def test_no_page_may_call_by_default(tmp_path):

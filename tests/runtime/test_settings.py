@@ -1,6 +1,7 @@
 """Where settings come from, and how wrong ones are named."""
 
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_proxy_users_and_file_systems_are_tables(tmp_path):
         ("[limits]\nbody_bytes_max = inf", "body_bytes_max must be a number, not inf"),
         ("[limits]\nbody_read_seconds_max = nan", "body_read_seconds_max must be above zero, not nan"),
         ("[limits]\nbody_byte_max = 1", "unknown limit 'body_byte_max'; did you mean body_bytes_max?"),
-        ('host = ""', "^host must not be empty, not ''$"),
+        ('host = ""', "setting host must not be empty, not ''$"),
         ('thrift_host = ""', "thrift_host must not be empty"),
         ('data_dir = ""', "data_dir must not be empty"),
         ('users_file = ""', "users_file must not be empty"),
@@ -221,10 +222,32 @@ def test_a_wrong_variable_is_named(monkeypatch, name, text, told):
 
 
 def test_everything_that_is_wrong_is_told_at_once(tmp_path):
-    with pytest.raises(
-        SettingsError, match=r"^port must be .*; tls must be .*; prot: unknown setting; did you mean port\?$"
-    ):
-        load_settings(file(tmp_path, 'port = -1\ntls = "x"\nprot = 1\n'))
+    path = file(tmp_path, 'port = -1\ntls = "x"\nprot = 1\n')
+    with pytest.raises(SettingsError) as refused:
+        load_settings(path, host=5)
+    port, tls, unknown, host = str(refused.value).split("; ", 3)
+    unknown, host = f"{unknown}; {host}".rsplit("; ", 1)
+    assert port.startswith(f"{path}: setting port must be ")
+    assert tls.startswith(f"{path}: setting tls must be ")
+    assert unknown == f"{path}: setting prot: unknown setting; did you mean port?"
+    assert host.startswith("host must be ")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('trusted_proxies = ["x"]', "setting trusted_proxies: "),
+        ('audit_log = " "', "setting audit_log must be "),
+        ("[limits]\nbody_bytes = 1", "setting limits: unknown limit 'body_bytes'"),
+    ],
+)
+def test_a_setting_of_the_file_is_told_with_it_and_one_of_the_environment_without(tmp_path, monkeypatch, text, told):
+    path = file(tmp_path, text)
+    with pytest.raises(SettingsError, match=rf"^{re.escape(str(path))}: {re.escape(told)}"):
+        load_settings(path)
+    monkeypatch.setenv("HMS_GATEWAY_PORT", "x")
+    with pytest.raises(SettingsError, match=r"^port must be "):
+        load_settings(file(tmp_path, "port = 80"))
 
 
 def test_paths_may_be_given_as_text_or_path(tmp_path):
@@ -236,7 +259,7 @@ def test_paths_may_be_given_as_text_or_path(tmp_path):
 def test_a_wrong_secret_is_not_shown(tmp_path):
     path = tmp_path / "settings.toml"
     path.write_text("admin_password = 1234567\n", "utf-8")
-    with pytest.raises(SettingsError, match=r"^admin_password ") as refused:
+    with pytest.raises(SettingsError, match=r"setting admin_password ") as refused:
         load_settings(path)
     assert "1234567" not in str(refused.value)
 

@@ -13,7 +13,7 @@ from hms_gateway.cli.coordination.lock_group import locks
 from hms_gateway.cli.operations.bridge_command import bridge
 from hms_gateway.cli.pipeline.group import pipeline
 from hms_gateway.cli.sql.sql_command import sql
-from hms_gateway.cli.terminal.format_options import format_option, rows_form
+from hms_gateway.cli.terminal.format_options import format_option, rows_form, with_json
 from hms_gateway.cli.terminal.groups import Group, examples
 from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import fail
@@ -51,7 +51,7 @@ _CHECK_EXAMPLES = """\b
 Examples:
   hms-gateway check --data-dir /srv/hms/var
   hms-gateway check --data-dir /srv/hms/var --remove
-  hms-gateway check --config /etc/hms-gateway/hms-gateway.toml --json > report.json
+  hms-gateway check --config /etc/hms-gateway/hms-gateway.toml --format csv > report.csv
 """
 _DOCTOR_EXAMPLES = """\b
 Examples:
@@ -207,7 +207,7 @@ def backup(file: Path, config: Path | None, data_dir: Path | None, database: str
     metavar="SECONDS",
     help="Skip directories that changed in the last SECONDS: a running call may still add their row.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each line, on a terminal as well.")
+@with_json
 def check(
     config: Path | None,
     data_dir: Path | None,
@@ -215,7 +215,7 @@ def check(
     remove: bool,
     remove_with_files: bool,
     older_than: float,
-    as_json: bool,
+    form: str | None,
 ) -> None:
     """Compare the catalog with the directories of tables and partitions, even while a gateway runs.
 
@@ -227,7 +227,7 @@ def check(
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from hms_gateway.cli.operations.checking import CheckOptions, run_check
 
-    run_check(settings, CheckOptions(remove or remove_with_files, remove_with_files, older_than, as_json))
+    run_check(settings, CheckOptions(remove or remove_with_files, remove_with_files, older_than, form))
 
 
 @application.command(epilog=_DOCTOR_EXAMPLES)
@@ -242,14 +242,14 @@ def check(
     metavar="URL",
     help="URL of another gateway of the same database; repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print an object for each finding.")
+@with_json
 def doctor(
     config: Path | None,
     data_dir: Path | None,
     database: str | None,
     port: int | None,
     replicas: tuple[str, ...],
-    as_json: bool,
+    form: str | None,
 ) -> None:
     """Report problems of this installation, and their remedies.
 
@@ -259,7 +259,7 @@ def doctor(
     settings = _settings(config, data_dir=data_dir, database_url=database, port=port)
     from hms_gateway.cli.operations.doctor import run_doctor
 
-    run_doctor(settings, replicas, as_json=as_json)
+    run_doctor(settings, replicas, form=form)
 
 
 # Negative numbers are arguments, not options.

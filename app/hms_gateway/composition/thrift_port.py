@@ -19,6 +19,7 @@ from hms_gateway.gateway.assembly import EdgeComponents, LoginParts, service_key
 from hms_gateway.gateway.auth.trusted_proxy import check_reserved
 from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.gateway.observability.traces import TracedCall, Traces
+from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.rpc.call import Caller, Dialect
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.addresses import host_of
@@ -79,8 +80,7 @@ class ThriftPort:
         try:
             await self._server.start()
         except OSError as error:
-            place = f"thrift://{options.host}:{options.port}"
-            raise SecondaryListenerFailed(f"cannot listen on {place}: {error.strerror or error}") from error
+            raise _cannot_listen(options.host, options.port, error) from error
 
     async def stop(self) -> None:
         """Let calls in flight finish, then close."""
@@ -103,6 +103,19 @@ class ThriftPort:
 
     def _note_limit(self, limit: str, session: Session) -> None:
         self._refusals.note(limit, user=session.shown_user, address=_host(session))
+
+
+def check_port(host: str, port: int) -> None:
+    """Raises SecondaryListenerFailed where the port cannot be had now."""
+    try:
+        for listener in listening_sockets(host, port):
+            listener.close()
+    except OSError as error:
+        raise _cannot_listen(host, port, error) from error
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> SecondaryListenerFailed:
+    return SecondaryListenerFailed(f"cannot listen on thrift://{host}:{port}: {error.strerror or error}")
 
 
 def failure_of(error: Exception) -> BridgeError | None:

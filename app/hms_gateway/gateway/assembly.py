@@ -362,7 +362,7 @@ def build_gateway(
     `DelegationTokens.password`.
     """
     access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
-    audit_log = _audit_log(settings)
+    audit_log = audit_log_of(settings)
     traces = _traces(settings, database, metrics)
     rates = Rates(settings.user_rates) if settings.user_rates else None
     parts = login_parts(settings, users, token_password)
@@ -433,7 +433,7 @@ def build_gateway(
     )
 
 
-def _audit_log(settings: Settings) -> AuditLog | None:
+def audit_log_of(settings: Settings) -> AuditLog | None:
     """Raises SettingsError."""
     if settings.audit_log is None:
         return None

@@ -99,6 +99,11 @@ class Connection:
         )
 
     @property
+    def owner(self) -> str | None:
+        """The user of the login, who owns what is made; a token or certificate alone does not say it."""
+        return self.user if self.password or self.has_tickets else None
+
+    @property
     def is_thrift(self) -> bool:
         """Whether it is Thrift over TCP, which is for reading only."""
         return self.url.startswith("thrift:")

@@ -726,15 +726,18 @@ def described_settings() -> list[DescribedSetting]:
 def load_settings(config: Path | None = None, **given: object) -> Settings:
     """Read the settings: `given` (command line) before environment before the TOML file before defaults.
 
-    Values of `given` that are None count as not given. Raises SettingsError naming the setting.
+    Values of `given` that are None count as not given. Raises SettingsError naming the setting, and the file where
+    that alone sets it.
     """
     values: dict[str, Any] = {} if config is None else _from_file(config)
-    _merge(_from_environment(os.environ), values)
-    _merge({name: value for name, value in given.items() if value is not None}, values)
-    return _settings(values)
+    of_file = set(values)
+    for more in (_from_environment(os.environ), {name: value for name, value in given.items() if value is not None}):
+        of_file -= more.keys()
+        _merge(more, values)
+    return _settings(values, dict.fromkeys(of_file, f"{config}: setting "))
 
 
-def _settings(values: Mapping[str, Any]) -> Settings:
+def _settings(values: Mapping[str, Any], places: Mapping[str, str]) -> Settings:
     """Checked one by one, so that the operator hears of everything that is wrong at once."""
     problems, checked = [], {}
     for name, value in values.items():
@@ -743,13 +746,14 @@ def _settings(values: Mapping[str, Any]) -> Settings:
                 raise SettingsError(f"{name}: {REPLACED.get(name) or _unknown(name)}")
             checked[name] = _converted(name, _KINDS[name], value)
         except SettingsError as error:
-            problems.append(str(error))
+            problems.append(f"{places.get(name, '')}{error}")
     if problems:
         raise SettingsError("; ".join(problems))
     try:
         return Settings(**checked)
     except ValueError as error:
-        raise SettingsError(str(error)) from error
+        named = re.match(r"\w*", str(error))
+        raise SettingsError(f"{places.get(named[0], '') if named else ''}{error}") from error
 
 
 def _converted(name: str, kind: Any, value: Any) -> Any:

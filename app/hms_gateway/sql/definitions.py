@@ -283,7 +283,8 @@ class DefinitionReader(TokenReader):
         while True:
             key = self._object_name("a partition key")
             sign = self._takes_any(*_SIGNS)
-            parts.append(KeyValue(key, self._value(), sign) if sign else KeyValue(key, None))
+            begin = self._position()
+            parts.append(KeyValue(key, self._value() if sign else None, sign or "=", begin))
             if self._needs_any(",", ")") == ")":
                 return tuple(parts)
 

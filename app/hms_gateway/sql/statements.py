@@ -1,6 +1,7 @@
 """The statements of the shell as values: what was said, with names in lower case, and nothing about how it is done."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -17,12 +18,14 @@ class TableName(NamedTuple):
         return f"{self.db_name}.{self.table_name}"
 
 
-class KeyValue(NamedTuple):
-    """One part of a partition specification; `value` is None for a key without one."""
+@dataclass(frozen=True)
+class KeyValue:
+    """One part of a partition specification; `value` is None for a key without one, and begins at `begin`."""
 
     key: str
     value: str | None
     sign: str = "="
+    begin: int = field(default=0, compare=False)
 
 
 PartitionSpec = tuple[KeyValue, ...]

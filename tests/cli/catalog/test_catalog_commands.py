@@ -166,7 +166,8 @@ def test_diff_names_what_differs(gateway, shop, tmp_path):
         alter database shop set dbproperties ('a' = 'changed');
     """
     assert hms(gateway, "sql", "-e", change).exit_code == 0
-    result = hms(gateway, "diff", "--only", "shop", str(file))
+    # The other databases of the gateway are not in the export.
+    result = hms(gateway, "diff", str(file))
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         '~ database shop parameters.a: "b" -> "changed"',
@@ -176,7 +177,31 @@ def test_diff_names_what_differs(gateway, shop, tmp_path):
     ]
     found = hms(gateway, "diff", "--json", "--only", "shop.orders", str(file)).stdout
     assert [json.loads(line)["sign"] for line in found.splitlines()] == ["-", "+"]
+    rows = hms(gateway, "diff", "--format", "csv", str(file)).stdout.splitlines()
+    assert rows[:3] == [
+        "sign,kind,database,name,part,field,before,after",
+        '~,database,shop,,,parameters.a,"""b""","""changed"""',
+        "-,partition,shop,orders,ds=2/hr=10,,,",
+    ]
     assert hms(gateway, "diff", "--only", "shop", "--ignore", "parameters.*", str(file)).stdout.count("~") == 0
+
+
+def test_diff_compares_what_all_exports_hold(gateway, shop, tmp_path):
+    files = {name: str(tmp_path / f"{name or 'all'}.jsonl") for name in ("", "shop", "shop.orders", "default")}
+    for name, file in files.items():
+        assert hms(gateway, "export", *filter(None, [name]), "-o", file).exit_code == 0
+    assert hms(gateway, "sql", "-e", "drop table shop.items").exit_code == 0
+    assert hms(gateway, "export", "-o", files[""]).exit_code == 0
+    for before, after, found in (
+        (files["shop"], files[""], "- table shop.items\n- primary key shop.items\n- foreign key shop.orders\n"),
+        (files["shop.orders"], files[""], "- foreign key shop.orders\n"),
+        (files["shop.orders"], files["shop"], ""),
+        (files["shop"], files["shop"], ""),
+    ):
+        assert hms(gateway, "diff", before, after).stdout == found
+    result = hms(gateway, "diff", files["shop"], files["default"])
+    assert result.exit_code == 2
+    assert "shop.jsonl holds shop and" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`hms-gateway check` as a process, beside a running gateway: what it finds, what it removes, how it ends."""
 
+import csv
 import json
 import os
 import subprocess
@@ -67,6 +68,12 @@ def test_directories_without_rows_are_listed_and_removed_on_request(gateway: Gat
         ("table", 0, 0, False),
     ]
     assert (summary["unknown_directory"], summary["is_clean"], listed.returncode) == (2, False, 1)
+    as_rows = check(gateway.data_dir, "--older-than", "0", "--format", "csv")
+    header, *rows = csv.reader(as_rows.stdout.splitlines())
+    assert (header, as_rows.returncode) == (["what", "is_left", "text"], 1)
+    assert {(what, is_left, text.partition(" ")[0]) for what, is_left, text in rows} == {
+        ("unknown_directory", "true", one["location"]) for one in found
+    }
     emptied = check(gateway.data_dir, "--older-than", "0", "--remove")
     assert {(one["kind"], one["removed"]) for one in findings(emptied)[:-1]} == {("table", True), ("partition", False)}
     assert emptied.returncode == 1

@@ -107,6 +107,14 @@ def test_a_data_dir_that_is_not_that_of_the_gateway(gateway, tmp_path):
     words = ["doctor", "--json", "--port", str(gateway.port), "--data-dir", str(tmp_path)]
     result = CliRunner().invoke(application, words)
     assert result.exit_code == 1, result.stdout
+    as_rows = CliRunner().invoke(application, [*words, "--format", "csv"])  # --json is a spelling of it, and wins
+    assert as_rows.stdout == result.stdout
+    as_rows = CliRunner().invoke(application, [words[0], *words[2:], "--format", "tsv"])
+    assert as_rows.exit_code == 1
+    header, *rows = [line.split("\t") for line in as_rows.stdout.splitlines()]
+    assert [dict(zip(header, row, strict=True)) for row in rows] == [
+        json.loads(line) for line in result.stdout.splitlines()
+    ]
     assert f"it has other settings, since {tmp_path}/users does not exist" in result.stdout
     (tmp_path / "users").touch()
     assert f"it has other settings, since {tmp_path}/metastore.db" in CliRunner().invoke(application, words).stdout

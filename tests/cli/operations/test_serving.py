@@ -218,25 +218,34 @@ def test_a_password_file_that_cannot_be_read_is_one_line(tmp_path):
     assert (ended.returncode, ended.stderr) == (2, f"error: {tmp_path / 'users'} line 1 is not name:hash\n")
 
 
-def test_a_first_password_that_comes_too_late_is_told(tmp_path):
+@pytest.mark.parametrize("password", ["the first", "second"])
+def test_a_first_password_that_comes_too_late_is_told(tmp_path, password):
     hms_gateway("user", "add", "admin", "--data-dir", str(tmp_path), "--password-stdin", stdin="the first\n")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        words = ("serve", "--data-dir", str(tmp_path), "--port", "0", "--thrift-port", str(taken.getsockname()[1]))
-        assert "has another password" in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="second").stderr
-        assert "has another password" not in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="the first").stderr
+    gateway = GatewayServer(tmp_path)
+    gateway.password = password
+    with gateway:
+        assert ("has another password" in gateway.log_text()) == (password == "second")
 
 
-def test_a_thrift_port_in_use_is_one_line(tmp_path):
+def test_a_thrift_port_in_use_is_one_line_and_no_user_is_made(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0", "--thrift-port", str(port))
-    assert ended.returncode == 2
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"error: cannot listen on thrift://127.0.0.1:{port}: ")
     assert len(ended.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_audit_log_that_cannot_be_written_is_one_line_and_no_user_is_made(tmp_path):
+    place = tmp_path / "none" / "audit.log"
+    words = ("serve", "--data-dir", str(tmp_path), "--port", "0")
+    ended = hms_gateway(*words, HMS_GATEWAY_AUDIT_LOG=str(place))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"error: audit_log {place} cannot be written: No such file or directory\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])

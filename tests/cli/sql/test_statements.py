@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from hms_gateway.cli.application import application
 from hms_gateway.cli.sql.session import Watch
 from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.sql.statement_reader import parse_statement
@@ -318,10 +319,48 @@ def test_a_text_ends_where_it_leaves(gateway, word):
 
 def test_the_place_in_a_condition_is_one_in_the_statement(gateway):
     run_sql(gateway, "-e", "create table if not exists placed (a int) partitioned by (d date)")
-    for condition, wrong in (("d > 'banana'", "'banana'"), ("x = 1", "x ="), ("d = '2024", "'2024")):
-        statement = f"show partitions placed where {condition}"
+    for rest, wrong in (
+        ("where d > 'banana'", "'banana'"),
+        ("where x = 1", "x ="),
+        ("where d = '2024", "'2024"),
+        ("where d is null or d < '2024-1-1'", "is null"),
+    ):
+        statement = f"show partitions placed {rest}"
         result = run_sql(gateway, "-e", statement)
         assert result.stderr.rstrip("\n").split("\n")[-2:] == [statement, " " * statement.index(wrong) + "^"]
+
+
+@pytest.mark.parametrize("change", ["add partition (d='banana')", "drop partition (d > 'banana')"])
+def test_the_place_of_a_value_of_the_wrong_type_is_one_in_the_statement(gateway, change):
+    run_sql(gateway, "-e", "create table if not exists placed (a int) partitioned by (d date)")
+    statement = f"alter table placed {change}"
+    error, *place = run_sql(gateway, "-e", statement).stderr.rstrip("\n").split("\n")
+    assert error.endswith("'banana' is not of type date, the type of d")
+    assert place == [statement, " " * statement.index("'banana'") + "^"]
+
+
+def test_what_a_filter_cannot_say_is_decided_by_the_shell(gateway):
+    """NOT LIKE and IS NULL have no filter, and the values are in the names."""
+    parts = " ".join(
+        f"partition (region='{region}', d='{d}')"
+        for region, d in (("east", "2024-01-01"), ("west", "2024-01-02"), (DEFAULT_PARTITION_NAME, "2024-01-03"))
+    )
+    nameless = f"partition (region='east', d='{DEFAULT_PARTITION_NAME}')"
+    run_sql(gateway, "-e", "create table checked (a int) partitioned by (region string, d date)")
+    run_sql(gateway, "-e", f"alter table checked add {parts} {nameless}")
+
+    def found(condition):
+        result = run_sql(gateway, "-e", f"show partitions checked where {condition}")
+        assert result.exit_code == 0, result.stderr
+        return [name.replace(DEFAULT_PARTITION_NAME, "-") for name in result.stdout.splitlines()[1:]]
+
+    assert found("region not like '%st' and d > '2024-01-01'") == ["region=-/d=2024-01-03"]
+    assert found("region not like 'e%t'") == ["region=-/d=2024-01-03", "region=west/d=2024-01-02"]
+    assert found("d is null") == ["region=east/d=-"]
+    assert found("not (d is not null or region = 'west') limit 1") == ["region=east/d=-"]
+    assert found("d is not null and region like 'e%'") == ["region=east/d=2024-01-01"]
+    assert found("region is null or d = '2024-01-02'") == ["region=-/d=2024-01-03", "region=west/d=2024-01-02"]
+    assert found("region is not null and d is null") == ["region=east/d=-"]
 
 
 def test_keep_going_runs_what_comes_behind_an_error(gateway):

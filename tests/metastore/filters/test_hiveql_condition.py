@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_gateway.metastore.filters.binding import bind, parse_filter
-from hms_gateway.metastore.filters.hiveql_condition import metastore_filter, not_of_type
+from hms_gateway.metastore.filters.hiveql_condition import divided_condition, metastore_filter, not_of_type
 from hms_gateway.metastore.vocabulary.create_text import literal
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
@@ -32,6 +32,14 @@ KEYS = [
         ("region not like 'e%'", "region < 'e' or region >= 'f'"),
         ("hr = 1 and region not like 'e%'", "hr = 1 and (region < 'e' or region >= 'f')"),
         ("not region like '\ud7ff%'", "region < '\ud7ff' or region >= '\ue000'"),
+        ("region is null", f"region = '{DEFAULT_PARTITION_NAME}'"),
+        ("region is not null", f"region != '{DEFAULT_PARTITION_NAME}'"),
+        ("hr is not null and d is not null", "(hr = 0 or hr != 0) and (d = 1970-01-01 or d != 1970-01-01)"),
+        (
+            "at is not null",
+            "at = timestamp '1970-01-01 00:00:00' or at != timestamp '1970-01-01 00:00:00'",
+        ),
+        ("not ok is null", "ok = 'true' or ok != 'true'"),
         ("region in ('eu', 'us')", "(region) in ('eu', 'us')"),
         ("(region) not in ('eu')", "(region) not in ('eu')"),
         ("hr in (1, '02')", "(hr) in (1, 02)"),
@@ -82,8 +90,11 @@ def test_a_condition_is_a_filter(condition, filter):
         ("ok = 1", "'1' is not of type boolean", "1"),
         ("hr like '1%'", "LIKE is for keys of type string; hr is of type int", "like"),
         ("region lke 'e%'", "found lke; did you mean LIKE?", "lke"),
-        ("region is null", f"IS NULL; partitions without a value have '{DEFAULT_PARTITION_NAME}'", "is"),
-        ("region not like '%e'", "nothing for this NOT LIKE", "like"),
+        ("hr is null", "nothing for this IS NULL; hms-gateway sql understands it where AND joins it", "is"),
+        ("tags is not null", "nothing for this IS NOT NULL", "is"),
+        ("region is 'a'", "expected NULL, found 'a'", "'a'"),
+        ("region not like '%e'", "nothing for this NOT LIKE; NOT LIKE 'text%' is understood; hms-gateway sql", "like"),
+        ("hr = 1 or region not like '%e'", "nothing for this NOT LIKE", "like"),
         ("region like '_*'", "cannot say _* of this pattern", "'_*'"),
         ("year(d) = 2024", "a metastore evaluates no functions", "year"),
         ("hr = region", "expected a value, found region", "region"),
@@ -102,6 +113,23 @@ def test_an_error_says_what_and_where(condition, text, place):
     assert text in str(refused.value)
     begin = condition.index(place) if place else len(condition)
     assert refused.value.position == begin
+
+
+@pytest.mark.parametrize(
+    ("condition", "filter", "fitting"),
+    [
+        ("hr = 1 and region not like '%e'", "hr = 1", ["eu", "a.x"]),
+        ("region not like '_._' and region not like '%u%'", "", ["be"]),
+        ("not (region like '%e' or hr > 1) and region != 'us'", "hr <= 1 and region != 'us'", ["eu", "a.x"]),
+        ("hr = 1 and (ok = true or ok = false) and (region not like '%u')", "hr = 1 and (ok = 'true' or ok = 'false')",
+         ["be", "a.x"]),
+    ],
+)  # fmt: skip
+def test_what_no_filter_says_is_left_to_the_caller(condition, filter, fitting):
+    found, checks = divided_condition(condition, KEYS)
+    assert found == filter
+    assert [value for value in ("eu", "be", "a.x") if all(check.fits(value) for check in checks)] == fitting
+    assert {check.place for check in checks} == {0}
 
 
 def test_what_does_not_end_is_read_once():

@@ -13,14 +13,15 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.cli.pipeline.crawl_command import show
+from hms_gateway.pipeline.compact.job import CompactArguments, compact
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl import registering
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.structs import NotificationEventRequest
+from hms_gateway.structs import NotificationEventRequest, PrincipalType
 from tests.pipeline.crawl.trees import parquet, plant
-from tests.support.server import GatewayServer
+from tests.support.server import USER, GatewayServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -79,12 +80,14 @@ def test_an_empty_catalog_gets_tables_partitions_and_columns(spark, options, lak
     assert (result.counts["tables"], result.counts["partitions"], result.exit_status) == (3, 6, 0)
     with options.connection.open() as client:
         orders, customers = (client.call("get_table", "shop", name) for name in ("orders", "customers"))
+        database = client.call("get_database", "shop")
     assert [(key.name, key.type) for key in orders.partitionKeys] == [("ds", "date"), ("hr", "int")]
     assert [(col.name, col.type) for col in orders.sd.cols] == [
         ("id", "bigint"),
         ("note", "string"),
         ("price", "double"),
     ]
+    assert (orders.owner, database.ownerName, database.ownerType) == (USER, USER, PrincipalType.USER)
     assert (orders.tableType, orders.sd.location) == ("EXTERNAL_TABLE", f"file:{lake}/shop.db/orders")
     assert (customers.partitionKeys, customers.parameters["EXTERNAL"]) == ([], "TRUE")
     assert names(options, "shop", "odd") == ["d=%2F%25", "d=a%3Ab c%27", "d=é%3D1"]
@@ -180,6 +183,18 @@ def test_the_name_of_another_table_is_not_taken(spark, options, lake):
         "x/a.db/name": f"is not registered: table a.name is to be that of file:{lake}/a.db/name",
     }
     assert (names(options, "a", "name"), names(options, "b", "taken")) == (["d=1"], [])
+
+
+def test_a_table_that_was_compacted_is_crawled_again(spark, options, lake):
+    """It lies elsewhere now, and its old directory is no new table."""
+    plant(lake, *(f"people/{number}" for number in range(4)), content=parquet(id=1))
+    assert crawl(options, CrawlArguments(location=str(lake)), spark=spark).new_tables == ["default.people"]
+    of_people = dataclasses.replace(options, only=("default.people",), roots=(f"file:{lake}",))
+    assert compact(of_people, CompactArguments(), spark=spark).exit_status == 0
+    with options.connection.open() as client:
+        assert "/.hms-compact/" in client.call("get_table", "default", "people").sd.location
+    again = crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    assert (again.new_tables, again.refusals, again.exit_status) == ([], [], 0)
 
 
 def test_what_is_gone_is_reported_and_dropped_on_request(spark, options, lake):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from hms_gateway.cli.calls.target_options import FILE, with_target
-from hms_gateway.cli.terminal.format_options import format_option, rows_form
+from hms_gateway.cli.terminal.format_options import format_option, rows_form, with_json
 from hms_gateway.cli.terminal.groups import command, examples
 
 if TYPE_CHECKING:
@@ -133,18 +133,19 @@ def import_(target: "Target", file: Path | None, exact: bool, skip_existing: boo
 @click.option(
     "--ignore", multiple=True, metavar="FIELD", help="Field that may differ, * stands for any text; repeatable."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each difference.")
 @with_target
+@with_json
 def diff(
-    target: "Target", before: str, after: str | None, only: str | None, ignore: tuple[str, ...], as_json: bool
+    target: "Target", before: str, after: str | None, only: str | None, ignore: tuple[str, ...], form: str | None
 ) -> None:
     """Compare two catalogs, or a catalog and an export.
 
-    `-` is only in BEFORE, `+` only in AFTER, `~` differs. The exit status is 0 for equal, 1 for different catalogs.
+    `-` is only in BEFORE, `+` only in AFTER, `~` differs. Compares the part of the catalog that an export contains. The
+    exit status is 0 for equal, 1 for different catalogs.
     """
     from hms_gateway.cli.catalog import comparing
 
-    comparing.run_diff(target, before, after, only=only, ignored=ignore, as_json=as_json)
+    comparing.run_diff(target, before, after, only=only, ignored=ignore, form=form)
 
 
 @command("tail", epilog=examples("hms-gateway tail -n 50", "hms-gateway tail sales.orders --no-follow --json"))

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import click
 import msgspec
@@ -13,10 +13,13 @@ import msgspec
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
-from hms_gateway.cli.catalog.records import Record, opened, read_records, records_of
+from hms_gateway.cli.catalog.records import Record, opened, read_header, read_records, records_of
+from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
+from hms_gateway.client.metastore_client import MetastoreClient
 
 _COLOURS: Final = {"+": "green", "-": "red", "~": "yellow"}
+_COLUMNS: Final = ("sign", "kind", "database", "name", "part", "field", "before", "after")
 
 
 class Difference(NamedTuple):
@@ -30,15 +33,24 @@ class Difference(NamedTuple):
 
 
 def run_diff(
-    target: Target, before: str, after: str | None, *, only: str | None, ignored: Sequence[str], as_json: bool
+    target: Target, before: str, after: str | None, *, only: str | None, ignored: Sequence[str], form: str | None
 ) -> None:
-    """Ends with EXIT_REFUSED when they differ."""
-    wanted = CatalogName("") if only is None else parse_name(only)
-    count = 0
-    with _side(target, before, wanted) as left, _side(target, after, wanted) as right:
-        for found in differences(left, right, ignored):
-            count += 1
-            _print(found, as_json=as_json)
+    """Ends with EXIT_REFUSED when they differ. `form` None is a line for people."""
+    with contextlib.ExitStack() as stack:
+        files = [(text, stack.enter_context(opened(Path(text)))) for text in (before, after) if _is_file(text)]
+        wanted = _wanted([(text, read_header(stream, text)) for text, stream in files], only)
+        exports = (_in_order(_chosen(read_records(stream, text), wanted), text) for text, stream in files)
+        left, right = (
+            next(exports)
+            if _is_file(text)
+            else records_of(_client(target, text, stack), wanted.db_name or None, wanted.table_name)
+            for text in (before, after)
+        )
+        found = differences(left, right, ignored)
+        if form is None:
+            count = sum(map(_print, found))
+        else:
+            count = write_rows(sys.stdout, form, _COLUMNS, (_cells(one, form) for one in found))
     if count:
         err.print(f"{count:,} differences", highlight=False)
         raise click.exceptions.Exit(EXIT_REFUSED)
@@ -73,16 +85,27 @@ def _changed(before: Any, after: Any, field: str) -> Iterator[tuple[str, Any, An
         yield field, before, after
 
 
-@contextlib.contextmanager
-def _side(target: Target, text: str | None, wanted: CatalogName) -> Iterator[Iterator[Record]]:
-    """An export, or the metastore at a URL, called as the options say."""
-    if text is not None and not text.startswith(("http://", "https://")):
-        with opened(Path(text)) as stream:
-            yield _in_order(_chosen(read_records(stream, text), wanted), text)
-        return
-    other = target if text is None else msgspec.structs.replace(target, url=text)
-    with connected(other) as client:
-        yield records_of(client, wanted.db_name or None, wanted.table_name)
+def _is_file(text: str | None) -> TypeGuard[str]:
+    """True for an export; else it is the URL of a metastore, None for that of the options."""
+    return text is not None and not text.startswith(("http://", "https://"))
+
+
+def _wanted(exports: Sequence[tuple[str, CatalogName]], only: str | None) -> CatalogName:
+    """The part that `only` names, or that all exports hold. Ends the command where that is nothing."""
+    if only is not None:
+        return parse_name(only)
+    wanted = CatalogName("")
+    for _, one in exports:
+        if not wanted.holds(one) and not one.holds(wanted):
+            held = " and ".join(f"{name} holds {of}" for name, of in exports)
+            fail(f"{held}, which have nothing in common", "compare exports of the same database or table")
+        wanted = one if wanted.holds(one) else wanted
+    return wanted
+
+
+def _client(target: Target, url: str | None, stack: contextlib.ExitStack) -> MetastoreClient:
+    other = target if url is None else msgspec.structs.replace(target, url=url)
+    return stack.enter_context(connected(other))
 
 
 def _chosen(records: Iterator[Record], wanted: CatalogName) -> Iterator[Record]:
@@ -103,17 +126,19 @@ def _in_order(records: Iterator[Record], name: str) -> Iterator[Record]:
         yield record
 
 
-def _print(found: Difference, *, as_json: bool) -> None:
-    record = found.record
-    if as_json:
-        fields = {"sign": found.sign, "kind": record.kind, "database": record.database, "name": record.name}
-        more = {"part": record.part, "field": found.field, "before": found.before, "after": found.after}
-        sys.stdout.write(msgspec.json.encode({**fields, **more}).decode() + "\n")
-        return
-    text = f"{found.sign} {record.shown}"
+def _cells(found: Difference, form: str) -> tuple[Any, ...]:
+    record, values = found.record, (found.before, found.after)
+    shown = values if form == "json" else [None if value is None else _value(value) for value in values]
+    return (found.sign, record.kind, record.database, record.name, record.part, found.field, *shown)
+
+
+def _print(found: Difference) -> int:
+    """Print a line for people, and count it."""
+    text = f"{found.sign} {found.record.shown}"
     if found.field:
         text += f" {found.field}: {_value(found.before)} -> {_value(found.after)}"
     out.print(text, style=_COLOURS[found.sign], markup=False, highlight=False, soft_wrap=True)
+    return 1
 
 
 def _value(value: Any) -> str:

@@ -13,7 +13,15 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
-from hms_gateway.cli.catalog.records import STRUCTS, Record, opened, read_records, records_of, write_records
+from hms_gateway.cli.catalog.records import (
+    STRUCTS,
+    Record,
+    opened,
+    read_header,
+    read_records,
+    records_of,
+    write_records,
+)
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.idl import ListType, StructType
@@ -34,25 +42,25 @@ def run_export(target: Target, name: str | None, output: Path | None) -> None:
     with connected(target) as client:
         found = records_of(client, wanted.db_name or None, wanted.table_name)
         if output is None:
-            write_records(sys.stdout, found)
+            write_records(sys.stdout, found, wanted)
             return
         try:
-            count = _write(output, found)
+            count = _write(output, found, wanted)
         except OSError as error:
             fail(f"{output} cannot be written: {error.strerror or error}")
     err.print(f"{count:,} objects in {output}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _write(output: Path, found: Iterable[Record]) -> int:
+def _write(output: Path, found: Iterable[Record], of: CatalogName) -> int:
     """A file is written under another name until it is whole; a pipe, a terminal or a device as it is."""
     if output.exists() and not output.is_file():
         with output.open("w", encoding="utf-8") as stream:
-            return write_records(stream, found)
+            return write_records(stream, found, of)
     target = output.resolve()
     partial = target.with_name(target.name + ".partial")
     try:
         with partial.open("w", encoding="utf-8") as stream:
-            count = write_records(stream, found)
+            count = write_records(stream, found, of)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
@@ -68,7 +76,9 @@ def run_import(
     source = contextlib.nullcontext(sys.stdin) if file is None else opened(file)
     with source as stream, connected(msgspec.structs.replace(target, headers=headers)) as client:
         importer = _Importer(client, moves, skips_existing=skips_existing)
-        importer.add(read_records(stream, str(file or "standard input")))
+        name = str(file or "standard input")
+        read_header(stream, name)
+        importer.add(read_records(stream, name))
     text = ", ".join(_counted(kind, count) for kind, count in importer.counts.items())
     skipped = f"; {importer.skipped:,} were there already" if importer.skipped else ""
     err.print(f"made {text or 'nothing'}{skipped}", markup=False, highlight=False, soft_wrap=True)

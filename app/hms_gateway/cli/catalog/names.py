@@ -10,6 +10,14 @@ class CatalogName(NamedTuple):
     table_name: str | None = None
     partition_name: str | None = None
 
+    def __str__(self) -> str:
+        table = "" if self.table_name is None else f".{self.table_name}"
+        return f"{self.db_name}{table}{f'/{self.partition_name}' if self.partition_name else ''}"
+
+    def holds(self, other: "CatalogName") -> bool:
+        """True for itself and what is in it; an empty name holds everything."""
+        return not self.db_name or self == other or (self.table_name is None and self.db_name == other.db_name)
+
 
 def parse_name(text: str, *, is_partition_too: bool = False) -> CatalogName:
     """Ends the command when the text is not a name, or names a partition where a command takes none."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from hms_gateway.cli.calls.plain_values import to_plain
+from hms_gateway.cli.catalog.names import CatalogName, parse_name
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.idl import StructType
@@ -90,17 +91,17 @@ def _plain(struct: str, value: Any) -> Any:
     return to_plain(StructType(struct), value)
 
 
-def write_records(stream: IO[str], records: Iterable[Record]) -> int:
-    """As JSON lines; how many."""
-    stream.write(json.dumps(_HEADER) + "\n")
+def write_records(stream: IO[str], records: Iterable[Record], of: CatalogName) -> int:
+    """Write JSON lines, the first of which names the part of the catalog; return how many."""
+    stream.write(json.dumps({**_HEADER, "of": str(of)}) + "\n")
     count = 0
     for count, record in enumerate(records, 1):  # noqa: B007
         stream.write(json.dumps(record._asdict(), ensure_ascii=False) + "\n")
     return count
 
 
-def read_records(stream: IO[str], name: str) -> Iterator[Record]:
-    """What `write_records` has written. Ends the command where it is not that."""
+def read_header(stream: IO[str], name: str) -> CatalogName:
+    """The part of the catalog that the records are of. Ends the command where `write_records` has not written it."""
     try:
         header = json.loads(stream.readline())
     except ValueError:
@@ -109,6 +110,12 @@ def read_records(stream: IO[str], name: str) -> Iterator[Record]:
         fail(f"{name} is not an export", "hms-gateway export writes one")
     if header.get("version") != VERSION:
         fail(f"{name} has version {header.get('version')} of the export format; this program reads {VERSION}")
+    of = header.get("of")
+    return parse_name(of) if isinstance(of, str) and of else CatalogName("")
+
+
+def read_records(stream: IO[str], name: str) -> Iterator[Record]:
+    """The records behind the header. Ends the command where `write_records` has not written them."""
     for number, line in enumerate(stream, 2):
         yield _record(line, f"{name}:{number}")
 

@@ -1,16 +1,18 @@
 """`hms-gateway check`: where the catalog and the directories differ."""
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import compress, islice
 from operator import not_
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
 from rich.markup import escape
 
+from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
 from hms_gateway.composition.main import database_url, directories, find_outside_places
 from hms_gateway.files import Directories
@@ -34,20 +36,22 @@ class CheckOptions(msgspec.Struct, frozen=True):
     removes: bool
     removes_files: bool
     older_than_seconds: float
-    as_json: bool
+    form: str | None
+
+
+class _Found(NamedTuple):
+    """`is_left` is false for what was mended."""
+
+    what: str
+    fields: Mapping[str, Any]
+    is_left: bool = True
 
 
 def run_check(settings: Settings, options: CheckOptions) -> None:
     """Print what was found; exit code 1 where something is left, 2 where the check is not possible."""
-    report = _Report(as_json=options.as_json or not out.is_terminal)
+    report = _Report(options.form or ("" if out.is_terminal else "json"))
     try:
-        _check_database(settings, report)
-        files = directories(settings)
-        store = open_store(database_url(settings), SystemClock(), settings.limits, 1)
-        try:
-            _Check(settings, options, files, store, report).run()
-        finally:
-            store.close()
+        report.write(_found(settings, options, report))
     except StoreError as error:
         fail_for_store(error)
     except SettingsError as error:
@@ -55,7 +59,18 @@ def run_check(settings: Settings, options: CheckOptions) -> None:
     report.finish()
 
 
-def _check_database(settings: Settings, report: "_Report") -> None:
+def _found(settings: Settings, options: CheckOptions, report: "_Report") -> Iterator[_Found]:
+    """Raises StoreError and SettingsError."""
+    yield from _check_database(settings)
+    files = directories(settings)
+    store = open_store(database_url(settings), SystemClock(), settings.limits, 1)
+    try:
+        yield from _Check(settings, options, files, store, report).run()
+    finally:
+        store.close()
+
+
+def _check_database(settings: Settings) -> Iterator[_Found]:
     """Without making or changing anything, which opening the store would do. Raises StoreError."""
     url = database_url(settings)
     file = sqlite_file(url)
@@ -63,7 +78,7 @@ def _check_database(settings: Settings, report: "_Report") -> None:
         raise StoreError(f"database {file} not found; --data-dir or --database says where it is")
     damage = None if file is None else IntegrityCheck(file).find_damage()
     if damage is not None:
-        report.add("damaged_database", file=str(file), damage=damage)
+        yield _Found("damaged_database", {"file": str(file), "damage": damage})
     found = revision_of(url)
     if found != REVISION:
         raise StoreError(f"the database has revision {found}, this program needs {REVISION}; hms-gateway migrate")
@@ -80,32 +95,33 @@ class _Check:
         self._files = files
         self._store = store
         self._report = report
+        self._problems: list[_Found] = []
 
-    def run(self) -> None:
+    def run(self) -> Iterator[_Found]:
         moves = self._store.read(lambda snapshot: snapshot.pending_moves())
-        self._outside()
-        self._missing()
-        self._unknown()
+        yield from self._outside()
+        yield from self._missing()
+        yield from self._unknown()
         # One that is being made is over by now.
         still = {move.move_id for move in self._store.read(lambda snapshot: snapshot.pending_moves())}
         for move in moves:
             if move.move_id in still:
-                self._report.add("pending_move", source=move.source, target=move.target)
+                yield _Found("pending_move", {"source": move.source, "target": move.target})
 
-    def _outside(self) -> None:
+    def _outside(self) -> Iterator[_Found]:
         found = find_outside_places(self._settings, self._store)
         if found:
             kinds = {"databases": found.databases, "tables": found.tables, "partitions": found.partitions}
             named: dict[str, Any] = {kind: {"count": one.count, "first": one.examples} for kind, one in kinds.items()}
-            self._report.add("outside_roots", **named, file_roots=list(found.roots), text=str(found))
+            yield _Found("outside_roots", {**named, "file_roots": list(found.roots), "text": str(found)})
 
-    def _missing(self) -> None:
+    def _missing(self) -> Iterator[_Found]:
         missing = MissingDirectories(self._store, self._files, self._files)
         for one in missing.find():
-            self._report.add("missing_directory", kind=one.kind, name=one.name, location=one.location)
+            yield _Found("missing_directory", {"kind": one.kind, "name": one.name, "location": one.location})
         self._report.external_outside = missing.external_outside
 
-    def _unknown(self) -> None:
+    def _unknown(self) -> Iterator[_Found]:
         known = KnownPlaces(self._store, self._files)
         removal = DirectoryRemoval(
             self._store, self._files, known, self._is_old, with_files=self._options.removes_files
@@ -118,8 +134,9 @@ class _Check:
             while found := list(islice(old, _REMOVED_AT_ONCE)):
                 is_doomed = [options.removes and removal.takes(one.tree) for one in found]
                 spared = compress(found, map(not_, is_doomed))
-                for one in [*spared, *removal.remove(list(compress(found, is_doomed)))]:
-                    self._add_unknown(one)
+                yield from map(self._unknown_directory, [*spared, *removal.remove(list(compress(found, is_doomed)))])
+                yield from self._taken_problems()
+        yield from self._taken_problems()
 
     def _old_ones(self, group: list[Candidate]) -> Iterator[UnknownDirectory]:
         for one in group:
@@ -137,51 +154,63 @@ class _Check:
         return time.time() - tree.newest_seconds >= self._options.older_than_seconds
 
     def _problem(self, location: str, reason: str) -> None:
-        self._report.add("not_checked", location=location, reason=reason)
+        self._problems.append(_Found("not_checked", {"location": location, "reason": reason}))
 
-    def _add_unknown(self, one: UnknownDirectory) -> None:
+    def _taken_problems(self) -> list[_Found]:
+        taken, self._problems = self._problems, []
+        return taken
+
+    def _unknown_directory(self, one: UnknownDirectory) -> _Found:
         tree = one.tree
-        self._report.add(
-            "unknown_directory",
-            is_left=not one.is_removed,
-            kind=one.candidate.kind,
-            location=one.candidate.location,
-            directories=tree.directories,
-            files=tree.files,
-            bytes=tree.total_bytes,
-            age_seconds=round(time.time() - tree.newest_seconds),
-            removed=one.is_removed,
-            kept=one.kept or None,
-        )
+        fields = {
+            "kind": one.candidate.kind,
+            "location": one.candidate.location,
+            "directories": tree.directories,
+            "files": tree.files,
+            "bytes": tree.total_bytes,
+            "age_seconds": round(time.time() - tree.newest_seconds),
+            "removed": one.is_removed,
+            "kept": one.kept or None,
+        }
+        return _Found("unknown_directory", fields, is_left=not one.is_removed)
 
 
 class _Report:
-    """Prints each finding when it is found, so that any number takes no memory: a line for people, or JSON."""
+    """Prints each finding when it is found, so that any number takes no memory: rows, or a line for people."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        self._as_json = as_json
+    def __init__(self, form: str) -> None:
+        self._form = form
         self._counts: dict[str, int] = {}
         self._is_clean = True
         self.young = 0
         self.external_outside = Counted()
 
-    def add(self, what: str, *, is_left: bool = True, **fields: Any) -> None:
-        self._counts[what] = self._counts.get(what, 0) + 1
-        self._is_clean = self._is_clean and not is_left
-        if self._as_json:
-            print(json.dumps({"what": what, **fields}))
-        else:
-            color = "yellow" if is_left else "green"
-            text = escape(_TEXTS[what](fields))
-            out.print(f"[{color}]{what.replace('_', ' ')}[/{color}] {text}", **_PLAIN)
+    def write(self, findings: Iterator[_Found]) -> None:
+        if self._form not in ("", "json"):
+            rows = ((found.what, found.is_left, _TEXTS[found.what](found.fields)) for found in self._counted(findings))
+            write_rows(sys.stdout, self._form, ("what", "is_left", "text"), rows)
+            return
+        for what, fields, is_left in self._counted(findings):
+            if self._form:
+                print(json.dumps({"what": what, **fields}))
+            else:
+                color = "yellow" if is_left else "green"
+                text = escape(_TEXTS[what](fields))
+                out.print(f"[{color}]{what.replace('_', ' ')}[/{color}] {text}", **_PLAIN)
+
+    def _counted(self, findings: Iterator[_Found]) -> Iterator[_Found]:
+        for found in findings:
+            self._counts[found.what] = self._counts.get(found.what, 0) + 1
+            self._is_clean = self._is_clean and not found.is_left
+            yield found
 
     def finish(self) -> None:
         """The last line. Ends the command where something is left."""
         external = self.external_outside.count
-        if self._as_json:
+        if self._form == "json":
             summary = {**self._counts, "too_young": self.young, "external_outside_roots": external}
             print(json.dumps({"what": "summary", "is_clean": self._is_clean, **summary}))
-        else:
+        elif not self._form:
             if self.young:
                 out.print(f"directories without a row that changed just now (--older-than): {self.young:,}", **_PLAIN)
             if external:

@@ -1,9 +1,9 @@
 """`hms-gateway doctor`: what is wrong with an installation, and what to do about it."""
 
 import http.client
-import json
 import shutil
 import ssl
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
@@ -15,6 +15,7 @@ import click
 from rich.markup import escape
 
 from hms_gateway.cli.operations.start_checks import connections_problem, start_problems
+from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, out, store_text
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, authorization_of, standing_of
 from hms_gateway.composition.main import DATABASE_FILE, database_url
@@ -52,13 +53,21 @@ class Finding(NamedTuple):
 _Check = Callable[[Settings], Iterator[Finding]]
 
 
-def run_doctor(settings: Settings, replicas: Sequence[str], *, as_json: bool) -> None:
-    """Print what each check finds. Ends with EXIT_REFUSED when there is an error."""
-    has_errors = False
-    for found in findings(settings, replicas):
-        has_errors = has_errors or found.level == "error"
-        _print(found, as_json=as_json)
-    if has_errors:
+def run_doctor(settings: Settings, replicas: Sequence[str], *, form: str | None) -> None:
+    """Print what each check finds, a line for people where `form` is None. Ends with EXIT_REFUSED for an error."""
+    levels = set()
+
+    def noted() -> Iterator[Finding]:
+        for found in findings(settings, replicas):
+            levels.add(found.level)
+            yield found
+
+    if form is None:
+        for found in noted():
+            _print(found)
+    else:
+        write_rows(sys.stdout, form, Finding._fields, noted())
+    if "error" in levels:
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
@@ -70,10 +79,7 @@ def findings(settings: Settings, replicas: Sequence[str]) -> Iterator[Finding]:
         yield from _gateway(url)
 
 
-def _print(found: Finding, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(found._asdict()))
-        return
+def _print(found: Finding) -> None:
     colour = {"ok": "green", "warning": "yellow", "error": "red"}[found.level]
     out.print(f"[{colour}]{found.level:<8}[/{colour}]{escape(f'{found.subject}: {found.text}')}", soft_wrap=True)
 

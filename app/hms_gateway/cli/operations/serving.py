@@ -22,7 +22,7 @@ from hms_gateway.composition.main import (
 )
 from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
+from hms_gateway.gateway.assembly import FIRST_USER, audit_log_of, certificate_files, ensure_first_user, given_password
 from hms_gateway.gateway.auth.users import UserFileError, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError
 from hms_gateway.gateway.running import WorkerFailed, run
@@ -63,11 +63,12 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
             check_roots(settings.roots, [Protected(config, "the settings file")])
         make_data_folder(settings.data_dir)
         listeners = [held.enter_context(one) for one in listening_sockets(settings.host, settings.port)]
+        _check_places(settings)
         is_chosen = settings.authorization is not None
         settings = settled(settings)
         if not is_chosen and (problems := list(rights_problems(settings))):
             fail_all(problems)
-        # Behind a port in use and a database without a schema: the next start would not take another password.
+        # Behind all that may be refused: the next start would not take another password.
         password = _first_password(settings)
         if settings.workers > 1:
             certificate_files(settings)
@@ -98,6 +99,17 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         _fail_for(settings, error)
     finally:
         held.close()
+
+
+def _check_places(settings: Settings) -> None:
+    """Raise SecondaryListenerFailed for the Thrift port, SettingsError for the audit log, where they are refused."""
+    if settings.thrift_port is not None:
+        from hms_gateway.composition.thrift_port import check_port
+
+        check_port(settings.thrift_host, settings.thrift_port)
+    log = audit_log_of(settings)
+    if log is not None:
+        log.close()
 
 
 def _first_password(settings: Settings) -> str | None:

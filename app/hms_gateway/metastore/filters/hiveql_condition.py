@@ -1,17 +1,19 @@
 """A condition on partition keys, as WHERE of HiveQL has it, in the grammar of the metastore's filters (semantics §4.1).
 
-That grammar has no NOT of its own and no NOT LIKE, takes the key of IN in brackets, and writes `.*` for LIKE's `%`. A
-value becomes the literal that metastores compare with keys of its type: text in quotes, integers and dates without.
+That grammar has no NOT of its own, no NOT LIKE and no IS NULL, takes the key of IN in brackets, and writes `.*` for
+LIKE's `%`. What it cannot say of a key is left to the caller where AND joins it to the rest. A value becomes the
+literal that metastores compare with keys of its type: text in quotes, integers and dates without.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from hms_gateway.metastore.filters.grammar import Operator
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError, Token, TokenReader
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
+from hms_gateway.metastore.vocabulary.patterns import parse_like
 from hms_gateway.metastore.vocabulary.typed_values import (
     ValueClass,
     canonical_boolean,
@@ -29,6 +31,11 @@ _NEGATED: Final = {
     Operator.GREATER: Operator.LESS_OR_EQUAL,
 }
 _NEGATED.update({after: before for before, after in _NEGATED.items()})
+_SOME_VALUE: Final = {
+    ValueClass.DATE: "1970-01-01",
+    ValueClass.TIMESTAMP: "1970-01-01 00:00:00",
+    ValueClass.BOOLEAN: "true",
+}
 _CANONICAL: Final = {"DATE": canonical_date, "TIMESTAMP": canonical_timestamp}
 _PLAIN_KEY: Final = re.compile(r"(?!(?:and|or|not|like|between|in|struct|const)$)[a-z_]\w*", re.IGNORECASE | re.ASCII)
 _PLAIN_INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
@@ -40,9 +47,26 @@ _AFTER_SURROGATES: Final = "\ue000"
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
+class Check(NamedTuple):
+    """A condition that no filter can say; `fits` decides it by the value of the key at `place`."""
+
+    what: str
+    begin: int
+    place: int
+    fits: Callable[[str], bool]
+
+
 def metastore_filter(condition: str, keys: Sequence[tuple[str, str]]) -> str:
     """The filter that says what a condition on partition keys, given as (name, type), says. Raises CommandError."""
-    return _ConditionReader(condition, keys).filter()
+    text, checks = divided_condition(condition, keys)
+    for check in checks:
+        raise _without_counterpart(check)
+    return text
+
+
+def divided_condition(condition: str, keys: Sequence[tuple[str, str]]) -> tuple[str, Sequence[Check]]:
+    """A filter, empty for every partition, and what has to be true besides. Raises CommandError."""
+    return _ConditionReader(condition, keys).divided()
 
 
 def not_of_type(key: str, type_name: str, value: str) -> str | None:
@@ -56,6 +80,7 @@ def not_of_type(key: str, type_name: str, value: str) -> str | None:
 class _Key(NamedTuple):
     name: str
     type_name: str
+    place: int
     begin: int
 
     @property
@@ -72,10 +97,11 @@ class _Value(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """`connective` is the one that joins the text, empty for one condition."""
+    """`connective` is the one that joins the text, empty for one condition; the text may be empty beside checks."""
 
     text: str
     connective: str = ""
+    checks: tuple[Check, ...] = ()
 
 
 class _ConditionReader(TokenReader):
@@ -83,16 +109,16 @@ class _ConditionReader(TokenReader):
 
     def __init__(self, text: str, keys: Sequence[tuple[str, str]]) -> None:
         super().__init__(text)
-        self._types = {name.lower(): (name, type_name) for name, type_name in keys}
+        self._types = {name.lower(): (name, type_name, place) for place, (name, type_name) in enumerate(keys)}
         self._open = 0
 
-    def filter(self) -> str:
+    def divided(self) -> tuple[str, Sequence[Check]]:
         if self._is_at_end():
-            return ""
+            return "", ()
         found = self._either(is_negated=False)
         if not self._is_at_end():
             raise self._expected("AND, OR or the end of the condition", ["AND", "OR"])
-        return found.text
+        return found.text, found.checks
 
     def _either(self, *, is_negated: bool) -> _Part:
         parts = [self._both(is_negated=is_negated)]
@@ -134,7 +160,7 @@ class _ConditionReader(TokenReader):
         if is_bracketed:
             self._needs(")")
         if self._peek() == "IS":
-            raise self._without_counterpart("IS NULL", f"partitions without a value have '{DEFAULT_PARTITION_NAME}'")
+            return self._null(key, is_negated=is_negated)
         if self._peek() in ("NOT", "LIKE", "IN", "BETWEEN"):
             if self._takes("NOT"):
                 is_negated = not is_negated
@@ -159,6 +185,24 @@ class _ConditionReader(TokenReader):
         shown = _NEGATED[operator] if is_negated else operator
         return _Part(f"{key} {shown.value} {_literals(key, [value])[0]}")
 
+    def _null(self, key: _Key, *, is_negated: bool) -> _Part:
+        begin = self._position()
+        self._needs("IS")
+        if self._takes("NOT"):
+            is_negated = not is_negated
+        self._needs("NULL")
+        if key.kind is ValueClass.TEXT:
+            return _Part(f"{key} {'!=' if is_negated else '='} '{DEFAULT_PARTITION_NAME}'")
+        if is_negated and key.kind is not ValueClass.OPAQUE:
+            # No condition on such a key is true without a value.
+            some = _literals(key, [_Value(_SOME_VALUE.get(key.kind, "0"), begin)])[0]
+            return _Part(f"{key} = {some} or {key} != {some}", "or")
+
+        def fits(value: str) -> bool:
+            return (value == DEFAULT_PARTITION_NAME) is not is_negated
+
+        return _Part("", checks=(Check(f"IS {'NOT ' * is_negated}NULL", begin, key.place, fits),))
+
     def _like(self, key: _Key, begin: int, *, is_negated: bool) -> _Part:
         if key.kind is not ValueClass.TEXT:
             raise CommandError(f"LIKE is for keys of type string; {key.name} is of type {key.type_name}", begin)
@@ -174,7 +218,8 @@ class _ConditionReader(TokenReader):
             return _Part(f"{key} != {_quoted(_Value(plain, at))}")
         prefix = plain[:-1]
         if pieces[-1] != "%" or {"%", "_"}.intersection(pieces[:-1]) or prefix[-1:] in ("", _LAST_CHARACTER):
-            raise self._without_counterpart("NOT LIKE", "NOT LIKE 'text%' is understood", begin)
+            pattern = parse_like(text)
+            return _Part("", checks=(Check("NOT LIKE", begin, key.place, lambda value: not pattern.matches(value)),))
         last = _AFTER_SURROGATES if prefix[-1] == _LAST_BEFORE_SURROGATES else chr(ord(prefix[-1]) + 1)
         low, high = _quoted(_Value(prefix, at)), _quoted(_Value(prefix[:-1] + last, at))
         return _Part(f"{key} < {low} or {key} >= {high}", "or")
@@ -214,7 +259,7 @@ class _ConditionReader(TokenReader):
         if token is None or not token.is_name or self._peek(1) == "(":
             raise self._expected("a partition key (a metastore evaluates no functions)")
         if token.text.lower() not in self._types:
-            known = ", ".join(name for name, _ in self._types.values())
+            known = ", ".join(name for name, _, _ in self._types.values())
             raise CommandError(f"{token.text} is not a partition key; the table is partitioned by {known}", token.begin)
         self._at += 1
         return _Key(*self._types[token.text.lower()], token.begin)
@@ -267,16 +312,24 @@ class _ConditionReader(TokenReader):
     def _peek_token(self) -> Token | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
-    def _without_counterpart(self, what: str, instead: str, begin: int | None = None) -> CommandError:
-        at = self._position() if begin is None else begin
-        return CommandError(f"a filter of a metastore has nothing for this {what}; {instead}", at)
+
+def _without_counterpart(check: Check) -> CommandError:
+    beside = "hms-gateway sql understands it where AND joins it to the rest"
+    known = "NOT LIKE 'text%' is understood; " if check.what == "NOT LIKE" else ""
+    return CommandError(f"a filter of a metastore has nothing for this {check.what}; {known}{beside}", check.begin)
 
 
 def _joined(connective: str, parts: Sequence[_Part]) -> _Part:
     if len(parts) == 1:
         return parts[0]
-    texts = (part.text if part.connective in ("", connective) else f"({part.text})" for part in parts)
-    return _Part(f" {connective} ".join(texts), connective)
+    checks = tuple(check for part in parts for check in part.checks)
+    if checks and connective == "or":
+        raise _without_counterpart(checks[0])
+    said = [part for part in parts if part.text]
+    if len(said) == 1:
+        return said[0]._replace(checks=checks)
+    texts = (part.text if part.connective in ("", connective) else f"({part.text})" for part in said)
+    return _Part(f" {connective} ".join(texts), connective, checks)
 
 
 def _literals(key: _Key, values: Sequence[_Value]) -> list[str]:

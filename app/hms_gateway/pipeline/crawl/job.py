@@ -297,7 +297,7 @@ class _Crawl:
         # A lease on tables does not cover the making of databases.
         with self._run.client() as client:
             for database in sorted({design["database"] for design in wanted}):
-                registering.create_database(client, database)
+                registering.create_database(client, database, client.connection.owner)
         held = {f"{design['database']}.{design['table']}" for design in wanted}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in new.batches}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in dropping.batches} if dropping else set()

@@ -10,6 +10,7 @@ import msgspec
 from hms_gateway.metastore.vocabulary.file_formats import FORMATS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.pipeline.columns_once import columns_once
+from hms_gateway.pipeline.connection import Caller
 from hms_gateway.pipeline.crawl.catalog import is_gone, is_within
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -24,6 +25,7 @@ from hms_gateway.structs import (
     FieldSchema,
     NoSuchObjectException,
     Partition,
+    PrincipalType,
     RequestPartsSpec,
     SerDeInfo,
     StorageDescriptor,
@@ -35,13 +37,14 @@ from hms_gateway.structs import (
 _NO_LISTING: Final = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
 
 
-def create_database(client: PatientClient, name: str) -> None:
+def create_database(client: Caller, name: str, owner: str | None = None) -> None:
     """A database that may be there."""
     try:
         client.call("get_database", name)
     except NoSuchObjectException:
+        made = Database(name=name, ownerName=owner, ownerType=None if owner is None else PrincipalType.USER)
         with suppress(AlreadyExistsException):
-            client.call("create_database", Database(name=name))
+            client.call("create_database", made)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ class CreateTables:
         for row in batch.rows():
             location = files.location(row["root"])
             try:
-                client.call("create_table_with_environment_context", table_of(row, location), _NO_LISTING)
+                table = table_of(row, location, client.connection.owner)
+                client.call("create_table_with_environment_context", table, _NO_LISTING)
                 created += 1
             except AlreadyExistsException:
                 if (reason := _other_place(client, files, row)) is not None:
@@ -80,12 +84,13 @@ def _elsewhere(database: str | None, table: str | None, location: str) -> str:
     return f"is not registered: table {database}.{table} exists and lies at {location}"
 
 
-def table_of(row: dict[str, Any], location: str) -> Table:
+def table_of(row: dict[str, Any], location: str, owner: str | None = None) -> Table:
     """A table that leaves its files alone when it is dropped."""
     input_format, output_format, serde = FORMATS[row["format"].upper()]
     return Table(
         dbName=row["database"],
         tableName=row["table"],
+        owner=owner,
         tableType="EXTERNAL_TABLE",
         parameters={"EXTERNAL": "TRUE", "hms.crawl": "true"},
         partitionKeys=_fields(row["keys"], row["types"]),

@@ -1,6 +1,7 @@
 """What statements of one session share, and what a statement gives."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -80,11 +81,15 @@ def partition_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) 
 
 
 def new_partition_values(name: TableName, table: Table, spec: PartitionSpec) -> list[str]:
-    """The same of a partition that is made: no filter finds values of other types than the keys'. Raises Refused."""
+    """The same of a partition that is made: no filter finds values of other types than the keys'.
+
+    Raises Refused, and CommandError.
+    """
     values = partition_values(name, keys_of(table), spec)
-    for (key, type_name), value in zip(typed_keys(table), values, strict=True):
-        if (refusal := not_of_type(key, type_name, value)) is not None:
-            raise Refused(refusal)
+    types = dict(typed_keys(table))
+    for part in spec:
+        if (refusal := not_of_type(part.key, types[part.key], part.value or "")) is not None:
+            raise CommandError(refusal, part.begin)
     return values
 
 
@@ -100,7 +105,7 @@ def known_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) -> M
 
 
 def partition_names(state: ShellState, name: TableName, spec: PartitionSpec) -> list[str]:
-    """The partitions that fit a specification, which may leave keys out. Raises Refused."""
+    """The partitions that fit a specification, which may leave keys out. Raises Refused and CommandError."""
     table = state.table(name)
     keys = keys_of(table)
     if all(part.sign == "=" for part in spec):
@@ -108,12 +113,15 @@ def partition_names(state: ShellState, name: TableName, spec: PartitionSpec) -> 
         values = [given.get(key, "") for key in keys]
         found: list[str] = state.call("get_partition_names_ps", name.db_name, name.table_name, values, -1)
         return found
-    known_values(name, keys, tuple(part._replace(sign="=") for part in spec))
-    condition = " and ".join(f"{quoted(part.key)} {part.sign} {literal(part.value)}" for part in spec)
-    try:
-        text = metastore_filter(condition, typed_keys(table))
-    except CommandError as error:
-        raise Refused(str(error)) from error
+    known_values(name, keys, tuple(replace(part, sign="=") for part in spec))
+    texts = []
+    for part in spec:
+        try:
+            condition = f"{quoted(part.key)} {part.sign} {literal(part.value)}"
+            texts.append(metastore_filter(condition, typed_keys(table)))
+        except CommandError as error:
+            raise CommandError(str(error), part.begin) from error
+    text = " and ".join(texts)
     listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, text, -1)
     return [make_name(keys, each.values) for each in listed]
 

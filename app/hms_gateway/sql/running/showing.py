@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Final
 
-from hms_gateway.metastore.filters.hiveql_condition import metastore_filter
+from hms_gateway.metastore.filters.hiveql_condition import divided_condition
 from hms_gateway.metastore.vocabulary.create_text import create_database_text, create_table_text
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
@@ -45,10 +45,11 @@ def _partitions(statement: say.ShowPartitions, state: ShellState) -> Rows:
         table = state.table(name)
         keys = keys_of(table)
         with counted_from(statement.condition_begin):
-            text = metastore_filter(statement.condition, typed_keys(table))
-        wanted = -1 if limit is None or limit > _LIMIT_MAX else limit
+            text, checks = divided_condition(statement.condition, typed_keys(table))
+        wanted = -1 if checks or limit is None or limit > _LIMIT_MAX else limit
         listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, text, wanted)
-        found = [make_name(keys, each.values) for each in listed]
+        fitting = (each for each in listed if all(check.fits(each.values[check.place]) for check in checks))
+        found = [make_name(keys, each.values) for each in fitting]
     elif statement.spec:
         found = partition_names(state, name, statement.spec)
     else:
