@@ -1,4 +1,7 @@
-"""Writes what is generated and kept in the repository: `python -m tools console|methods|rooms|settings|stubs|all`."""
+"""Writes what is generated and kept in the repository: `python -m tools console|methods|rooms|settings|stubs|all`.
+
+`python -m tools size` prints the figures of the package, and with `--write` keeps them.
+"""
 
 import sys
 from pathlib import Path
@@ -9,6 +12,7 @@ from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from tools.rooms import map_path, with_picture
 from tools.settings_doc import settings_path, settings_text
+from tools.size import document_path, measured, sizes_path, sizes_text, tables, traced, with_sizes
 from tools.stubs import stub_path, stub_text
 
 
@@ -47,6 +51,15 @@ def write_stubs() -> None:
     _write(stub_path(), stub_text(IDL))
 
 
+def size(is_kept: bool) -> None:
+    """The figures of the package: to be seen, or tests/house/sizes.toml and docs/architecture.md."""
+    sizes = {**measured(), **traced()}
+    print(tables(sizes))
+    if is_kept:
+        _write(sizes_path(), sizes_text(sizes))
+        _write(document_path(), with_sizes(document_path().read_text(encoding="utf-8"), sizes))
+
+
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     print(f"wrote {path}")
@@ -69,4 +82,7 @@ def main(wanted: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) == 2 else "")
+    if sys.argv[1:] in (["size"], ["size", "--write"]):
+        size("--write" in sys.argv)
+    else:
+        main(sys.argv[1] if len(sys.argv) == 2 else "")

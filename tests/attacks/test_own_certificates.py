@@ -5,8 +5,8 @@ import pytest
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateError, CertificateFiles, ensure_certificate
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.runtime.clock import ManualClock
 from tests.support.certificates import days_from, write_certificate
+from tests.support.manual_clock import ManualClock
 
 CLOCK = ManualClock()
 

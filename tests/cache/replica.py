@@ -7,7 +7,6 @@ import inspect
 from hms_gateway.cache import ReplyCache
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc import Call
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import (
     METHODS,
@@ -22,6 +21,7 @@ from hms_gateway.structs import (
 from hms_gateway.txn.rules.write_ids import ValidWriteIds, ids_with_bits, valid_write_ids_text
 from hms_gateway.wire import MessageType
 from tests.support.catalog import columns, new_table, transactional_table
+from tests.support.manual_clock import ManualClock
 
 ON = ("default", "t")
 

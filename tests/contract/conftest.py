@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.schema.catalog import METADATA
+from tests.support.manual_clock import ManualClock
 from tests.support.private_mariadb import PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from hms_gateway.metastore.ports.registry import ChangeCounts, Execution
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import (
     Database,
@@ -23,6 +22,7 @@ from hms_gateway.structs import (
     WriteEventInfo,
 )
 from tests.contract.objects import create
+from tests.support.manual_clock import ManualClock
 
 ODD = '\0"\\☃'
 LONG = "n" * 10_000

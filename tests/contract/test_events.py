@@ -3,10 +3,10 @@
 import pytest
 
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent, Transaction
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage import SqlStore
 from hms_gateway.storage.sql.event_rows import COMPRESSED_FROM_CHARACTERS
 from tests.contract.objects import create, database
+from tests.support.manual_clock import ManualClock
 
 ONE = Event("CREATE_DATABASE", "sales", None, '{"words":"Größe \\u0000"}')
 TWO = Event("CREATE_TABLE", "sales", "orders", "{}")

@@ -9,12 +9,12 @@ from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import DropPartitionsExpr, FieldSchema, MetaException, Partition, RequestPartsSpec
 from tests.contract.objects import create, read_structs, table
 from tests.metastore.recorded_expressions import KEYS, PARTITIONS, VALUES, recorded
 from tests.support.catalog import to_tjson
+from tests.support.manual_clock import ManualClock
 from tests.support.sample import sample
 
 EVERY = sample(3, of=1)

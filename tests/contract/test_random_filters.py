@@ -19,7 +19,6 @@ from hms_gateway.metastore.selection.partitions import matching_filter, matching
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import (
@@ -35,6 +34,7 @@ from tests.contract.filter_reference import DEFAULT_PARTITION, Key, Node, Refuse
 from tests.contract.objects import create, read_structs, table
 from tests.contract.random_filters import TYPES, FilterMaker, RandomTable, parts, random_table
 from tests.support.catalog import to_tjson
+from tests.support.manual_clock import ManualClock
 from tests.support.sample import FIRST_SEED, sample
 
 FILTERS = sample(300, of=50_000)

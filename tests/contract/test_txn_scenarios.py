@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import create_engine, text
 
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage import SqlStore
+from tests.support.manual_clock import ManualClock
 from tests.txn.scenario import World
 
 

@@ -28,7 +28,7 @@ from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.gateway.observability.worker_figures import WorkerFigures
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, Snapshot, StoreUnavailable
 from hms_gateway.rpc.errors import Unavailable
-from hms_gateway.runtime.clock import ManualClock, SystemClock
+from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch
@@ -36,6 +36,7 @@ from hms_gateway.storage.registry.gateways import GatewayRow
 from tests.gateway.serving import CALL, Anybody, CannedProcessor, running
 from tests.support.alert_rules import Rules, Samples, samples
 from tests.support.certificates import days_from, write_certificate
+from tests.support.manual_clock import ManualClock
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
 # Yields once before the fault, and once after it.

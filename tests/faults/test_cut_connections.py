@@ -12,13 +12,13 @@ from sqlalchemy import Engine, func, make_url, select
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown
 from hms_gateway.runtime.call_keys import AlreadyConcluded
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import writing_engine
 from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, PARTITIONS, TABLES
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from tests.faults.catalog_works import adds, alters, creates, drops, makes_database, opens, together
 from tests.faults.message_proxy import MessageProxy, Way
+from tests.support.manual_clock import ManualClock
 from tests.support.private_mariadb import PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.sample import sample

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Engine, make_url, select
 
 from hms_gateway.metastore.ports.store import StoreFailure, StoreUnavailable
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import writing_engine
 from hms_gateway.storage.schema.catalog import NOTIFICATIONS, TABLES
 from hms_gateway.storage.writing import thread_writer
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from tests.faults.catalog_works import alters, creates, makes_database, together
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_postgres import PrivatePostgres
 

@@ -6,7 +6,6 @@ from hms_gateway.composition.main import Metastore
 from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
 from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.structs import (
     AlreadyExistsException,
     GetAllWriteEventInfoRequest,
@@ -34,6 +33,7 @@ from hms_gateway.structs import (
 )
 from tests.handlers.peers import Peer
 from tests.support.catalog import columns, new_table
+from tests.support.manual_clock import ManualClock
 
 CREATE, ALTER, DROP = ScheduledQueryMaintenanceRequestType
 KEY = ScheduledQueryKey("nightly", "cluster")

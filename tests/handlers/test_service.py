@@ -2,7 +2,7 @@
 
 from hms_gateway.handlers.service import Service
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 CALL = Call("tester")
 

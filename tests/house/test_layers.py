@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.size import statements
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "app" / "hms_gateway"
 FILES_MAX = 20
@@ -50,14 +52,6 @@ def _imports(path: Path) -> Iterator[str]:
                 # A module out of a package, or a name out of a module.
                 part = f"{node.module}.{alias.name}"
                 yield part if _path(part) is not None else node.module
-
-
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All of a module, without the expressions, which are most of it and import nothing."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
-            yield node
-            yield from statements(node)
 
 
 @cache

@@ -14,7 +14,6 @@ from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
 from hms_gateway.structs import (
@@ -29,6 +28,7 @@ from hms_gateway.structs import (
 )
 from hms_gateway.wire import tjson
 from tests.support.catalog import place_empty_database
+from tests.support.manual_clock import ManualClock
 
 NOW = 1_700_000_000
 SALES = TableName("shop", "sales")

@@ -8,13 +8,13 @@ from hms_gateway.composition.main import translated
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import DuplicateKey, FileSystemError, OutcomeUnknown, StoreUnavailable
 from hms_gateway.rpc import Call, Dialect, KeyReused, Processor, RepeatableProcessor, Unavailable
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
 from hms_gateway.storage.schema.catalog import OUTCOMES
 from hms_gateway.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
 from hms_gateway.txn.rules.errors import Refused
 from hms_gateway.wire import MessageType, make_codecs
+from tests.support.manual_clock import ManualClock
 
 pytestmark = pytest.mark.slow
 

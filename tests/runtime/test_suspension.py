@@ -50,7 +50,6 @@ def call(key: str | None = None) -> Call:
         dialect=Dialect.HIVE_2_3,
         request_id="r",
         client_address="127.0.0.1",
-        deadline=1e12,
         key=key,
     )
 

@@ -10,12 +10,12 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import OperationalError
 
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.dialects import dialect_of, postgres_pipeline
 from hms_gateway.storage.dialects.statements import ConnectionLost
 from hms_gateway.storage.writing.thread_writer import Batch
+from tests.support.manual_clock import ManualClock
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
 

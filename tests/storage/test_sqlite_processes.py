@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.metastore.ports.store import Event
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
+from tests.support.manual_clock import ManualClock
 
 ROOT = Path(__file__).resolve().parents[2]
 

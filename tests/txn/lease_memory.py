@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.txn.rules.leases import Held, LeaseId, Ticket, Waiter, containers
+from tests.support.manual_clock import ManualClock
 
 
 class MemoryLeases:

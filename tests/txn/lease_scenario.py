@@ -11,9 +11,9 @@ The first word after `grab` names the request; later lines use that name for the
 
 import re
 
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.structs import LeaseObject, ThriftException
 from hms_gateway.txn.services.leases import LeaseService, MustWait
+from tests.support.manual_clock import ManualClock
 
 _OBJECT = re.compile(r"(?:(?P<type>[sx]) )?(?P<db>\w+)(?:\.(?P<table>\w+)(?:/(?P<partition>\S+))?)?")
 

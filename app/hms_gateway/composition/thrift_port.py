@@ -49,7 +49,6 @@ class ThriftPort:
             failure_of=self._failure_of,
             note_limit=self._note_limit,
             admit=self._admit,
-            call_seconds_max=settings.call_seconds_max,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
         options = ServerOptions(

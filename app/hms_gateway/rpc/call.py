@@ -32,9 +32,7 @@ class Caller(NamedTuple):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One call. `principal` is the authenticated user, `groups` are those that its login proved. `deadline` is on the
-    event loop's monotonic clock, seconds.
-
+    """One call. `principal` is the authenticated user, `groups` are those that its login proved.
     `lease` is the id of a lease that the caller presents, as it was sent; `lock_id` and `txn_id` are those of a lock
     and a transaction that it names as its own (`handlers.implicit_locks`). `key` is what the caller marks a call with
     that it may repeat; the change is made once for each key (design D11). `recorded_at` is when it happened in another
@@ -53,7 +51,6 @@ class Call(msgspec.Struct, frozen=True):
     dialect: Dialect = Dialect.HIVE_2_3
     request_id: str = ""
     client_address: str = ""
-    deadline: float | None = None
     lease: str | None = None
     lock_id: str | None = None
     txn_id: str | None = None

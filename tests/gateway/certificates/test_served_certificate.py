@@ -17,9 +17,9 @@ from hms_gateway.gateway.certificates.tls import (
 )
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.logging import configure_logging
 from tests.support.certificates import days_from, der_of, expires_of, write_certificate
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE_SECONDS
 
 DAY = 86_400

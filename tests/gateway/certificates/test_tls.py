@@ -14,9 +14,9 @@ from hms_gateway.gateway.certificates.tls import (
     ensure_certificate,
     server_context,
 )
-from hms_gateway.runtime.clock import ManualClock
 from tests.gateway.serving import running
 from tests.support.certificates import der_of, shown_by
+from tests.support.manual_clock import ManualClock
 
 
 def test_a_first_start_makes_a_private_p256_certificate_for_this_host(tmp_path):

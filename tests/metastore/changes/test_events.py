@@ -2,9 +2,9 @@
 
 from hms_gateway.metastore.changes.events import EventMaker, event_message
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.structs import Database
 from tests.support.catalog import new_table, to_tjson
+from tests.support.manual_clock import ManualClock
 
 
 def test_a_message_is_compact_and_keeps_its_order() -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens, TokenTimes
 from hms_gateway.metastore.registry.tokens import TokenService
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import TokenRefused, TokensAway, read_token_text
 from hms_gateway.runtime.sealing import Seal
 from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.structs import MetaException
 from tests.support.catalog import Catalog
+from tests.support.manual_clock import ManualClock
 
 DAY = 86_400
 

@@ -7,11 +7,11 @@ import pytest
 
 from hms_gateway.metastore.rights import keeper as keepers
 from hms_gateway.metastore.rights.keeper import PolicyKeeper
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
 from hms_gateway.storage.writing.store import SqlStore
 from tests.support.catalog import NOW, place_empty_database
+from tests.support.manual_clock import ManualClock
 
 
 @pytest.fixture

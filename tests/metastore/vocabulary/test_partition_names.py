@@ -15,7 +15,6 @@ from hms_gateway.metastore.vocabulary.partition_names import (
     escape,
     have_valid_characters,
     make_name,
-    matches_partial_spec,
     name_to_spec,
     name_to_values,
     parse_name,
@@ -159,23 +158,6 @@ def test_the_whitelist_must_match_every_value_as_a_whole() -> None:
         "Partition value 'b1' contains a character not matched by whitelist pattern '[a-z]+'."
         "  (configure with hive.metastore.partition.name.whitelist.pattern)"
     )
-
-
-@pytest.mark.parametrize(
-    ("partial", "values", "is_match"),
-    [
-        (["d1"], ["d1", "1"], True),
-        (["d1", ""], ["d1", "1"], True),
-        (["", "1"], ["d1", "1"], True),
-        (["", ""], ["d1", "1"], True),
-        (["d"], ["d1", "1"], False),
-        (["D1"], ["d1", "1"], False),
-        (["1.5"], ["1x5", "1"], False),
-        ([DEFAULT_PARTITION_NAME], ["", "1"], True),
-    ],
-)
-def test_partial_specs_compare_position_by_position(partial: list[str], values: list[str], is_match: bool) -> None:
-    assert matches_partial_spec(partial_spec(2, partial), values) is is_match
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from hms_gateway.metastore.vocabulary.table_types import (
     is_view,
     parse_table_type,
     shown_table_type,
-    skips_trash,
     stored_table_type,
 )
 
@@ -91,9 +90,7 @@ def test_only_the_parameter_decides_whose_data_a_drop_deletes(
     assert drop_deletes_data(parameters) is deletes
 
 
-def test_purging_and_views() -> None:
-    assert skips_trash({"auto.purge": "TRUE"})
-    assert not skips_trash({})
+def test_views() -> None:
     assert is_view("VIRTUAL_VIEW")
     assert not is_view("MATERIALIZED_VIEW")
 

@@ -12,7 +12,6 @@ from sqlalchemy.sql.base import Generative
 
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import METADATA
@@ -32,6 +31,7 @@ from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from tests.simulation.txn_memory import MemoryStore, MemoryTxns
 from tests.support.catalog import place_empty_database
+from tests.support.manual_clock import ManualClock
 from tests.support.sample import sample
 
 SEEDS = sample(6, of=100)

@@ -6,9 +6,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects.base import NoAnswer
 from hms_gateway.storage.writing.availability import Availability
+from tests.support.manual_clock import ManualClock
 
 AWAY = StoreUnavailable("the database cannot be reached", "connection refused")
 

@@ -21,7 +21,6 @@ from hms_gateway.metastore.ports.store import (
     Transaction,
 )
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.base import Dialect
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
@@ -31,6 +30,7 @@ from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from tests.support.catalog import place_empty_database
+from tests.support.manual_clock import ManualClock
 
 SEEDS = 24
 SEEDS_ON_SERVERS = 4

@@ -12,7 +12,6 @@ from sqlalchemy import select
 from hms_gateway.metastore.changes.txn_events import committed_write_ids
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import NotSuspendable, Result, Suspended, recording, resuming
 from hms_gateway.storage import SqlStore, open_store
@@ -28,6 +27,7 @@ from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.storage.test_outage import cut_connections
 from tests.storage.txn.test_batch import WHO, random_call
+from tests.support.manual_clock import ManualClock
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.sample import sample
 

@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import Engine, select, text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.txn import TXNS
@@ -21,6 +20,7 @@ from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.structs import TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork
 from tests.support.catalog import place_empty_database
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE_SECONDS
 
 WHO = Client("who", "host", "agent")

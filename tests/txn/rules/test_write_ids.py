@@ -9,7 +9,6 @@ from hms_gateway.txn.rules.write_ids import (
     ID_MAX,
     InvalidList,
     ValidIds,
-    Validity,
     ValidWriteIds,
     aborted_bits,
     allocate,
@@ -79,14 +78,6 @@ def test_texts_round_trip(ids: ValidIds, has_ranges: bool) -> None:
     text = valid_txn_write_ids_text(7, lists, has_ranges=has_ranges)
     assert parse_valid_txn_write_ids(text) == (7, lists)
     assert parse_valid_txns(valid_txns_text_2_3(ids)).exceptions == ids.exceptions
-
-
-@given(id_lists(), st.integers(1, 35), st.integers(1, 35))
-def test_ranges_are_as_valid_as_their_ids(ids: ValidIds, one: int, other: int) -> None:
-    first, last = sorted((one, other))
-    count = sum(ids.is_valid(number) for number in range(first, last + 1))
-    expected = Validity.ALL if count == last - first + 1 else Validity.NONE if count == 0 else Validity.SOME
-    assert ids.range_validity(first, last) is expected
 
 
 def of(high_water_mark: int, *exceptions: int, table: str = "d.t") -> ValidWriteIds:

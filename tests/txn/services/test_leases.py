@@ -2,7 +2,6 @@
 
 import pytest
 
-from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.structs import (
     ExceedsMaxLeaseTimeException,
     InvalidArgumentsException,
@@ -11,6 +10,7 @@ from hms_gateway.structs import (
 )
 from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService, MustWait
+from tests.support.manual_clock import ManualClock
 from tests.txn.lease_memory import MemoryStore
 from tests.txn.lease_scenario import Scenario
 

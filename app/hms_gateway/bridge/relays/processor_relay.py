@@ -4,7 +4,6 @@ Threads, streaming and the reply cache belong to the gateway; what is needed of 
 the composition of the process hands them in.
 """
 
-import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing
@@ -123,7 +122,6 @@ class ProcessorRelay:
         failure_of: Callable[[Exception, Session], BridgeError | None] = lambda error, session: None,
         note_limit: Callable[[str, Session], None] = lambda limit, session: None,
         admit: Callable[[Caller, str, Session], Awaitable[None]] = at_once,
-        call_seconds_max: float = 600.0,
         reply_bytes_max: int = 256 * 1024 * 1024,
     ) -> None:
         self._answers = answers
@@ -134,7 +132,6 @@ class ProcessorRelay:
         self._admit = admit
         self._failure_of = failure_of
         self._note_limit = note_limit
-        self._call_seconds_max = call_seconds_max
         self._reply_bytes_max = reply_bytes_max
 
     async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
@@ -223,7 +220,6 @@ class ProcessorRelay:
             dialect=self._dialect,
             request_id=request_id,
             client_address=session.address,
-            deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
             share_address=session.share_address,
             first=tagged,
             last=None if tagged is None else tagged.confirm,

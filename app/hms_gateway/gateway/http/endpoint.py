@@ -89,7 +89,6 @@ class Endpoint:
         self._audit_log = audit_log
         self._rates = rates
         self._traces = traces
-        self._call_seconds_max = call_seconds_max
         self._slow_call_seconds = slow_call_seconds
         self._served = metrics.served
         self._failures = Failures(codecs, self._content_types, metrics)
@@ -407,7 +406,7 @@ class Endpoint:
                 _note_look_up(exchange.notes)
         if exchange.reading is not None and self._cache is not None:
             exchange.tagged = self._cache.tag_reading(exchange.reading)
-        call = exchange.call(self.holder(exchange), self._call_seconds_max)
+        call = exchange.call(self.holder(exchange))
         ticket = 0 if self._cache is None else self._cache.ticket()
         codec, message = exchange.codec, exchange.message
         wrap = partial(_wrap, codec, message, _accepts_gzip(exchange.head.headers))

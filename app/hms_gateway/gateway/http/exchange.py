@@ -94,8 +94,8 @@ class Exchange:
         self.dialect = dialect
         self.request_id = request_id_of(head.headers)
 
-    def call(self, holder: Holder, seconds_max: float) -> Call:
-        """What handlers see of the request. For the event loop's thread: the deadline is on its clock."""
+    def call(self, holder: Holder) -> Call:
+        """The request as handlers see it."""
         identity, headers = self.identity, self.head.headers
         assert identity is not None
         return Call(
@@ -104,7 +104,6 @@ class Exchange:
             dialect=self.dialect,
             request_id=self.request_id.decode("latin-1"),
             client_address=identity.address,
-            deadline=asyncio.get_running_loop().time() + seconds_max,
             lease=_text(headers.get(LEASE_HEADER)),
             lock_id=_text(headers.get(LOCK_HEADER)),
             txn_id=_text(headers.get(TXN_HEADER)),

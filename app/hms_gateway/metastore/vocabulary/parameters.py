@@ -31,7 +31,6 @@ STATS_GENERATED: Final = "STATS_GENERATED"
 STATS_GENERATED_BY_TASK: Final = "TASK"
 STATS_GENERATED_BY_USER: Final = "USER"
 CASCADE: Final = "CASCADE"
-IF_PURGE: Final = "ifPurge"
 EXPECTED_KEY: Final = "expected_parameter_key"
 EXPECTED_VALUE: Final = "expected_parameter_value"
 

@@ -137,10 +137,5 @@ def partial_spec(key_count: int, values: Sequence[str]) -> list[str | None]:
     return [value or None for value in values]
 
 
-def matches_partial_spec(wanted: Sequence[str | None], values: Sequence[str]) -> bool:
-    """Whether a partition has the values asked for, position by position; keys beyond `wanted` are free."""
-    return all(asked is None or asked == canonical_value(value) for asked, value in zip(wanted, values, strict=False))
-
-
 def _listed(items: Iterable[str]) -> str:
     return "".join(f"{item}, " for item in items)

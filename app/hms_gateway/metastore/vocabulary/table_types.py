@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import Final
 
 EXTERNAL_KEY: Final = "EXTERNAL"
-AUTO_PURGE_KEY: Final = "auto.purge"
 EXTERNAL_PURGE_KEY: Final = "external.table.purge"
 TRANSACTIONAL_KEY: Final = "transactional"
 TRANSACTIONAL_PROPERTIES_KEY: Final = "transactional_properties"
@@ -78,11 +77,6 @@ def is_external(parameters: Mapping[str, str]) -> bool:
 def drop_deletes_data(parameters: Mapping[str, str]) -> bool:
     """Whether drop_table(deleteData) deletes the table's files: it owns them, or asks for it (semantics §3.4)."""
     return not is_external(parameters) or _is_true(parameters.get(EXTERNAL_PURGE_KEY))
-
-
-def skips_trash(parameters: Mapping[str, str]) -> bool:
-    """Whether the table's files are deleted for good (semantics §2.6)."""
-    return _is_true(parameters.get(AUTO_PURGE_KEY))
 
 
 def is_view(table_type: str | None) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from hms_gateway.pipeline.audit.rules.values import Severity
@@ -55,12 +55,6 @@ def summary_of(found: DataFrame, findings: Stored) -> Summary:
         sizes,
         sorted(tables, key=lambda table: (-table.total_bytes, table.name))[:_TABLES],
     )
-
-
-def rank_column() -> Column:
-    """Orders findings, the worst first."""
-    severity = f.col("severity")
-    return f.when(severity == Severity.ERROR.value, 0).when(severity == Severity.WARNING.value, 1).otherwise(2)
 
 
 def _examples(findings: Stored) -> Iterator[Mapping[str, Any]]:

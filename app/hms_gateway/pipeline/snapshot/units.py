@@ -172,11 +172,6 @@ class Rounds:
         """Whether what round `number` read about an object is still to be used."""
         return number >= max(self._last.get(unit, -1) for unit in _covering(database, table, partition))
 
-    @property
-    def is_single(self) -> bool:
-        """Whether there was nothing to read again."""
-        return not any(self._last.values())
-
 
 def _covering(database: str, table: str, partition: str) -> tuple[Unit, ...]:
     around = (Unit(CATALOG), Unit(CONTENTS, database))

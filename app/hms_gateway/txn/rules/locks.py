@@ -47,7 +47,7 @@ from typing import Final, NewType, TypeAlias
 
 import msgspec
 
-from hms_gateway.structs import LockLevel, LockType
+from hms_gateway.structs import LockType
 from hms_gateway.txn.rules.names import Target, prefixes
 
 LockId = NewType("LockId", int)
@@ -178,12 +178,6 @@ def find_cycle(start: Owner, waits_for: Mapping[Owner, Iterable[Owner]]) -> list
 def deadlock_victim(cycle: Iterable[Owner]) -> TxnId:
     """The youngest transaction of a cycle; there is one, since only transactions wait for more than one thing."""
     return TxnId(max(number for kind, number in cycle if kind == "txnid"))
-
-
-def level_of(target: Target) -> LockLevel:
-    if target.table_name is None:
-        return LockLevel.DB
-    return LockLevel.TABLE if target.partition_name is None else LockLevel.PARTITION
 
 
 _Kind: TypeAlias = tuple[Target, LockType, bool]

@@ -4,7 +4,6 @@ A list names everything up to its high water mark except some ids, which are ope
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Final
 
 import msgspec
@@ -23,14 +22,6 @@ class InvalidList(ValueError):
 
 class TooManyIds(InvalidList):
     """A text names more ids than its reader takes."""
-
-
-class Validity(Enum):
-    """How many ids of a range are valid."""
-
-    ALL = "all"
-    SOME = "some"
-    NONE = "none"
 
 
 class ValidIds(msgspec.Struct, frozen=True):
@@ -73,16 +64,6 @@ class ValidIds(msgspec.Struct, frozen=True):
         """What a compaction may merge: all below the oldest open id, but what was aborted."""
         mark = self.high_water_mark if self.oldest_open is None else min(self.high_water_mark, self.oldest_open - 1)
         return ValidIds(mark, (), tuple(number for number in self.aborted_ids if number <= mark))
-
-    def range_validity(self, first: int, last: int) -> Validity:
-        """How much of `first` to `last`, both included, is valid."""
-        if first > self.high_water_mark:
-            return Validity.NONE
-        excepted = sum(1 for number in self.exceptions if first <= number <= min(last, self.high_water_mark))
-        if excepted == 0 and last <= self.high_water_mark:
-            return Validity.ALL
-        is_all_excepted = excepted == min(last, self.high_water_mark) - first + 1
-        return Validity.NONE if is_all_excepted else Validity.SOME
 
 
 class ValidWriteIds(msgspec.Struct, frozen=True):
