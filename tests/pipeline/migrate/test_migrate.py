@@ -315,11 +315,12 @@ def test_users_who_may_not_record_are_refused_before_anything_is_done(spark, sma
         ({"kinds": ("views",)}, "kind 'views' is not one of"),
     ],
 )
-def test_arguments_that_do_not_fit(small, options, changes, text):
+def test_arguments_that_do_not_fit(small, tmp_path, changes, text):
+    here = JobOptions(connection=dataclasses.replace(small.connection, url="https://elsewhere"), state=str(tmp_path))
     with pytest.raises(UsageRefused, match=text):
-        migrate(options, from_(small, **changes))
+        migrate(here, from_(small, **changes))
     with pytest.raises(UsageRefused, match="source and target are both"):
-        migrate(dataclasses.replace(options, connection=small.connection), from_(small))
+        migrate(dataclasses.replace(here, connection=small.connection), from_(small))
 
 
 def test_a_source_that_is_away_in_the_middle_ends_the_run_which_is_resumed(spark, small, target, options, tmp_path):
