@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from hms_gateway.storage import migrate
+from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
 from tests.support.patience import PATIENCE_SECONDS
@@ -232,6 +233,18 @@ def _fresh_mariadb_database(server: PrivateMariadb) -> Iterator[str]:
     server.administer(f"CREATE DATABASE {name}")
     yield server.url(name)
     server.administer(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
+def real_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMetastore]:
+    """The real metastore 2.3.10, shared by the run. Skips where it cannot run."""
+    peer = RealMetastore(tmp_path_factory.mktemp("real") / "metastore")
+    try:
+        peer.start()
+    except PeerUnavailable as reason:
+        pytest.skip(f"no real metastore: {reason}")
+    yield peer
+    peer.stop()
 
 
 @pytest.fixture(scope="session")

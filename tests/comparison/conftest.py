@@ -1,4 +1,4 @@
-"""Both metastores, each started once for all comparisons."""
+"""Ours beside the real metastore, each started once for all comparisons."""
 
 from collections.abc import Iterator
 
@@ -6,21 +6,9 @@ import pytest
 
 from hms_gateway.storage import migrate
 from tests.comparison.servers import Metastore
-from tests.oracle.peer import PeerUnavailable, RealMetastore
+from tests.oracle.peer import RealMetastore
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import GatewayServer
-
-
-@pytest.fixture(scope="session")
-def real_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMetastore]:
-    """The real metastore 2.3.10 over a database of its own. Skips where it cannot run."""
-    peer = RealMetastore(tmp_path_factory.mktemp("real") / "metastore")
-    try:
-        peer.start()
-    except PeerUnavailable as reason:
-        pytest.skip(f"no real metastore: {reason}")
-    yield peer
-    peer.stop()
 
 
 @pytest.fixture(scope="session")

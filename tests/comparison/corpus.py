@@ -4,7 +4,8 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -43,10 +44,10 @@ def steps_of(script: str) -> list[Step]:
     return list(import_module(f"tests.comparison.scripts.{script}").steps())
 
 
-def read(script: str, folder: Path = FOLDER) -> Iterator[tuple[Step, Reply]]:
-    for line in _file(script, folder).read_text().splitlines():
-        recorded = json.loads(line)
-        yield Step(recorded["method"], recorded["request"]), recorded["reply"]
+@cache
+def read(script: str, folder: Path = FOLDER) -> Sequence[tuple[Step, Reply]]:
+    recorded = [json.loads(line) for line in _file(script, folder).read_text().splitlines()]
+    return [(Step(one["method"], one["request"]), one["reply"]) for one in recorded]
 
 
 def write(script: str, answered: Iterable[tuple[Step, Reply]], folder: Path = FOLDER) -> None:

@@ -9,13 +9,8 @@ from tests.comparison.comparing import Comparison, Finding
 from tests.comparison.servers import Metastore, ask_both
 from tests.support.server import GatewayServer
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
-
-# Every run compares ours with what is recorded of all; `make test-all` asks the real one again.
-ASKED_AGAIN = ("databases", "locks")
-SCRIPTS = [
-    pytest.param(script, marks=[] if script in ASKED_AGAIN else [pytest.mark.whole]) for script in corpus.SCRIPTS
-]
+# Every run compares ours with what is recorded of all.
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.whole]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +20,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]
         yield server
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", corpus.SCRIPTS)
 def test_both_answer_alike(script: str, theirs: Metastore, ours: Metastore) -> None:
     comparison = Comparison()
     findings = []

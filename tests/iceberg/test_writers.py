@@ -8,12 +8,13 @@ import pytest
 
 from hms_gateway.structs import ShowLocksRequest
 from tests.iceberg.test_catalog import SCHEMA, ids
+from tests.support.sample import sample
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.slow]
 
 APPENDER = Path(__file__).with_name("appender.py")
-PROCESSES = 8
-COMMITS_EACH = 5
+PROCESSES = sample(3, of=8)
+COMMITS_EACH = sample(3, of=5)
 SECONDS_MAX = 120
 
 

@@ -50,7 +50,7 @@ from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.support.server import GatewayServer
 
-HIVE = pytest.param("hive", marks=pytest.mark.java)
+HIVE = pytest.param("hive", marks=[pytest.mark.java, pytest.mark.whole])
 DATABASE = "through_tjson"
 LETTERS = 'ünï😀 "quoted" \\ / \x01\t\n <&>'
 

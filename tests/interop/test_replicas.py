@@ -18,7 +18,7 @@ from tests.support.private_postgres import PrivatePostgres
 from tests.support.sample import sample
 from tests.support.server import API_PATH, GatewayServer, basic
 
-ROUNDS = sample(200, of=2_000)
+ROUNDS = sample(50, of=2_000)
 WRITERS = 4
 
 
@@ -42,12 +42,22 @@ class Caller:
         return message[4].get("0")
 
 
-@pytest.fixture
-def replicas(server_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
-    migrate(server_database)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ],
+)
+def replicas(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[GatewayServer, GatewayServer]]:
+    database = request.getfixturevalue(f"{request.param}_database_of_module")
+    folder = tmp_path_factory.mktemp("replicas")
+    migrate(database)
     with ExitStack() as servers:
-        first = servers.enter_context(GatewayServer(tmp_path / "first", database=server_database))
-        second = servers.enter_context(GatewayServer(tmp_path / "second", database=server_database))
+        first = servers.enter_context(GatewayServer(folder / "first", database=database))
+        second = servers.enter_context(GatewayServer(folder / "second", database=database))
         yield first, second
 
 

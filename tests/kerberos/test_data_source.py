@@ -54,6 +54,7 @@ def test_a_ticket_lets_in(read_databases, log_in):
     assert read_databases(log_in("alice")) == "['default']\n"
 
 
+@pytest.mark.whole
 def test_without_a_ticket_the_error_says_so(read_databases, log_in):
     said = read_databases(log_in(None))
     assert said.startswith("refused:")

@@ -140,7 +140,9 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.java
-@pytest.mark.parametrize(("door", "protection"), [("port", "authentication"), ("bridge", "privacy")])
+@pytest.mark.parametrize(
+    ("door", "protection"), [pytest.param("port", "authentication", marks=pytest.mark.whole), ("bridge", "privacy")]
+)
 def test_hives_java_client_logs_in_with_its_ticket_then_with_a_delegation_token(
     doors: Doors, kdc: PrivateKdc, java: list[str], log_in: LogIn, door: str, protection: str
 ) -> None:

@@ -20,8 +20,15 @@ PEER_DIR=$(cd "$PEER_DIR" && pwd)
 run=${HMS_RUN:-$PEER_DIR/run/$backend-$port}
 python=${PYTHON:-python3}
 
-answers() {
-    "$python" -c 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 1)' "$1" 2>/dev/null
+answers() { # whether somebody listens on a port, now or within so many seconds
+    "$python" -IS -c '
+import socket, sys, time
+port, end = int(sys.argv[1]), time.monotonic() + int(sys.argv[2])
+while socket.socket().connect_ex(("127.0.0.1", port)):
+    if time.monotonic() >= end:
+        sys.exit(1)
+    time.sleep(0.1)
+' "$1" "$2" 2>/dev/null
 }
 alone() { # runs a command as the account that PostgreSQL wants
     if [ "$(id -u)" = 0 ]; then (cd / && runuser -u postgres -- "$@"); else "$@"; fi
@@ -30,7 +37,7 @@ property() {
     printf '<property><name>%s</name><value>%s</value></property>\n' "$1" "$(printf %s "$2" | sed 's/&/\&amp;/g;s/</\&lt;/g')"
 }
 
-if answers "$port"; then echo "port $port is taken" >&2; exit 1; fi
+if answers "$port" 0; then echo "port $port is taken" >&2; exit 1; fi
 if [ "${HMS_KEEP:-0}" != 1 ] && [ -e "$run/pid" ]; then rm -rf "$run"; fi
 mkdir -p "$run/conf" "$run/warehouse"
 : >"$run/pid"
@@ -115,14 +122,13 @@ nohup java "-Xmx${HMS_HEAP:-2g}" $opens -Dsun.net.httpserver.nodelay=true -Dderb
 pid=$!
 echo "$pid" >"$run/pid"
 tries=0
-until answers "$port"; do
+until answers "$port" 2; do
     tries=$((tries + 1))
-    if ! kill -0 "$pid" 2>/dev/null || [ $tries -gt 600 ]; then
+    if ! kill -0 "$pid" 2>/dev/null || [ $tries -gt 60 ]; then
         echo "the metastore did not start; see $run/log" >&2
         sh "$here/hms-stop.sh" "$run/pid"
         exit 1
     fi
-    sleep 0.2
 done
 echo "$run/pid" >&2
 echo "$pid"

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -35,7 +34,7 @@ class PeerDidNotStart(Exception):
 
 def prepared_folder() -> Path:
     """The folder with jars and compiled classes, prepared when it was not. Raises PeerUnavailable."""
-    folder = Path(os.environ.get("HMS_PEER_DIR") or Path(tempfile.gettempdir()) / "hms-peer")
+    folder = Path(os.environ.get("HMS_PEER_DIR") or Path(sys.prefix) / "hms-peer")
     if os.name != "posix" or shutil.which("java") is None:
         raise PeerUnavailable("no Java")
     folder.mkdir(parents=True, exist_ok=True)

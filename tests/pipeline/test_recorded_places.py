@@ -166,7 +166,7 @@ def test_somebody_elses_files_are_not_compacted(spark, client, options, others):
     assert contents(others.parent) == before
 
 
-@pytest.mark.parametrize("place", ["outside", "in the warehouse"])
+@pytest.mark.parametrize("place", ["outside", pytest.param("in the warehouse", marks=pytest.mark.whole)])
 def test_cleaning_believes_no_directory_that_a_parameter_names(
     spark,
     client,
@@ -195,7 +195,7 @@ def test_cleaning_believes_no_directory_that_a_parameter_names(
     assert contents(others) == before != {}
 
 
-@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize("link", [pytest.param(False, marks=pytest.mark.whole), True])
 def test_compact_believes_no_note_that_names_another_directory(spark, client, options, others, link):
     table = make_table(client, f"notes_{link}".lower())
     add_partitions(client, table, "1")
@@ -229,7 +229,7 @@ def test_a_link_below_the_warehouse_leads_nowhere(spark, client, options, others
     assert stats(vouched_for, StatsArguments(), spark=spark).counts["tables_written"] == 1
 
 
-@pytest.mark.parametrize("is_directory", [False, True])
+@pytest.mark.parametrize("is_directory", [False, pytest.param(True, marks=pytest.mark.whole)])
 def test_a_link_among_files_leads_nowhere(spark, client, options, others, is_directory):
     table = make_table(client, f"mixed_{is_directory}".lower())
     table = client.call("get_table", "lake", table.tableName)

@@ -25,7 +25,7 @@ def gateway(tmp_path_factory):
         yield running, settings["thrift_port"]
 
 
-@pytest.fixture(scope="module", params=["bridge", pytest.param("own port", marks=pytest.mark.whole)])
+@pytest.fixture(scope="module", params=["own port", pytest.param("bridge", marks=pytest.mark.whole)])
 def door(request, gateway):
     server, thrift_port = gateway
     if request.param == "own port":

@@ -7,6 +7,7 @@ from tests.bridge.bridge_process import BridgeProcess
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
+@pytest.mark.whole
 def test_two_sessions_see_each_others_changes_at_once(place, second_session):
     one, other = place.spark, second_session
     one.sql("CREATE DATABASE shared")
@@ -26,6 +27,7 @@ def test_two_sessions_see_each_others_changes_at_once(place, second_session):
     assert one.sql("SHOW DATABASES LIKE 'shared'") == []
 
 
+@pytest.mark.whole
 def test_sessions_write_to_one_table_at_the_same_time(place, second_session):
     place.spark.sql("CREATE DATABASE written")
     place.spark.sql("CREATE TABLE written.t (id INT) PARTITIONED BY (k INT) STORED AS TEXTFILE")

@@ -2,7 +2,8 @@
 
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+# `make test` has a block of the documents there.
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.whole]
 
 
 def test_tables_partitions_and_queries(second_session):

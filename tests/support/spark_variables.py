@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from tests.support.sample import sample
+
 # A test's JVM ends before it would have paid to compile its code well; this takes half of the CPU time.
 _COMPILES_LITTLE: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 ARCHIVE: Final = Path(sys.prefix) / "spark-classes.jsa"
@@ -18,11 +20,14 @@ SHORT_LIFE: Final = (
 )
 # For those that find the tests on their path: which module forks the Python workers.
 WARM_DAEMON: Final = "tests.support.warm_daemon"
-# Compiling code for a query takes longer than running it over a few rows.
+# Compiling code for a query takes longer than running it over a few rows, and so does planning it again while it runs:
+# 20 s of CPU time for 64 queries, 29 s with both. `make test-all` has what users have.
 _SMALL_QUERIES: Final = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": sample("NO_CODEGEN", of="FALLBACK"),
+    "spark.sql.adaptive.enabled": sample("false", of="true"),
 }
 
 

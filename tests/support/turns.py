@@ -5,8 +5,10 @@ from typing import Final
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-# Tests of such a room share what takes seconds to start and to warm up, such as a Spark session.
+# Tests of such a room share what takes seconds to start and to warm up, such as a Spark session; those of the first two
+# the real metastore.
 SHARING_ROOMS: Final = tuple(f"tests/{room}/" for room in ("pipeline", "comparison", "spark", "iceberg", "kerberos"))
+_TOGETHER: Final = {"tests/comparison/": "tests/pipeline/"}
 # What takes longest begins first, so that no process is left alone with it.
 LONGEST: Final = (*SHARING_ROOMS, "tests/linearizability/", "tests/faults/", "tests/simulation/")
 
@@ -20,7 +22,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return next((room for room in SHARING_ROOMS if file.startswith(room)), file)
+        scope = next((room for room in SHARING_ROOMS if file.startswith(room)), file)
+        return _TOGETHER.get(scope, scope)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Forget a process; what it has not run others will, but for the test that it died of."""

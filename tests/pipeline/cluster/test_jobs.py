@@ -23,7 +23,7 @@ from tests.support import spark_cluster
 from tests.support.readme import ROOT
 from tests.support.spark_variables import VARIABLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.whole]
 
 SECONDS_MAX = 270
 KILLS = 10

@@ -160,7 +160,10 @@ FROM range({begin}, {begin} + 10)
 """
 
 
-@pytest.mark.parametrize(("format", "legacy"), [("parquet", "false"), ("parquet", "true"), ("orc", "false")])
+@pytest.mark.parametrize(
+    ("format", "legacy"),
+    [("parquet", "false"), ("parquet", "true"), pytest.param("orc", "false", marks=pytest.mark.whole)],
+)
 def test_what_spark_wrote_it_reads_alike_afterwards(spark, gateway, client, tmp_path, format, legacy):
     name = f"by_spark_{format}_{legacy}"
     with filled(client, name, format, count=1) as table:

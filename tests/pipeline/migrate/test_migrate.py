@@ -61,21 +61,14 @@ class Side:
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory):
+def source(real_metastore):
     """The real metastore with everything in it."""
-    peer = RealMetastore(Path(tmp_path_factory.mktemp("migrate-real")))
-    try:
-        peer.start()
-    except PeerUnavailable as reason:
-        pytest.skip(str(reason))
-    try:
-        side = Side(Metastore({"url": f"thrift://127.0.0.1:{peer.port}"}), peer.port, peer.folder)
-        fill(side.metastore)
-        with side.metastore.client() as client:
-            fill_rest(client, str(peer.folder))
-        yield side
-    finally:
-        peer.stop()
+    port = real_metastore.port
+    side = Side(Metastore({"url": f"thrift://127.0.0.1:{port}"}), port, real_metastore.folder)
+    fill(side.metastore)
+    with side.metastore.client() as client:
+        fill_rest(client, str(side.folder))
+    return side
 
 
 @pytest.fixture
@@ -208,6 +201,7 @@ def test_a_catalog_arrives_whole_and_what_changes_later_too(spark, source, targe
         assert client.call("get_all_functions").functions == []
 
 
+@pytest.mark.whole
 def test_a_catalog_of_hive_3_arrives_whole(spark, third, target, options):
     result = migrate(options, from_(third), spark=spark)
     assert (result.status, result.refusals, result.differences) == ("done", (), ())
@@ -321,11 +315,12 @@ def test_users_who_may_not_record_are_refused_before_anything_is_done(spark, sma
         ({"kinds": ("views",)}, "kind 'views' is not one of"),
     ],
 )
-def test_arguments_that_do_not_fit(small, options, changes, text):
+def test_arguments_that_do_not_fit(small, tmp_path, changes, text):
+    here = JobOptions(connection=dataclasses.replace(small.connection, url="https://elsewhere"), state=str(tmp_path))
     with pytest.raises(UsageRefused, match=text):
-        migrate(options, from_(small, **changes))
+        migrate(here, from_(small, **changes))
     with pytest.raises(UsageRefused, match="source and target are both"):
-        migrate(dataclasses.replace(options, connection=small.connection), from_(small))
+        migrate(dataclasses.replace(here, connection=small.connection), from_(small))
 
 
 def test_a_source_that_is_away_in_the_middle_ends_the_run_which_is_resumed(spark, small, target, options, tmp_path):

@@ -51,7 +51,7 @@ def compared(column, found, data):
     return ours, theirs
 
 
-@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.whole)])
 def test_partitions_have_the_statistics_of_their_data(spark, gateway, options, tmp_path, kind):
     table = f"footers_{kind}"
     with gateway.client() as client:
