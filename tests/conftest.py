@@ -27,6 +27,7 @@ from tests.support.sample import FAST, WHOLE
 from tests.support.shared_schema import share_schema
 from tests.support.shared_statements import share_statements
 from tests.support.turns import Scheduling, place
+from tests.support.warm_program import stop_warm_programs
 
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
@@ -107,6 +108,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("passed, by room")
         rooms = Counter(report.nodeid.split("/")[1] for report in terminalreporter.getreports("passed"))
         terminalreporter.write_line(", ".join(f"{room} {count}" for room, count in sorted(rooms.items())))
+
+
+def pytest_unconfigure() -> None:
+    stop_warm_programs()
 
 
 def pytest_collection_finish() -> None:

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import subprocess
-import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,15 +11,11 @@ import pytest
 from tests.gateway.serving import CALL
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
+from tests.support.warm_program import run_program
 
-COMMAND = Path(sys.executable).with_name("hms-gateway")
 
-
-def backup(folder: Path, file: Path, *words: str, umask: int = 0o022) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(COMMAND), "backup", "--data-dir", str(folder), *words, str(file)],
-        capture_output=True, text=True, timeout=PATIENCE_SECONDS, umask=umask, env={},
-    )  # fmt: skip
+def backup(folder: Path, file: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return run_program(["backup", "--data-dir", str(folder), *words, str(file)], {}, seconds_max=PATIENCE_SECONDS)
 
 
 def create(gateway: GatewayServer, name: str) -> None:
@@ -40,7 +36,9 @@ def test_a_copy_of_a_running_gateway_has_its_mode_and_can_be_restored(tmp_path):
     file = tmp_path / "copy.db"
     with GatewayServer(tmp_path / "var") as gateway:
         create(gateway, "sales")
-        done = backup(tmp_path / "var", file, umask=0)
+        with ExitStack() as afterwards:
+            afterwards.callback(os.umask, os.umask(0))
+            done = backup(tmp_path / "var", file)
         assert (done.returncode, done.stdout) == (0, f"the database is in {file}\n")
         create(gateway, "later")
     assert file.stat().st_mode & 0o777 == 0o600

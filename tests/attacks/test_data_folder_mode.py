@@ -2,8 +2,6 @@
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ from hms_gateway.files.local import LocalDirectories
 from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
-
-COMMAND = Path(sys.executable).with_name("hms-gateway")
+from tests.support.warm_program import run_program
 
 
 @pytest.fixture
@@ -49,11 +46,9 @@ def test_no_umask_opens_the_warehouse_or_what_is_made_in_it(tmp_path, without_um
     assert modes(root.parent)[0][8] == "-"
 
 
-def test_the_first_user_makes_a_closed_folder(tmp_path):
-    words = [str(COMMAND), "user", "add", "ann", "--password-stdin", "--data-dir", str(tmp_path / "srv" / "hms")]
-    subprocess.run(
-        words, input=b"a password", check=True, timeout=PATIENCE_SECONDS, umask=0, env={}, capture_output=True
-    )
+def test_the_first_user_makes_a_closed_folder(tmp_path, without_umask):
+    words = ("user", "add", "ann", "--password-stdin", "--data-dir", str(tmp_path / "srv" / "hms"))
+    run_program(words, {}, "a password", PATIENCE_SECONDS).check_returncode()
     assert modes(tmp_path / "srv", tmp_path / "srv" / "hms") == ["drwxr-xr-x"] * 2
 
 

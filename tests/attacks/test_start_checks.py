@@ -1,9 +1,7 @@
 """The low findings on starts: too few open files, a damaged database, folders that cannot be written."""
 
-import resource
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,21 +11,20 @@ from hms_gateway.storage import migrate
 from hms_gateway.storage.dialects.integrity import CHECKED_AT_START_BYTES
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer
+from tests.support.warm_program import COMMAND, run_program
 
-COMMAND = Path(sys.executable).with_name("hms-gateway")
+FEW_FILES = ("sh", "-c", 'ulimit -n 64 && exec "$@"', "sh")
 
 
-def ended(*words: str, files: int | None = None, **variables: str) -> list[str]:
-    """What a start that must fail says."""
-
-    def limit() -> None:
-        if files is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-
-    process = subprocess.run(
-        [str(COMMAND), "serve", "--port", "0", *words],
-        capture_output=True, text=True, timeout=PATIENCE_SECONDS, preexec_fn=limit, env=variables,
-    )  # fmt: skip
+def ended(*words: str, before: tuple[str, ...] = (), **variables: str) -> list[str]:
+    """What a start that must fail says; `before` is a command that starts it."""
+    serve = ("serve", "--port", "0", *words)
+    if before:
+        process = subprocess.run(
+            [*before, COMMAND, *serve], capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=variables
+        )
+    else:
+        process = run_program(serve, variables, seconds_max=PATIENCE_SECONDS)
     assert process.returncode == 2, process.stdout + process.stderr
     assert "Traceback" not in process.stderr
     assert "made the user" not in process.stdout
@@ -97,7 +94,7 @@ def test_all_problems_are_named_at_once_and_nothing_is_made(tmp_path):
     (tmp_path / "users").write_text("garbage\n")
     said = ended(
         *("--data-dir", "/proc/nowhere/var", "--tls-certificate", "/none.pem", "--tls-key", "/none-key.pem"),
-        files=64,
+        before=FEW_FILES,
         HMS_GATEWAY_USERS_FILE=str(tmp_path / "users"),
         HMS_GATEWAY_WAREHOUSE_DIR="file:/sys/warehouse",
     )

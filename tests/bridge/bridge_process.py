@@ -4,9 +4,7 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -16,9 +14,10 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from hms_gateway.structs import METHODS, Method
 from tests.support.apache import ApacheBinary
-from tests.support.ending import end
+from tests.support.ending import Process, end
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.server import GatewayServer, free_port
+from tests.support.server import GatewayServer, free_port, started
+from tests.support.warm_program import COMMAND
 
 POLL_SECONDS = 0.02
 
@@ -37,7 +36,7 @@ class BridgeProcess:
         self.port, self.side_port = port or free_port(), free_port()
         self.log = gateway.data_dir / f"bridge-{self.port}.log"
         self._command = [
-            str(Path(sys.executable).with_name("hms-gateway")),
+            COMMAND,
             *("bridge", "--url", gateway.url, "--user", gateway.user),
             *("--port", str(self.port), "--health-port", str(self.side_port)),
             *(options or ("--cacert", str(gateway.data_dir / "certificate.pem"))),
@@ -45,7 +44,7 @@ class BridgeProcess:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
         password = gateway.password if password is None else password
         self._environment = {**inherited, "HMS_GATEWAY_PASSWORD": password, **(environment or {})}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -56,13 +55,7 @@ class BridgeProcess:
     def start(self) -> Self:
         """Start and return when it takes connections."""
         with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=self._environment,
-            )
+            self._process = started(self._command, self._environment, output)
         for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
                 return self

@@ -247,9 +247,10 @@ def plant_trouble(client: MetastoreClient, database: Path) -> None:
     waited for.
     """
     terms = " or ".join(f"ds = '2026-10-{number}' and region != 'x{number}'" for number in range(1_200))
-    client.call("get_partitions_by_filter", "shop", "orders", terms, -1)
     for _ in range(60):
         client.call("get_table", "shop", "customers")
+    # Only the last slow calls are kept, and on a busy machine many are slow.
+    client.call("get_partitions_by_filter", "shop", "orders", terms, -1)
     _deadlock(client)
     queued = CompactionRequest("shop", "orders", "ds=2026-10-30/region=asia", CompactionType.MAJOR)
     client.call("compact2", queued)
@@ -279,8 +280,8 @@ def _lock_on(client: MetastoreClient, user: str, db_name: str, table: str, txn_i
 
 
 def _stop_heartbeats(database: Path, lock_id: int) -> None:
-    """As after four minutes of silence."""
+    """As after 48 minutes of silence."""
     with contextlib.closing(sqlite3.connect(database, timeout=30)) as connection, connection:
         connection.execute(
-            "UPDATE locks SET last_heartbeat_ms = last_heartbeat_ms - 240000 WHERE lock_id = ?", (lock_id,)
+            "UPDATE locks SET last_heartbeat_ms = last_heartbeat_ms - 2880000 WHERE lock_id = ?", (lock_id,)
         )

@@ -73,6 +73,9 @@ PICTURES = (
 PICTURE_SCALE = 0.9
 PICTURE_BYTES_MAX = 150_000
 
+# Locks stay for as long as a busy machine takes.
+SETTINGS = {"slow_call_seconds": 0.02, "authorization": "grants", "txn_timeout_seconds": 3600}
+
 # Counts the messages of events that answers have.
 COUNTS_MESSAGES = """
 (() => {
@@ -115,11 +118,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """Besides its administrator, dana may read one table, and of eager one call is answered."""
-    settings = {
-        "slow_call_seconds": 0.02,
-        "authorization": "grants",
-        "user_rates.eager.calls_per_second": 1e-6,
-    }
+    settings = {**SETTINGS, "user_rates.eager.calls_per_second": 1e-6}
     with GatewayServer(tmp_path_factory.mktemp("server"), settings=settings) as server:
         for name in ("dana", "eager"):
             add_user(files(server).users_path, name, PASSWORD)
@@ -246,7 +245,7 @@ def test_search_by_keys_alone(page: Page) -> None:
     page.press("ArrowDown")
     page.press("ArrowDown")
     chosen = "document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).innerText"
-    assert page.run(chosen).startswith("shop.big_orders")
+    page.wait(f"{chosen}.startsWith('shop.big_orders')")
     page.press("Enter")
     page.wait("location.hash === '#/t/shop/big_orders'")
     page.sees("order_id")
@@ -397,8 +396,9 @@ def test_who_waits_is_shown_and_freed(page: Page, client: MetastoreClient) -> No
     client.call("force_release_lock", behind, "")
     go(page, "waits")
     page.wait("document.querySelectorAll('.waits .waits').length >= 2")
-    page.wait("/waits for \\d+ s/.test(document.querySelector('.waits .waits').innerText)")
-    page.wait("/^\\d+\twaiting[^]*node-7\t\\d+ s\t/m.test(document.querySelector('[aria-label=Locks]').innerText)")
+    page.wait("/waits for \\d+ (s|min)/.test(document.querySelector('.waits .waits').innerText)")
+    listed = "document.querySelector('[aria-label=Locks]').innerText"
+    page.wait(f"/^\\d+\twaiting[^]*node-7\t\\d+ (s|min)\t/m.test({listed})")
     assert page.run("document.querySelector('.waits > li > .wait strong').innerText") == f"Lock {held}"
     page.click(".waits > li > .wait button")
     page.sees("ann loses shop.orders.")
@@ -584,7 +584,7 @@ def test_figures_stand_in_one_line_where_a_title_takes_two(page: Page) -> None:
             f"[...document.querySelectorAll('.figure {selector}')].map((each) => {{ {text} return {value}; }})"
         )
 
-    assert set(each_of(".soft", "text.getClientRects().length")) == {1, 2}
+    until(lambda: set(each_of(".soft", "text.getClientRects().length")) == {1, 2})
     assert len(set(each_of("strong", "text.getBoundingClientRect().bottom"))) == 1
     page.size(1280, 800)
 
@@ -706,8 +706,8 @@ def test_light_and_dark_are_a_choice_that_is_kept(page: Page) -> None:
     page.click(".you button", "admin")
     page.click(".menu input[value=dark]")
     page.wait(f"{paper} !== {json.dumps(light)}")
-    page.run("void location.reload()")
-    page.wait(f"document.querySelector('header.top') && {paper} !== {json.dumps(light)}")
+    page.run("globalThis.isOld = true; void location.reload()")
+    page.wait(f"!globalThis.isOld && document.querySelector('header.top') && {paper} !== {json.dumps(light)}")
     page.size(1280, 800, is_dark=True)
     page.click(".menu input[value=light]")
     page.wait(f"{paper} === {json.dumps(light)}")
@@ -793,7 +793,7 @@ def test_dialogs_close_by_escape_and_the_focus_comes_back(page: Page) -> None:
     page.wait("document.querySelector('dialog[open]')")
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
-    assert "Create database" in page.run("document.activeElement.innerText")
+    page.wait("document.activeElement.innerText.includes('Create database')")
 
 
 def test_the_keyboard_reaches_everything(page: Page) -> None:
@@ -945,14 +945,23 @@ def test_nothing_that_axe_knows_is_wrong(page: Page, client: MetastoreClient) ->
         client.call("force_release_lock", lock_id, "")
 
 
-def test_trouble_is_two_links_away(browser: Chromium, client: MetastoreClient, server: GatewayServer) -> None:
+@pytest.fixture
+def troubled(tmp_path: Path) -> Iterator[GatewayServer]:
+    """On a busy machine calls of other tests would be slower than the slow one."""
+    with GatewayServer(tmp_path / "troubled", settings=SETTINGS) as server:
+        with connected(server) as client:
+            plant(client)
+            plant_trouble(client, server.data_dir / DATABASE_FILE)
+        yield server
+
+
+def test_trouble_is_two_links_away(browser: Chromium, troubled: GatewayServer) -> None:
     """A slow filter, a hot table, a dead holder of a lock, what a deadlock has cost, and a queued compaction, from the
     start page.
     """
-    plant_trouble(client, server.data_dir / DATABASE_FILE)
     page = browser.page()
     page.size(1280, 2000)
-    log_in(page, server)
+    log_in(page, troubled)
     page.wait("document.querySelector('[aria-label=\"Slow calls\"]').innerText.includes('get_partitions_by_filter')")
     page.click("[aria-label='Slow calls'] a", "What calls cost")
     page.wait("/get_partitions_by_filter[^]*shop.orders[^]*read/.test(document.body.innerText)")
@@ -962,7 +971,7 @@ def test_trouble_is_two_links_away(browser: Chromium, client: MetastoreClient, s
     page.wait("location.hash === '#/t/shop/customers'")
     page.run("history.back()")
     page.wait(
-        "/lake.events gone . 1 request waits for it . silent for 4 min expires in/"
+        "/lake.events gone . 1 request waits for it . silent for \\d+ min expires in/"
         ".test(document.body.innerText.replaceAll('\\n', ' '))"
     )
     page.click("[aria-label='Who waits'] a", "All locks")

@@ -115,6 +115,9 @@ class Page:
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
+        # The page learns of it a little later.
+        self.wait(f"innerWidth === {width} && innerHeight === {height}")
+        self.wait(f"matchMedia('(prefers-color-scheme: dark)').matches === {json.dumps(is_dark)}")
 
     def picture(self, scale: float = 1) -> bytes:
         """What is in the window, as PNG."""

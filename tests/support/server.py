@@ -8,16 +8,16 @@ import random
 import socket
 import ssl
 import subprocess
-import sys
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from hms_gateway.composition.main import DATABASE_FILE
 from tests.support.catalog import place_empty_database
-from tests.support.ending import end
+from tests.support.ending import Process, end
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.warm_program import COMMAND, WarmProgram
 
 API_PATH = "/gateway/default/hmshttpthrift/api/hms"
 METASTORE_PATH = "/metastore"
@@ -57,7 +57,7 @@ class GatewayServer:
         self._demo = demo
         self._variables = dict(environment or {})
         self._config = data_dir / "settings.toml"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         data_dir.mkdir(parents=True, exist_ok=True)
         self._tls = (settings or {}).get("tls", True)
         self._config.write_text(_toml({"authorization": "off", **(settings or {})}, limits or {}))
@@ -78,13 +78,7 @@ class GatewayServer:
         if self._database is None and not self._demo:
             place_empty_database(self.data_dir / DATABASE_FILE)
         with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
-                self._command(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=self._environment(),
-            )
+            self._process = started(self._command(), self._environment(), output)
         try:
             self._wait_until_ready(self._process)
         except BaseException:
@@ -143,7 +137,7 @@ class GatewayServer:
             return False
 
     def _command(self) -> list[str]:
-        command = [str(_command_file()), "serve", "--config", str(self._config)]
+        command = [COMMAND, "serve", "--config", str(self._config)]
         command += ["--data-dir", str(self.data_dir), "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--database", self._database] if self._database else []
         command += ["--demo"] if self._demo else []
@@ -156,7 +150,7 @@ class GatewayServer:
         own = {"HMS_GATEWAY_ADMIN_PASSWORD": self.password, "PYTHONUNBUFFERED": "1"}
         return {**inherited, **own, **self._variables}
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_ready(self, process: Process) -> None:
         for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
             # Waiting for its end is the pause between two questions.
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -172,8 +166,14 @@ def basic(user: str, password: str) -> dict[str, str]:
     return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
 
 
-def _command_file() -> Path:
-    return Path(sys.executable).with_name("hms-gateway")
+def started(command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]) -> Process:
+    """The command in a process of its own, a warm one where it is ours. Its output is all that it says."""
+    if command[0] == COMMAND:
+        with open(os.devnull, "rb") as nothing:
+            return WarmProgram(command[1:], environment, nothing.fileno(), output.fileno(), output.fileno())
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=dict(environment)
+    )
 
 
 def free_port() -> int:

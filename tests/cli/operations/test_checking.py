@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,7 @@ from hms_gateway.structs import Database
 from tests.support.catalog import columns, new_table
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, trusting
-
-COMMAND = Path(sys.executable).with_name("hms-gateway")
+from tests.support.warm_program import run_program
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +38,7 @@ def warehouse(gateway: GatewayServer) -> Path:
 
 def check(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
-    command = [str(COMMAND), "check", "--data-dir", str(folder), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment)
+    return run_program(["check", "--data-dir", str(folder), *options], environment, seconds_max=PATIENCE_SECONDS)
 
 
 def findings(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -130,9 +127,7 @@ def test_a_check_makes_no_database(tmp_path: Path) -> None:
 def test_a_damaged_database_is_named(gateway: GatewayServer, tmp_path: Path) -> None:
     source = gateway.data_dir / "metastore.db"
     copy = tmp_path / "metastore.db"
-    subprocess.run(
-        [str(COMMAND), "backup", "--data-dir", str(source.parent), str(copy)], check=True, capture_output=True
-    )
+    run_program(["backup", "--data-dir", str(source.parent), str(copy)], dict(os.environ)).check_returncode()
     content = bytearray(copy.read_bytes())
     middle = len(content) // 2 // 4096 * 4096
     content[middle : middle + 4096 * 8] = b"\xff" * 4096 * 8

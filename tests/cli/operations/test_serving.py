@@ -15,12 +15,14 @@ import pytest
 from hms_gateway.storage import migrate
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer
-
-COMMAND = Path(sys.executable).with_name("hms-gateway")
+from tests.support.warm_program import COMMAND, run_program
 
 
 class WithoutPassword(GatewayServer):
-    """Started the way a newcomer does, with no password in the environment."""
+    """Started the way a newcomer does, by the command itself, with no password in the environment."""
+
+    def _command(self):
+        return [sys.executable, *super()._command()]
 
     def _environment(self):
         environment = super()._environment()
@@ -30,14 +32,7 @@ class WithoutPassword(GatewayServer):
 
 def hms_gateway(*words, stdin="", **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
-    return subprocess.run(
-        [str(COMMAND), *words],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        env=environment | variables,
-    )
+    return run_program(words, environment | variables, stdin, PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +196,7 @@ def test_a_database_without_a_schema_is_named_and_no_user_is_made(tmp_path, fres
 
 def test_a_first_password_that_cannot_be_printed_is_made_anew(tmp_path):
     """Nobody has seen it, and the next start would not show it again."""
-    words = [str(COMMAND), "serve", "--data-dir", str(tmp_path), "--port", "0"]
+    words = [COMMAND, "serve", "--data-dir", str(tmp_path), "--port", "0"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
     with open("/dev/full", "w") as full:
         ended = subprocess.run(

@@ -1,0 +1,202 @@
+"""`hms-gateway` as a child process, forked from one that has its modules: loading them is nine tenths of a start.
+
+The command runs from `hms_gateway.cli.main` to the end of its process, with arguments, variables, folder, umask and
+standard streams of its own. What it is forked from has loaded modules and done nothing else. Tests of what Python
+itself does at a start (`/proc/PID/environ`, the locale, imports) use `subprocess`.
+"""
+
+import contextlib
+import gc
+import importlib
+import io
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[2]
+COMMAND: Final = str(Path(sys.executable).with_name("hms-gateway"))
+MESSAGE_BYTES_MAX: Final = 2**17
+LOADED: Final = (
+    *(f"hms_gateway.cli.{name}" for name in ("application", "operations.serving", "calls.calling")),
+    *(f"hms_gateway.{name}" for name in ("gateway.certificates.self_signed", "storage.schema.partial_indexes")),
+    *("hms_gateway.metastore.rights.rules_file", "alembic.command", "fsspec", "httpx", "rich.console", "uvloop"),
+)
+
+
+class WarmProgram:
+    """A running command, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], *streams: int) -> None:
+        """`streams` are standard input, output and error."""
+        self.args = [COMMAND, *words]
+        self.returncode: int | None = None
+        self._ended, tell = os.pipe()
+        try:
+            self.pid = _source().start(self.args, environment, (*streams, tell))
+        finally:
+            os.close(tell)
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            poll = select.poll()
+            poll.register(self._ended)
+            if not poll.poll(None if timeout is None else timeout * 1000):
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.returncode = int(os.read(self._ended, 16))
+            os.close(self._ended)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def run_program(
+    words: Sequence[str], environment: Mapping[str, str], text_in: str = "", seconds_max: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What `subprocess.run` gives for the command."""
+    with contextlib.ExitStack() as opened:
+        streams = [opened.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(3)]
+        streams[0].write(text_in)
+        streams[0].seek(0)
+        program = WarmProgram(words, environment, *(stream.fileno() for stream in streams))
+        try:
+            status = program.wait(seconds_max)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            raise
+        for stream in streams:
+            stream.seek(0)
+        return subprocess.CompletedProcess(program.args, status, streams[1].read(), streams[2].read())
+
+
+def stop_warm_programs() -> None:
+    """No more of them: the process that they are forked from ends."""
+    if _source.cache_info().currsize:
+        _source().stop()
+        _source.cache_clear()
+
+
+class _Source:
+    """The process that programs are forked from."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.warm_program", str(theirs.fileno())],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+
+    def start(self, words: Sequence[str], environment: Mapping[str, str], handles: Sequence[int]) -> int:
+        mask = os.umask(0)
+        os.umask(mask)
+        message = json.dumps([list(words), dict(environment), os.getcwd(), mask]).encode()
+        with self._lock:
+            socket.send_fds(self._control, [message], handles)
+            return int(self._control.recv(16))
+
+    def stop(self) -> None:
+        self._control.close()
+        self._process.wait()
+
+
+@cache
+def _source() -> _Source:
+    return _Source()
+
+
+def _become_the_next(control: socket.socket) -> list[str]:
+    """Fork for each message, and tell its sender how the child ended. Returns in the children only: their words."""
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    woken, waking = socket.socketpair()
+    waking.setblocking(False)
+    signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
+    tells: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([control, woken], [], [])
+        if woken in ready:
+            woken.recv(4096)
+            for pid, status in _ended():
+                with contextlib.suppress(BrokenPipeError):  # nobody waits for it
+                    os.write(tells[pid], str(status).encode())
+                os.close(tells.pop(pid))
+        if control in ready:
+            message, handles, _, _ = socket.recv_fds(control, MESSAGE_BYTES_MAX, 4)
+            if not message:
+                sys.exit()
+            pid = os.fork()
+            if not pid:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for ours in (control, woken, waking):
+                    ours.close()
+                for handle in tells.values():
+                    os.close(handle)
+                return _take_over(*json.loads(message), handles)
+            *streams, tells[pid] = handles
+            for handle in streams:
+                os.close(handle)
+            control.send(str(pid).encode())
+
+
+def _ended() -> Iterator[tuple[int, int]]:
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            yield found[0], os.waitstatus_to_exitcode(found[1])
+
+
+def _take_over(words: list[str], environment: dict[str, str], folder: str, mask: int, handles: list[int]) -> list[str]:
+    for number, handle in enumerate(handles[:3]):
+        os.dup2(handle, number)
+    for handle in handles:
+        os.close(handle)
+    os.chdir(folder)
+    os.umask(mask)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout, sys.stderr = _unbuffered(1, "strict"), _unbuffered(2, "backslashreplace")
+    return words
+
+
+def _unbuffered(handle: int, errors: str) -> io.TextIOWrapper:
+    raw: Any = os.fdopen(handle, "wb", buffering=0, closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors=errors, write_through=True)
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)
+    for name in LOADED:
+        importlib.import_module(name)
+    gc.freeze()
+    sys.argv = _become_the_next(socket.socket(fileno=int(sys.argv[1])))
+    # Processes that it starts (`multiprocessing`) begin as those of the command do.
+    __spec__, __file__ = None, sys.argv[0]
+    sys.exit(sys.modules["hms_gateway.cli"].main())
