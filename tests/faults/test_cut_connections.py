@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 MESSAGES_MAX = 2_000
 # Before the commit is sent one message is like the other: a sample has every sixth.
 STRIDE = sample(6, of=1)
-LAST_MESSAGES = 9
+LAST_MESSAGES = 6 + STRIDE
 
 
 class Behind(NamedTuple):

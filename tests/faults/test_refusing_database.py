@@ -6,9 +6,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Engine, make_url, select
 
-from hms_gateway.metastore.ports.store import StoreFailure, StoreUnavailable
+from hms_gateway.metastore.ports.store import StoreFailure, StoreUnavailable, Transaction
 from hms_gateway.storage.dialects import writing_engine
 from hms_gateway.storage.schema.catalog import NOTIFICATIONS, TABLES
 from hms_gateway.storage.writing import thread_writer
@@ -133,7 +134,10 @@ def test_one_poisoned_unit_of_work_delays_the_others_by_one_batch(
 def test_a_deadlock_with_another_program_is_lost_and_the_batch_run_again(
     database: str, writer: ThreadWriter, engine: Engine, sizes: list[int], postgres_server: PrivatePostgres
 ) -> None:
-    """The other one holds a table's row and wants the catalog's; the one that looks for deadlocks first is ended."""
+    """The other one holds a table's row and waits for the catalog's; the one that looks for deadlocks is ended.
+
+    PostgreSQL looks once, when a connection has waited for a while: that is the one that began to wait last.
+    """
     together(writer, {"table": creates("t")})
     administer(database, f"ALTER DATABASE {make_url(database).database} SET deadlock_timeout = '20ms'")
     engine.dispose()
@@ -141,18 +145,28 @@ def test_a_deadlock_with_another_program_is_lost_and_the_batch_run_again(
     with psycopg.connect(database.replace("+psycopg", "")) as rival:
         rival.execute("SET deadlock_timeout = '30s'")
         rival.execute("UPDATE tables SET owner = 'rival'")
-        outcomes: dict[str, BaseException | None] = {}
-        works = {"alter": alters("t", "x"), "create": creates("u")}
-        changing = threading.Thread(target=lambda: outcomes.update(together(writer, works)))
-        changing.start()
-        waits_for_a_lock(database)
-        rival.execute("UPDATE catalog SET last_event_id = last_event_id")
-        rival.commit()
-    changing.join(PATIENCE_SECONDS)
+        waiting = threading.Thread(target=changes_the_catalog, args=(rival,))
+        alter = alters("t", "x")
+
+        def meets(transaction: Transaction) -> None:
+            """The writer has the catalog's row when a unit of work is run."""
+            if waiting.ident is None:
+                waiting.start()
+                waits_for_a_lock(database)
+            alter(transaction)
+
+        works = {"alter": replace(alter, work=meets), "create": creates("u")}
+        outcomes = together(writer, works)
+        waiting.join(PATIENCE_SECONDS)
     assert outcomes == {"alter": None, "create": None}
     # Whether the other program gets the catalog's row first is PostgreSQL's choice.
     assert 1 < len(sizes) <= thread_writer.ATTEMPTS_MAX
     assert set(sizes) == {2}
+
+
+def changes_the_catalog(rival: psycopg.Connection[Any]) -> None:
+    rival.execute("UPDATE catalog SET last_event_id = last_event_id")
+    rival.commit()
 
 
 def waits_for_a_lock(database: str) -> None:

@@ -92,7 +92,12 @@ def ports(request: pytest.FixtureRequest, tmp_path: Path, earlier_code: Path) ->
             yield [Port(earlier.thrift_port), Port(present.thrift_port)]
 
 
-def test_both_versions_write_side_by_side(ports: list[Port]) -> None:
+def test_an_earlier_version_and_this_one_share_a_database(ports: list[Port]) -> None:
+    both_write_side_by_side(ports)
+    what_one_changes_the_other_one_answers_at_once(ports)
+
+
+def both_write_side_by_side(ports: list[Port]) -> None:
     failures: list[str] = []
     with connected(ports[0]) as client:
         client.create_database(Database("d"))
@@ -116,11 +121,9 @@ def test_both_versions_write_side_by_side(ports: list[Port]) -> None:
             assert client.get_open_txns().txn_high_water_mark == CLIENTS * ROUNDS
 
 
-def test_what_one_version_changes_the_other_one_answers_at_once(ports: list[Port]) -> None:
+def what_one_changes_the_other_one_answers_at_once(ports: list[Port]) -> None:
     """Both have the table in their caches when it is changed."""
     with connected(ports[0]) as earlier, connected(ports[1]) as present:
-        earlier.create_database(Database("d"))
-        present.create_table(table("seen", []))
         for number in range(ROUNDS):
             writer, reader = (earlier, present) if number % 2 else (present, earlier)
             found = reader.get_table("d", "seen")

@@ -65,10 +65,10 @@ def test_late_writes_are_all_refused(gateways: tuple[GatewayServer, GatewayServe
 
 
 def stopped_holder(gateway: GatewayServer, presents: str) -> tuple[int, subprocess.Popen[str]]:
-    """One that has written under its lease of a second; it waits until its predecessor's is over."""
+    """One that has written under its lease of two seconds; it waits until its predecessor's is over."""
     account = [gateway.url, gateway.user, gateway.password]
     while True:
-        command = [sys.executable, "-m", "tests.linearizability.holder", *account, presents, "1", str(REFUSALS)]
+        command = [sys.executable, "-m", "tests.linearizability.holder", *account, presents, "2", str(REFUSALS)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert process.stdout is not None
         granted = process.stdout.readline().split()

@@ -14,10 +14,12 @@ from tests.support.sample import sample
 STEPS_PER_SEED = 4_000
 STEPS = sample(20_000, of=5_000_000)
 BUG_STEPS_MAX = 600_000
+# Where the first seeds do not find it soon.
+SEED_OF_BUG = {"a lease is live at its end": 29}
 
 
-def play(steps: int) -> None:
-    for seed in range(max(1, steps // STEPS_PER_SEED)):
+def play(steps: int, first_seed: int = 0) -> None:
+    for seed in sorted(range(max(1, steps // STEPS_PER_SEED)), key=lambda seed: seed != first_seed):
         LeaseSimulation(seed).run(STEPS_PER_SEED)
 
 
@@ -53,4 +55,4 @@ def test_a_planted_bug_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     """It names its seed and step, so that it can be played again."""
     monkeypatch.setattr(*BUGS[name])
     with pytest.raises(Violation, match=r"seed \d+, step \d+"):
-        play(BUG_STEPS_MAX)
+        play(BUG_STEPS_MAX, SEED_OF_BUG.get(name, 0))

@@ -96,8 +96,15 @@ def shaken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shaken]:
     metastore.store.close()
 
 
-@pytest.mark.parametrize("user", ["mallory", "eve", "dana"])
-@pytest.mark.parametrize(("name", "dialect"), METHOD_AND_DIALECT)
+def _cases() -> Iterator[Any]:
+    """In a sample one user of each method, in turns."""
+    for place, (name, dialect) in enumerate(METHOD_AND_DIALECT):
+        for number, user in enumerate(("mallory", "eve", "dana")):
+            marks = [pytest.mark.whole] if (place + number) % 3 else []
+            yield pytest.param(name, dialect, user, marks=marks, id=f"{name}-{dialect.value}-{user}")
+
+
+@pytest.mark.parametrize(("name", "dialect", "user"), _cases())
 def test_a_call_changes_what_the_caller_may(shaken: Shaken, name: str, dialect: Dialect, user: str) -> None:
     for values in chosen(name, dialect):
         shaken.changes.clear()
