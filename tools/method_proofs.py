@@ -5,6 +5,7 @@ as the first argument (`peer.ask("get_table", …)`), or as a method of a handle
 """
 
 import ast
+import gzip
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -42,9 +43,11 @@ def proofs(root: Path, methods: Collection[str]) -> dict[str, list[str]]:
 def _recorded(root: Path, methods: Collection[str]) -> Iterator[tuple[str, str]]:
     """Method and script, first the script that calls the method most often."""
     counts: dict[str, Counter[str]] = {}
-    for file in sorted((root / _CORPUS).glob("*.jsonl")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            counts.setdefault(json.loads(line)["method"], Counter())[file.stem] += 1
+    for file in sorted((root / _CORPUS).glob("*.jsonl*")):
+        packed = file.read_bytes()
+        text = gzip.decompress(packed) if file.suffix == ".gz" else packed
+        for line in text.splitlines():
+            counts.setdefault(json.loads(line)["method"], Counter())[file.name.partition(".")[0]] += 1
     for name, scripts in counts.items():
         if name in methods:
             yield from ((name, script) for script, _ in scripts.most_common())

@@ -1,5 +1,6 @@
 """What counts as a test that calls a method."""
 
+import gzip
 from pathlib import Path
 
 from tools.method_proofs import proofs
@@ -29,8 +30,11 @@ def test_tests_are_found_by_what_they_call(tmp_path: Path) -> None:
     corpus = tmp_path / "tests/comparison/corpus"
     corpus.mkdir(parents=True)
     for script, methods in (("a", ["get_table"]), ("b", ["get_table", "get_table", "unknown"])):
-        lines = (f'{{"method":"{name}","request":{{}},"reply":{{}}}}\n' for name in methods)
-        (corpus / f"{script}.jsonl").write_text("".join(lines))
+        lines = "".join(f'{{"method":"{name}","request":{{}},"reply":{{}}}}\n' for name in methods)
+        if script == "a":
+            (corpus / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+        else:
+            (corpus / f"{script}.jsonl").write_text(lines)
     handlers = tmp_path / "tests/handlers"
     handlers.mkdir()
     for name in ("test_tables.py", "test_bad_input.py", "helper.py"):

@@ -117,6 +117,13 @@ def test_a_declared_exception_is_one_line_and_exit_code_1():
     assert result.stderr == "error: NoSuchObjectException: nowhere\n"
 
 
+def test_arguments_that_were_not_given_are_named_when_the_server_refuses():
+    body = b'[1,"get_table",2,1,{"1":{"rec":{"1":{"str":"table name must not be null"}}}}]'
+    hint = "not given: tbl_name; hms-gateway call --explain get_table shows an example\n"
+    assert call(always(200, body), "get_table", "sales").stderr.endswith(hint)
+    assert "--explain" not in call(always(200, body), "get_table", "sales", "t").stderr
+
+
 def test_a_method_the_server_does_not_know_is_exit_code_1():
     body = b'[1,"getName",3,1,{"1":{"str":"Invalid method name: \'getName\'"},"2":{"i32":1}}]'
     result = call(always(200, body), "getName")

@@ -59,6 +59,7 @@ def test_a_password_cannot_be_asked_for_without_a_terminal(user):
         (("remove", "nobody"), "", "has no user nobody"),
         (("add", "al:ice", "--password-stdin"), "x\n", "no colon"),
         (("add", "alice", "--password-stdin"), "\n", "empty password"),
+        (("add", "alice", "--password-stdin"), "a\n", "the password has 1 characters; take 8 or more"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(user, words, stdin, text):
@@ -66,6 +67,10 @@ def test_mistakes_are_one_line_and_exit_code_2(user, words, stdin, text):
     assert result.exit_code == 2
     assert text in result.stderr
     assert len([line for line in result.stderr.splitlines() if line.startswith("error: ")]) == 1
+
+
+def test_a_short_password_is_taken_on_request(user):
+    assert user("add", "alice", "--password-stdin", "--allow-short", stdin="a\n").exit_code == 0
 
 
 def test_an_unknown_setting_is_named(user, monkeypatch):
