@@ -158,7 +158,8 @@ def _become_the_next(control: socket.socket) -> list[str]:
                     ours.close()
                 for handle in tells.values():
                     os.close(handle)
-                return _take_over(*json.loads(message), handles)
+                words, environment, folder, mask = json.loads(message)
+                return _take_over(words, environment, folder, mask, handles)
             *streams, tells[pid] = handles
             for handle in streams:
                 os.close(handle)
