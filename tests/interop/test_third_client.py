@@ -9,7 +9,8 @@ import pytest
 from tests.oracle.third_peer import LIBRARIES, SHORT_LIFE
 from tests.support.server import GatewayServer, free_port
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+# `make test` has that client under Iceberg's catalog for Java.
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.whole]
 
 SOURCE = Path(__file__).parent / "java" / "third" / "ThirdClient.java"
 SECONDS_MAX = 240

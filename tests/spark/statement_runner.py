@@ -30,6 +30,8 @@ SETTINGS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
 }
 
+FACTORY_MODE = "spark.sql.codegen.factoryMode"
+
 
 def main() -> None:
     uri, warehouse, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
@@ -77,10 +79,20 @@ def perform(spark: SparkSession, request: dict[str, Any]) -> list[Any]:
     if "save" in request:
         return save(spark, request)
     if "catalog" in request:
-        found = getattr(spark.catalog, request["catalog"])(*request.get("arguments", ()))
-        listed = found if isinstance(found, list) else [found]
-        return [plain(list(row)) if isinstance(row, tuple) else plain(row) for row in listed]
+        return ask_catalog(spark, request)
     return [[plain(value) for value in row] for row in spark.sql(request["sql"]).collect()]
+
+
+def ask_catalog(spark: SparkSession, request: dict[str, Any]) -> list[Any]:
+    # Spark makes the objects of its catalog with compiled code only.
+    mode = spark.conf.get(FACTORY_MODE)
+    spark.conf.set(FACTORY_MODE, "FALLBACK")
+    try:
+        found = getattr(spark.catalog, request["catalog"])(*request.get("arguments", ()))
+    finally:
+        spark.conf.set(FACTORY_MODE, mode)
+    listed = found if isinstance(found, list) else [found]
+    return [plain(list(row)) if isinstance(row, tuple) else plain(row) for row in listed]
 
 
 def save(spark: SparkSession, request: dict[str, Any]) -> list[Any]:

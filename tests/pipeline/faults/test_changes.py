@@ -99,6 +99,7 @@ def test_a_crawl_names_what_is_dropped_or_made_anew_and_does_the_rest(spark, pla
     assert [column.name for column in one.sd.cols] == ["id", "note", "more"]
 
 
+@pytest.mark.whole
 def test_statistics_name_a_table_that_is_dropped_and_take_the_rest(spark, place):
     for name in ("t", "u"):
         cases.lake_of(place, *(f"{name}/d={day}/f" for day in (1, 2)))
@@ -113,6 +114,7 @@ def test_statistics_name_a_table_that_is_dropped_and_take_the_rest(spark, place)
         assert client.call("get_table", "default", "t").parameters["spark.sql.statistics.numRows"] == "2"
 
 
+@pytest.mark.whole
 def test_compacting_names_a_table_that_is_dropped_and_does_the_rest(spark, place):
     arguments, _ = cases.fill_compact(place)
     with place.metastore.client() as client:
@@ -127,6 +129,7 @@ def test_compacting_names_a_table_that_is_dropped_and_does_the_rest(spark, place
     assert result.reasons["lake.small/ds=3"] == "is not there any more"
 
 
+@pytest.mark.whole
 def test_a_plan_is_done_as_far_as_its_table_is_there(spark, place):
     arguments, _ = cases.fill_apply(place)
     again = planned(place, spark, apply, arguments)
@@ -200,6 +203,7 @@ def test_two_crawls_at_once_register_everything_once(spark, place):
         assert client.call("list_lease", []) == []
 
 
+@pytest.mark.whole
 def test_a_tree_that_changes_while_it_is_crawled(spark, place):
     stable = [f"t/d={number}" for number in range(200)]
     plant(place.lake, *(f"{name}/f" for name in stable))

@@ -41,11 +41,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(spark, source, folder):
+def undisturbed(spark, folder):
     """What a job leaves behind that nobody disturbs, and how many batches it has; each done once."""
     known = {}
 
-    def of(name):
+    def of(name, source):
         if name not in known:
             with opened(folder, source) as place:
                 given = CASES[name].given(place)
@@ -57,8 +57,9 @@ def undisturbed(spark, source, folder):
 
 
 @pytest.mark.parametrize(("name", "number"), HITS)
-def test_a_run_that_was_hit_ends_like_an_undisturbed_one(spark, source, folder, undisturbed, name, number):
-    left, result, steps = undisturbed(name)
+def test_a_run_that_was_hit_ends_like_an_undisturbed_one(request, spark, gateway, folder, undisturbed, name, number):
+    source = request.getfixturevalue("source") if name == "migrate" else gateway
+    left, result, steps = undisturbed(name, source)
     chance = random.Random(f"{name} {number}")
     victim = VICTIMS[(list(CASES).index(name) + number) % len(VICTIMS)]
     blow = Blow(victim, chance.randint(1, steps), chance.uniform(0, LATER_SECONDS_MAX))

@@ -8,6 +8,7 @@ import pytest
 from hms_gateway.gateway.auth.tokens import create_token, revoke_tokens
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.pipeline.content import Metastore, fill
+from tests.support.patience import until
 from tests.support.server import GatewayServer, free_port
 
 PySparkException = pytest.importorskip("pyspark.errors", reason="no PySpark (requirements/spark.txt)").PySparkException
@@ -34,10 +35,7 @@ def test_a_token_reads(spark, by_token):
 def test_calls_with_a_token_are_those_of_its_user(spark, by_token):
     since = len(by_token.server.log_text())
     by_token.read(spark, "databases").collect()
-    for _ in range(10_000_000):
-        if '"user":"etl"' in by_token.server.log_text()[since:]:
-            return
-    pytest.fail("the access log does not name the token's user")
+    until(lambda: '"user":"etl"' in by_token.server.log_text()[since:], "the access log does not name the token's user")
 
 
 def test_a_token_that_is_wrong_is_named(spark, gateway, by_token):

@@ -15,6 +15,7 @@ from hms_gateway.structs import (
     OpenTxnRequest,
 )
 from tests.pipeline.content import DAYS, HOURS, ODD, VALUES
+from tests.support.patience import until
 from tests.support.sample import sample
 
 PySparkException = pytest.importorskip("pyspark.errors", reason="no PySpark (requirements/spark.txt)").PySparkException
@@ -182,9 +183,7 @@ def test_the_plan_and_the_access_log_show_that_the_metastore_filters(spark, gate
     with gateway.client() as client:
         client.call("getVersion")
     # Lines are written every 0.2 s, in order.
-    for _ in range(10_000_000):
-        if "getVersion" in gateway.server.log_text()[since:]:
-            break
+    until(lambda: "getVersion" in gateway.server.log_text()[since:])
     called = methods_called(gateway.server, since)
     assert "get_partition_values" in called
     assert "get_partitions_by_names_req" in called
