@@ -109,7 +109,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
     left_out = set() if WHOLE else {"whole", *NOT_FAST} if FAST else {"whole"}
-    left, taken = [], []
+    left: list[pytest.Item] = []
+    taken: list[pytest.Item] = []
     for item in items:
         (taken if left_out.isdisjoint(mark.name for mark in item.iter_markers()) else left).append(item)
     if left:
