@@ -1,6 +1,7 @@
 """Fixtures and settings for the whole test run."""
 
 import gc
+import inspect
 import itertools
 import os
 import re
@@ -20,6 +21,7 @@ from hms_gateway.storage import migrate
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
+from tests.support.merged_cases import merged
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
@@ -83,6 +85,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     is_left_out = FAST and collection_path.suffix == ".py" and NOTHING_FAST.search(collection_path.read_text("utf-8"))
     return True if is_left_out else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:
+    if not FAST or not isinstance(collector, pytest.Module) or not inspect.isfunction(obj):
+        return None
+
+    def is_shared(name: str) -> bool:
+        found = collector.session._fixturemanager.getfixturedefs(name, collector)
+        return bool(found) and found[-1].scope != "function"
+
+    test = merged(obj, is_shared) if collector.istestfunction(obj, name) else None
+    if test is None:
+        return None
+    setattr(collector.obj, name, test)
+    return collector.ihook.pytest_pycollect_makeitem(collector=collector, name=name, obj=test)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,6 +30,7 @@ from tests.attacks.file_attacks import (
     table_truncated,
 )
 from tests.support.catalog import empty_database, new_table
+from tests.support.sample import sample
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +107,7 @@ def test_straight(attack: Attack, attacker: Attacker, outside: Path) -> None:
     check_nothing_is_known(attacker)
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize("attack", sample(SOME, of=tuple(ATTACKS)), ids=lambda attack: attack.__name__)
 def test_raced(attack: Attack, attacker: Attacker, outside: Path) -> None:
     before = content(outside)
     door = attacker.warehouse / "door"

@@ -159,7 +159,8 @@ def _become_the_next(control: socket.socket) -> list[str]:
                 for handle in tells.values():
                     os.close(handle)
                 words, environment, folder, mask = json.loads(message)
-                return _take_over(words, environment, folder, mask, handles)
+                _take_over(environment, folder, mask, handles)
+                return list(words)
             *streams, tells[pid] = handles
             for handle in streams:
                 os.close(handle)
@@ -172,7 +173,7 @@ def _ended() -> Iterator[tuple[int, int]]:
             yield found[0], os.waitstatus_to_exitcode(found[1])
 
 
-def _take_over(words: list[str], environment: dict[str, str], folder: str, mask: int, handles: list[int]) -> list[str]:
+def _take_over(environment: dict[str, str], folder: str, mask: int, handles: list[int]) -> None:
     for number, handle in enumerate(handles[:3]):
         os.dup2(handle, number)
     for handle in handles:
@@ -184,7 +185,6 @@ def _take_over(words: list[str], environment: dict[str, str], folder: str, mask:
     time.tzset()
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout, sys.stderr = _unbuffered(1, "strict"), _unbuffered(2, "backslashreplace")
-    return words
 
 
 def _unbuffered(handle: int, errors: str) -> io.TextIOWrapper:
