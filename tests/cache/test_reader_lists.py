@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.cache import InvalidList, ReplyCache, replies
 from hms_gateway.cache.reader_lists import Tag
-from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
@@ -22,13 +22,14 @@ from hms_gateway.structs import (
     TableStatsRequest,
 )
 from tests.cache.replica import ON, Replica, Writer, in_loop
-from tests.support.catalog import transactional_table
+from tests.support.catalog import place_empty_database, transactional_table
 
 ROUNDS_MAX = 5_000
 
 
 @pytest.fixture
 def metastore(tmp_path):
+    place_empty_database(tmp_path / DATABASE_FILE)
     settings = Settings(data_dir=tmp_path, file_systems={"file": "ignore"})
     built = build_metastore(settings)
     yield built

@@ -5,13 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psycopg
 import pytest
 
 from hms_gateway.composition.main import Metastore, build_metastore
 from hms_gateway.rpc import Call
 from hms_gateway.runtime.settings import load_settings
-from hms_gateway.storage import migrate
 from hms_gateway.structs import (
     METHODS,
     AbortCompactionRequest,
@@ -43,7 +41,7 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from hms_gateway.wire import Message, MessageType, TApplicationException
-from tests.support.private_postgres import PrivatePostgres
+from tests.support.catalog import place_empty_database
 
 MIN, MAX = -(2**63), 2**63 - 1
 # None of them was ever given.
@@ -115,15 +113,11 @@ def calling(database_url: str, folder: Path) -> Iterator[Caller]:
 def unchanged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     """One for all tests whose calls change nothing."""
     folder = tmp_path_factory.mktemp("bad_input")
-    url = f"sqlite:///{folder / 'catalog.sqlite'}"
-    if request.param == "postgres":
-        server: PrivatePostgres = request.getfixturevalue("postgres_server")
-        with psycopg.connect(server.url().replace("+psycopg", ""), autocommit=True) as connection:
-            connection.execute("CREATE DATABASE bad_input")
-        url = server.url("bad_input")
-    if request.param == "mariadb":
-        url = request.getfixturevalue("mariadb_database_of_module")
-    migrate(url)
+    if request.param == "sqlite":
+        place_empty_database(folder / "catalog.sqlite")
+        url = f"sqlite:///{folder / 'catalog.sqlite'}"
+    else:
+        url = request.getfixturevalue(f"{request.param}_database_of_module")
     with calling(url, folder) as caller:
         yield caller
 

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.slow
 
 # Far above what a batch has.
 MESSAGES_MAX = 2_000
-# Before the commit is sent one message is like the other: a sample has every sixth.
-STRIDE = sample(6, of=1)
-LAST_MESSAGES = 6 + STRIDE
+# Before the commit is sent one message is like the other: a sample has every third.
+STRIDE = sample(3, of=1)
+LAST_MESSAGES = 9
 
 
 class Behind(NamedTuple):

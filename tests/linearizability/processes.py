@@ -12,8 +12,9 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -105,6 +106,19 @@ def _start(work: Callable[[], None]) -> int:
     os._exit(0)
 
 
+@contextmanager
+def _waited_for(barrier: Any) -> Iterator[None]:
+    """Nobody has to wait for one that failed."""
+    try:
+        yield
+    except threading.BrokenBarrierError:
+        raise
+    except BaseException:
+        traceback.print_exc()
+        barrier.abort()
+        raise
+
+
 def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None:
     """The worlds begin and end together, so that nothing of one overlaps with another."""
     is_of_leases = options.kind in ("leases", "tenures")
@@ -112,14 +126,11 @@ def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None
     play: Any = _play_with_leases if is_of_leases else _play_with_locks
 
     def play_one(client: int) -> None:
-        try:
+        with _waited_for(barrier):
             play(options, client, services.twin(), barrier)
-        except BaseException:
-            # Nobody has to wait for one that failed.
-            barrier.abort()
-            raise
 
-    services = opened(options.address[number % len(options.address)])
+    with _waited_for(barrier):
+        services = opened(options.address[number % len(options.address)])
     with ThreadPoolExecutor(options.threads) as pool:
         list(pool.map(play_one, [number * options.threads + thread for thread in range(options.threads)]))
     services.close()

@@ -34,15 +34,22 @@ SEED = 17 + FIRST_SEED
 CHANGES_MAX = 300
 CHANGES_AT_ONCE = sample(10, of=100)
 REPORT_SECONDS = 60.0
+# Where both gateways learn of changes from a server.
+on_postgres = pytest.mark.parametrize(
+    "gateways",
+    [pytest.param("sqlite", marks=pytest.mark.whole), pytest.param("postgres", marks=pytest.mark.postgres)],
+    indirect=True,
+)
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="module")
 def gateways(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Replica]]:
     url = None if request.param == "sqlite" else request.getfixturevalue("postgres_database_of_module")
     with replicas(tmp_path_factory.mktemp("oracle"), RULES_TEXT, url) as made:
         yield made
 
 
+@on_postgres
 def test_random_histories_agree_with_the_oracle(gateways: list[Replica], tmp_path: Path) -> None:
     with processes(tmp_path, gateways, USERS) as door:
         play(gateways, door)
@@ -66,6 +73,7 @@ def play(gateways: list[Replica], door: ProcessDoor) -> None:
     history.asker.close()
 
 
+@on_postgres
 def test_a_change_that_was_answered_is_in_force_for_calls_that_start_later(gateways: list[Replica]) -> None:
     played = AtOnce(gateways, SEED)
     played.play(CHANGES_AT_ONCE)

@@ -104,7 +104,7 @@ def _cases() -> Iterator[Any]:
             yield pytest.param(name, dialect, user, marks=marks, id=f"{name}-{dialect.value}-{user}")
 
 
-@pytest.mark.parametrize(("name", "dialect", "user"), _cases())
+@pytest.mark.parametrize(("name", "dialect", "user"), list(_cases()))
 def test_a_call_changes_what_the_caller_may(shaken: Shaken, name: str, dialect: Dialect, user: str) -> None:
     for values in chosen(name, dialect):
         shaken.changes.clear()
