@@ -551,6 +551,13 @@ def test_a_drop_warns_of_locks_and_leases(page: Page, client: MetastoreClient) -
     page.sees(f"ben waits for lock {locks[1]} on shop.orders.")
     page.sees("admin has a lease on shop.orders / ds=2026-10-02/region=asia until")
     page.press("Escape")
+    go(page, "waits")
+    page.wait(
+        "['Locks', 'Leases'].every((name) =>"
+        " document.querySelector(`[aria-label=${name}] tbody tr:first-child td:last-child button`))"
+    )
+    page.click("[aria-label=Leases] tbody a", "shop.orders")
+    page.wait("location.hash === '#/t/shop/orders/activity'")
     for lock_id in locks:
         client.call("force_release_lock", lock_id, "")
     # Of what is in use elsewhere in the table a drop of other partitions does not warn.
@@ -567,6 +574,8 @@ def test_a_drop_warns_of_locks_and_leases(page: Page, client: MetastoreClient) -
 
 def test_the_catalog_says_how_much_is_where(page: Page) -> None:
     page.wait("/shop\t4\tWhat customers ordered/.test(document.querySelector('[aria-label=Databases]').innerText)")
+    changes = "document.querySelector('[aria-label=\"Recent changes\"]').innerText"
+    page.wait(f"/change rights\tusers and roles\tadmin/.test({changes})")
     go(page, "d/shop")
     page.sees("4 tables and views, 1 function")
     page.wait("/customers\tTable\t[^\t]*\t1,000\t/.test(document.body.innerText)")

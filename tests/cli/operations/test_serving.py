@@ -243,6 +243,17 @@ def test_an_audit_log_that_cannot_be_written_is_one_line_and_no_user_is_made(tmp
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("name", ["groups_file", "client_authority"])
+def test_a_file_of_logins_that_cannot_be_read_is_one_line_and_no_user_is_made(tmp_path, name, workers):
+    words = ("serve", "--data-dir", str(tmp_path), "--port", "0", "--workers", workers)
+    ended = hms_gateway(*words, **{f"HMS_GATEWAY_{name.upper()}": "/nonexistent"})
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"error: {name}")
+    assert len(ended.stderr.splitlines()) == 1
+    assert not (tmp_path / "users").exists()
+
+
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
 def test_why_a_database_cannot_be_reached_is_told_to_the_operator(tmp_path, kind):
     ended = hms_gateway("migrate", "--data-dir", str(tmp_path), "--database", f"{kind}://x:geheim@127.0.0.1:1/x")

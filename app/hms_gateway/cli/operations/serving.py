@@ -22,9 +22,16 @@ from hms_gateway.composition.main import (
 )
 from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import FIRST_USER, audit_log_of, certificate_files, ensure_first_user, given_password
+from hms_gateway.gateway.assembly import (
+    FIRST_USER,
+    audit_log_of,
+    build_authenticator,
+    certificate_files,
+    ensure_first_user,
+    given_password,
+)
 from hms_gateway.gateway.auth.users import UserFileError, verify_user
-from hms_gateway.gateway.certificates.tls import CertificateError
+from hms_gateway.gateway.certificates.tls import CertificateError, server_context
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
@@ -63,15 +70,14 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
             check_roots(settings.roots, [Protected(config, "the settings file")])
         make_data_folder(settings.data_dir)
         listeners = [held.enter_context(one) for one in listening_sockets(settings.host, settings.port)]
-        _check_places(settings)
+        _check_ports_and_logins(settings)
         is_chosen = settings.authorization is not None
         settings = settled(settings)
         if not is_chosen and (problems := list(rights_problems(settings))):
             fail_all(problems)
         # Behind all that may be refused: the next start would not take another password.
+        _check_certificate(settings)
         password = _first_password(settings)
-        if settings.workers > 1:
-            certificate_files(settings)
         if demo:
             settings = _load_demo(settings)
         elif settings.workers > 1:
@@ -101,8 +107,8 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         held.close()
 
 
-def _check_places(settings: Settings) -> None:
-    """Raise SecondaryListenerFailed for the Thrift port, SettingsError for the audit log, where they are refused."""
+def _check_ports_and_logins(settings: Settings) -> None:
+    """Raises SecondaryListenerFailed, SettingsError, CertificateError, KerberosError."""
     if settings.thrift_port is not None:
         from hms_gateway.composition.thrift_port import check_port
 
@@ -110,6 +116,14 @@ def _check_places(settings: Settings) -> None:
     log = audit_log_of(settings)
     if log is not None:
         log.close()
+    build_authenticator(settings)
+
+
+def _check_certificate(settings: Settings) -> None:
+    """Make it if need be, since of several workers each would. Raises CertificateError, OSError."""
+    files = certificate_files(settings)
+    if files is not None:
+        server_context(files.certificate, files.key, files.clients)
 
 
 def _first_password(settings: Settings) -> str | None:
