@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from hms_gateway.storage import migrate
@@ -109,6 +110,9 @@ def test_name_is_given_to_one_of_two_replicas_only(replicas: tuple[GatewayServer
 
 @pytest.mark.postgres
 def test_database_that_goes_away_comes_back_without_a_restart(own_postgres: PrivatePostgres, tmp_path: Path) -> None:
+    with psycopg.connect(own_postgres.url().replace("+psycopg", ""), autocommit=True) as connection:
+        # It is stopped at once, and must know what it has answered.
+        connection.execute("ALTER DATABASE postgres SET synchronous_commit = on")
     _survives_an_outage(own_postgres, own_postgres.url(), tmp_path)
 
 
