@@ -27,9 +27,12 @@ class PageFailed(AssertionError):
 class Page:
     """One tab. `complaints` are errors of scripts, violations of the policy, and what could not be loaded."""
 
-    def __init__(self, socket: ClientConnection, session: str) -> None:
+    def __init__(self, socket: ClientConnection, session: str, pages: "dict[str, Page]") -> None:
+        """`pages` are those of the browser by session: what one waits for comes among what is told of all."""
         self._socket = socket
         self._session = session
+        self._pages = pages
+        pages[session] = self
         self._ids = itertools.count(1)
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -49,7 +52,8 @@ class Page:
                     raise PageFailed(f"{method}: {told['error']['message']}")
                 result: dict[str, Any] = told["result"]
                 return result
-            self._note(told)
+            if told.get("sessionId") in self._pages:
+                self._pages[told["sessionId"]]._note(told)
 
     def _note(self, told: dict[str, Any]) -> None:
         parameters = told.get("params", {})
@@ -183,12 +187,14 @@ class Chromium:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._ids = itertools.count(1_000_000)
+        self._pages: dict[str, Page] = {}
 
     def page(self) -> Page:
         """A new tab of its own, which shares no storage with others."""
         context = self._send("Target.createBrowserContext")["browserContextId"]
         target = self._send("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
-        return Page(self._socket, self._send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+        session = self._send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        return Page(self._socket, session, self._pages)
 
     def close(self) -> None:
         """End it; its processes end a little later."""
