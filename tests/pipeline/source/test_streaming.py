@@ -57,11 +57,11 @@ def test_each_event_is_read_once_over_restarts(spark, own_gateway, tmp_path):
     assert run(spark, own_gateway, tmp_path / "checkpoint") == []
 
 
-def test_a_stream_may_begin_at_an_event(spark, own_gateway, tmp_path):
-    change(own_gateway, "a", "b", "c")
-    with own_gateway.client() as client:
+def test_a_stream_may_begin_at_an_event(spark, gateway, tmp_path):
+    change(gateway, "a", "b", "c")
+    with gateway.client() as client:
         newest = client.call("get_current_notificationEventId").eventId
-    found = run(spark, own_gateway, tmp_path / "checkpoint", startingEvent=str(newest - 1))
+    found = run(spark, gateway, tmp_path / "checkpoint", startingEvent=str(newest - 1))
     assert found == [[(newest - 1, "b"), (newest, "c")]]
 
 
@@ -82,7 +82,7 @@ def test_events_that_have_expired_are_an_error_that_says_so(spark, own_gateway, 
     assert run(spark, own_gateway, tmp_path / "new checkpoint") == [[(newest, "d")]]
 
 
-def test_only_events_are_a_stream(spark, own_gateway):
-    source = spark.readStream.format("hms").options(object="tables", **own_gateway.options)
+def test_only_events_are_a_stream(spark, gateway):
+    source = spark.readStream.format("hms").options(object="tables", **gateway.options)
     with pytest.raises(PySparkException, match="object tables cannot be read as a stream; only events can"):
         source.load().writeStream.format("noop").start().awaitTermination(60)
