@@ -20,7 +20,6 @@ from tests.support.server import API_PATH, GatewayServer
 BROWSER_FOLDER = Path(__file__).parent / "browser"
 SCRIPT = (BROWSER_FOLDER / "scenarios.js").read_text()
 SCENARIOS = re.findall(r"^  (?:async )?(\w+)\(\) \{$", SCRIPT, re.MULTILINE)
-RUN_SECONDS_MAX = 60
 
 pytestmark = pytest.mark.browser
 
@@ -42,7 +41,7 @@ def outcomes(
         else:
             opened = opened_in_jsdom(BROWSER_FOLDER / "jsdom_page.js", url, folder, _with_node_path(node_modules))
         with opened as browser:
-            return page.outcomes(browser, RUN_SECONDS_MAX)
+            return page.outcomes(browser, PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

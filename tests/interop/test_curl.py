@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
 DOCUMENTED_HEADER = "Content-Type: application/vnd.apache.thrift.json"
@@ -16,7 +17,6 @@ ASK_DATABASES = '[1,"get_databases",1,1,{"1":{"str":"default*"}}]'
 DATABASES = '[1,"get_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
 SAMPLES = Path(__file__).parents[1] / "conformance" / "samples"
 METHODS = sorted(file.name.removesuffix(".request.tjson") for file in SAMPLES.glob("*.request.tjson"))
-CURL_SECONDS_MAX = 60
 
 pytestmark = [
     pytest.mark.curl,
@@ -29,7 +29,7 @@ def curl(server: GatewayServer, *options: str, password: str | None = None, url:
     user = f"{server.user}:{server.password if password is None else password}"
     # A user's own settings file must not change what is tested.
     command = ["curl", "--disable", "--silent", "--show-error", "-k", "-u", user, *options, url or server.url]
-    finished = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=CURL_SECONDS_MAX)
+    finished = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS)
     assert finished.returncode == 0, finished.stderr.decode()
     return finished.stdout.decode()
 
@@ -123,7 +123,7 @@ def test_wrong_password(server: GatewayServer) -> None:
 
 def test_no_password(server: GatewayServer) -> None:
     command = ["curl", "--disable", "-sk", "-o", "/dev/null", "-w", "%{http_code}", "--data", ASK_DATABASES, server.url]
-    finished = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=CURL_SECONDS_MAX)
+    finished = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS)
     assert finished.stdout == b"401"
 
 

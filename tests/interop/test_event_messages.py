@@ -18,6 +18,7 @@ from tests.bridge.bridge_process import connected
 from tests.faults.changing_calls import ROWS, World
 from tests.oracle.peer import PeerUnavailable
 from tests.oracle.third_peer import compiled
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -29,7 +30,6 @@ READ_BY_HIVE_3 = {
     *("ADD_PRIMARYKEY", "ADD_FOREIGNKEY", "ADD_UNIQUECONSTRAINT", "ADD_NOTNULLCONSTRAINT", "DROP_CONSTRAINT"),
     *("OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID"),
 }
-SECONDS_MAX = 300
 
 
 class Listening:
@@ -69,7 +69,7 @@ def test_hive_3_reads_all_of_every_message(tmp_path):
     ]
     (tmp_path / "events").write_text("".join(lines))
     command = ["java", "-Xmx256m", "-cp", class_path, "ReadEvents", str(tmp_path / "events")]
-    printed = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX)
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert printed.returncode == 0, printed.stderr
     complaints = sorted({*printed.stdout.splitlines()})
     assert not complaints, "\n".join(complaints)

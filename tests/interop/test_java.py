@@ -13,13 +13,13 @@ import trustme
 
 from tests.faults.dropping_proxy import DroppingProxy, Loss
 from tests.oracle.peer import PeerUnavailable, prepared_folder
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
 JAVA_FOLDER = Path(__file__).parent / "java"
 SCENARIOS = re.findall(r"^    public void (\w+)\(\)", (JAVA_FOLDER / "HttpScenarios.java").read_text(), re.MULTILINE)
 TRANSPORTS = ("url_connection", "http_client")
 TRUST_STORE_PASSWORD = "changeit"
-COMMAND_SECONDS_MAX = 300
 
 pytestmark = pytest.mark.java
 
@@ -163,7 +163,7 @@ def run(*command: str, environment: dict[str, str] | None = None) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=COMMAND_SECONDS_MAX,
+        timeout=PATIENCE_SECONDS,
         env={**os.environ, **(environment or {})},
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr

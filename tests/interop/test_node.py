@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.interop.long_table import LongTable
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer
 
 NODE_FOLDER = Path(__file__).parent / "node"
 SCENARIOS = re.findall(r"^async function (\w+)\(settings", (NODE_FOLDER / "scenarios.js").read_text(), re.MULTILINE)
 GENERATORS = {"callbacks": "js:node", "promises": "js:node,es6"}
-RUN_SECONDS_MAX = 120
 
 pytestmark = pytest.mark.node
 
@@ -47,7 +47,7 @@ def outcomes(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=RUN_SECONDS_MAX,
+        timeout=PATIENCE_SECONDS,
     )
     assert finished.returncode == 0, finished.stderr
     answer: dict[str, str | None] = json.loads(finished.stdout)

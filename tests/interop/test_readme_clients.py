@@ -12,10 +12,10 @@ import pytest
 
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.readme import CALLING, PORT, block, commands, prepare, run
 from tests.support.server import GatewayServer, free_port
 
-PAGE_SECONDS_MAX = 60
 DEMO = "hmshttptestdatabase"
 # Tells the page's own server what it shows.
 REPORT = """<script>
@@ -111,7 +111,7 @@ def shown(documents: dict[str, bytes], folder: Path) -> str:
     if chromium is None:
         pytest.skip("no Chromium")
     with PageServer(documents) as page, opened_in_chromium(chromium, f"{page.url}/page.html", folder) as browser:
-        return page.outcomes(browser, PAGE_SECONDS_MAX)["shown"] or ""
+        return page.outcomes(browser, PATIENCE_SECONDS)["shown"] or ""
 
 
 @pytest.mark.java

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.third_peer import LIBRARIES, SHORT_LIFE
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
 
 # `make test` has that client under Iceberg's catalog for Java.
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.whole]
 
 SOURCE = Path(__file__).parent / "java" / "third" / "ThirdClient.java"
-SECONDS_MAX = 240
 
 
 def test_tables_partitions_locks_and_transactions(tmp_path: Path) -> None:
@@ -22,9 +22,9 @@ def test_tables_partitions_locks_and_transactions(tmp_path: Path) -> None:
     libraries, port = f"{LIBRARIES}/*", free_port()
     classes = tmp_path / "classes"
     compiling = ["javac", "-nowarn", "-proc:none", "-Xlint:none", "-d", classes, "-cp", libraries, SOURCE]
-    subprocess.run(compiling, check=True, timeout=SECONDS_MAX)
+    subprocess.run(compiling, check=True, timeout=PATIENCE_SECONDS)
     settings = {"thrift_port": port, "thrift_dialect": "4", "authorization": None}
     with GatewayServer(tmp_path / "gateway", settings=settings):
         program = ["java", *SHORT_LIFE, "-cp", f"{classes}:{libraries}", "ThirdClient", f"thrift://127.0.0.1:{port}"]
-        finished = subprocess.run(program, capture_output=True, text=True, timeout=SECONDS_MAX)
+        finished = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert (finished.returncode, finished.stdout.splitlines()[-1:]) == (0, ["done"]), finished.stderr

@@ -7,10 +7,10 @@ import pytest
 
 from tests.kerberos.test_tickets import url
 from tests.spark.spark_session import why_not
+from tests.support.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.kerberos, pytest.mark.spark, pytest.mark.slow]
 
-SECONDS_MAX = 120
 PROGRAM = """
 import sys
 from pyspark.errors import PySparkException
@@ -42,7 +42,7 @@ def read_databases(gateway, tmp_path):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SECONDS_MAX,
+            timeout=PATIENCE_SECONDS,
         )
         assert finished.returncode == 0, finished.stderr[-3_000:]
         return finished.stdout

@@ -9,10 +9,10 @@ import pytest
 from hms_gateway import MetastoreClient
 from tests.linearizability.list_readers import records, violations
 from tests.support.catalog import columns, transactional_table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sample import sample
 from tests.support.server import GatewayServer, trusting
 
-PATIENCE_SECONDS = 300
 COUNTS = sample("--writers 3 --readers 5 --commits 4", of="--writers 4 --readers 12 --commits 6").split()
 
 READ = {"kind": "read", "list": "default.t:1:9::", "begun": 5.0, "ended": 6.0, "names": ["ds=a", "ds=b"]}

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CALLING = ROOT / "docs" / "calling.md"
 PORT = "30443"
-SECONDS_MAX = 120
 # Language, and text that no other block of that language has.
 BLOCKS = {
     "node": ("js", "createHttpConnection"),
@@ -64,7 +64,7 @@ def run(command: list[str], folder: Path, server: GatewayServer, **variables: st
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=SECONDS_MAX,
+        timeout=PATIENCE_SECONDS,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout

@@ -38,6 +38,7 @@ from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.oracle.third_peer import ThirdMetastore
 from tests.pipeline.content import Metastore, add_partitions, fill, filled_gateway, make_table, storage
 from tests.pipeline.migrate.content import fill_rest, table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import PASSWORD, GatewayServer, free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -195,7 +196,7 @@ def test_a_catalog_arrives_whole_and_what_changes_later_too(spark, source, targe
             ["sh", result.rollback, *given],
             env=environment | {"HMS_GATEWAY_PASSWORD": login["password"]},
             check=True,
-            timeout=120,
+            timeout=PATIENCE_SECONDS,
         )
         assert client.call("get_all_databases") == ["default"]
         assert client.call("get_all_functions").functions == []

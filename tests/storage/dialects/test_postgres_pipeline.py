@@ -27,11 +27,11 @@ from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline, open_pipeline
 from hms_gateway.storage.dialects.statements import ConnectionLost, Rows, Statement, StatementRefused
 from tests.storage.test_outage import cut_connections
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_postgres import PrivatePostgres
 
 pytestmark = pytest.mark.postgres
 
-PATIENCE_SECONDS = 20
 THINGS = Table(
     "things",
     MetaData(),

@@ -28,6 +28,7 @@ from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.storage.test_outage import cut_connections
 from tests.storage.txn.test_batch import WHO, random_call
 from tests.support.manual_clock import ManualClock
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.sample import sample
 
@@ -35,7 +36,6 @@ pytestmark = pytest.mark.postgres
 
 SEEDS = sample(3, of=100)
 ROUNDS = 14
-PATIENCE_SECONDS = 20
 PLACE = target("d", "t")
 EXCLUSIVE = LockSpec([ComponentSpec(PLACE, LockType.EXCLUSIVE)], WHO)
 
