@@ -37,14 +37,16 @@ def ordinary(*before: str) -> Under:
 
 
 SYSTEMS = [
-    pytest.param(ordinary("nice", "-n", "15"), id="niceness-15"),
+    pytest.param(ordinary("nice", "-n", "15"), marks=pytest.mark.whole, id="niceness-15"),
     pytest.param(ordinary(sys.executable, str(SUPPORT / "half_processor.py")), id="half-a-processor"),
     pytest.param(
         ordinary(sys.executable, str(SUPPORT / "refused_calls.py"), "sched_setaffinity,setpriority"),
         marks=pytest.mark.skipif(bool(CANNOT_FILTER), reason=CANNOT_FILTER),
         id="refused-calls",
     ),
-    pytest.param(ordinary("taskset", "-c", str(min(os.sched_getaffinity(0)))), id="one-processor"),
+    pytest.param(
+        ordinary("taskset", "-c", str(min(os.sched_getaffinity(0)))), marks=pytest.mark.whole, id="one-processor"
+    ),
     pytest.param(
         ordinary("unshare", "--mount", "--propagation", "private", "sh", "-c", NO_SHARED_MEMORY, "sh"),
         marks=needs_root,
@@ -55,9 +57,9 @@ SYSTEMS = [
         marks=needs_root,
         id="read-only-root",
     ),
-    pytest.param(ordinary("sh", "-c", 'umask 000 && exec "$@"', "sh"), id="umask-000"),
+    pytest.param(ordinary("sh", "-c", 'umask 000 && exec "$@"', "sh"), marks=pytest.mark.whole, id="umask-000"),
     pytest.param(ordinary("env", "-u", "PYTHONUTF8", "LANG=C", "LC_ALL=C"), id="lang-c"),
-    pytest.param(ordinary("env", "-u", "HOME"), id="no-home"),
+    pytest.param(ordinary("env", "-u", "HOME"), marks=pytest.mark.whole, id="no-home"),
 ]
 
 
