@@ -46,7 +46,7 @@ def damage(database: Path, page: int, pages: int = 3) -> None:
 
 
 def test_too_few_open_files_are_named_with_the_number_needed(tmp_path):
-    [said] = ended("--data-dir", str(tmp_path), files=64)
+    [said] = ended("--data-dir", str(tmp_path), before=FEW_FILES)
     assert said.startswith("error: the limit of open files is 64; a gateway needs 216")
     assert "connections_max" in said
     assert not list(tmp_path.iterdir())
