@@ -45,6 +45,13 @@ def test_what_is_granted_is_shown_until_it_is_revoked(grants: Grants, thing: str
 
 
 @pytest.mark.usefixtures("shop")
+def test_a_refused_revoke_leads_to_what_the_party_has(grants: Grants) -> None:
+    refused = grants.call("revoke", "select", "shop.items", "role:nobody")
+    assert refused.exit_code == 1
+    assert "hms-gateway grants role:nobody lists what it has" in refused.stderr
+
+
+@pytest.mark.usefixtures("shop")
 def test_a_group_that_has_nothing_yet_is_noted(grants: Grants) -> None:
     off = 'note: authorization is not "grants": every user may do everything, whatever is said here\n'
     note = f"{off}note: it is the first grant to group salse-team; is that its name?\n"

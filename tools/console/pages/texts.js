@@ -60,7 +60,7 @@ export const t = {
   failed: (text) => `The call failed: ${text}`,
   noRights: "You have no right to do this. Ask an administrator for it.",
   gone: (text) => `${text}. It may have been dropped or renamed, or you may have lost the right to see it.`,
-  notFound: (what) => `${what} is not in the catalog. It may have been dropped or renamed; search for it above.`,
+  notFound: (what) => `${what} is not in the catalog. It may have been dropped or renamed, or you may not see it; search for it above.`,
   noPage: "There is no such page. Search above, or go to the catalog.",
 
   startTitle: "Catalog",

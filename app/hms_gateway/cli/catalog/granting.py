@@ -39,7 +39,8 @@ def change(target: Target, privilege: str, thing: str, party: str, *, is_revoked
             fail(f"the privilege {privilege} is not known", f"known are {known}; and the word role")
         kind, place = _place(thing)
         statement = say.GrantPrivileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
-    with connected(target) as client:
+    hint = f"hms-gateway grants {party} lists what it has" if is_revoked else ""
+    with connected(target, hint) as client:
         if privilege != ROLE and not is_revoked:
             _need_object(client, place)
         answer_of(statement, ShellState(client, target.user or "admin", ""))
