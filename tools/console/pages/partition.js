@@ -44,8 +44,9 @@ async function both(db, table, name) {
 /** A value of the partition, with the table's beside it where they differ. */
 function Against({ own, other }) {
   if (!own) return t.none;
-  if (own === other) return html`<code>${own}</code>`;
-  return html`<code class="late">${own}</code> <span class="soft">${t.tableHas} <code>${other || t.none}</code></span>`;
+  const shown = html`<${Long} text=${own} />`;
+  if (own === other) return html`<code>${shown}</code>`;
+  return html`<code class="late">${shown}</code> <span class="soft">${t.tableHas} <code>${other || t.none}</code></span>`;
 }
 
 function PartitionFacts({ partition, of, name }) {

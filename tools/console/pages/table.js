@@ -144,9 +144,9 @@ function Storage({ table }) {
         pairs=${[
           [t.tableType, table.tableType],
           [t.location, html`<${Location} of=${sd.location} />`],
-          [t.inputFormat, sd.inputFormat && html`<code>${sd.inputFormat}</code>`],
-          [t.outputFormat, sd.outputFormat && html`<code>${sd.outputFormat}</code>`],
-          [t.serde, sd.serdeInfo?.serializationLib && html`<code>${sd.serdeInfo.serializationLib}</code>`],
+          [t.inputFormat, sd.inputFormat && html`<code><${Long} text=${sd.inputFormat} /></code>`],
+          [t.outputFormat, sd.outputFormat && html`<code><${Long} text=${sd.outputFormat} /></code>`],
+          [t.serde, sd.serdeInfo?.serializationLib && html`<code><${Long} text=${sd.serdeInfo.serializationLib} /></code>`],
           [t.buckets, sd.numBuckets > 0 ? `${count(sd.numBuckets)}: ${(sd.bucketCols ?? []).join(", ")}` : ""],
           [t.sortedBy, sorted],
         ]}

@@ -2736,8 +2736,9 @@ async function both(db, table, name) {
 /** A value of the partition, with the table's beside it where they differ. */
 function Against({ own, other }) {
   if (!own) return t.none;
-  if (own === other) return html`<code>${own}</code>`;
-  return html`<code class="late">${own}</code> <span class="soft">${t.tableHas} <code>${other || t.none}</code></span>`;
+  const shown = html`<${Long} text=${own} />`;
+  if (own === other) return html`<code>${shown}</code>`;
+  return html`<code class="late">${shown}</code> <span class="soft">${t.tableHas} <code>${other || t.none}</code></span>`;
 }
 
 function PartitionFacts({ partition, of, name }) {
@@ -3124,9 +3125,9 @@ function Storage({ table }) {
         pairs=${[
           [t.tableType, table.tableType],
           [t.location, html`<${Location} of=${sd.location} />`],
-          [t.inputFormat, sd.inputFormat && html`<code>${sd.inputFormat}</code>`],
-          [t.outputFormat, sd.outputFormat && html`<code>${sd.outputFormat}</code>`],
-          [t.serde, sd.serdeInfo?.serializationLib && html`<code>${sd.serdeInfo.serializationLib}</code>`],
+          [t.inputFormat, sd.inputFormat && html`<code><${Long} text=${sd.inputFormat} /></code>`],
+          [t.outputFormat, sd.outputFormat && html`<code><${Long} text=${sd.outputFormat} /></code>`],
+          [t.serde, sd.serdeInfo?.serializationLib && html`<code><${Long} text=${sd.serdeInfo.serializationLib} /></code>`],
           [t.buckets, sd.numBuckets > 0 ? `${count(sd.numBuckets)}: ${(sd.bucketCols ?? []).join(", ")}` : ""],
           [t.sortedBy, sorted],
         ]}
