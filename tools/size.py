@@ -73,7 +73,7 @@ def measured(package: Path = _PACKAGE) -> Sizes:
             "cyclic": len(cyclic & inside.keys()),
         }
     keys = sum(len(table.__struct_fields__) for table in (TokenIssuer, Ldap, ProxyUser, Rate))
-    knobs = {"settings": len(Settings.__struct_fields__), "keys": keys, "limits": len(Limits.__struct_fields__)}
+    knobs = {"settings": len(Settings.__annotations__), "keys": keys, "limits": len(Limits.__annotations__)}
     return {"rooms": figures, "knobs": {"package": knobs}}
 
 

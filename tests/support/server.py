@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.runtime.limits import FixedLimits
+from hms_gateway.runtime.settings import FixedSettings
 from tests.support.catalog import place_empty_database
 from tests.support.ending import end
 from tests.support.patience import PATIENCE_SECONDS
@@ -60,6 +62,8 @@ class GatewayServer:
         self._process: subprocess.Popen[bytes] | None = None
         data_dir.mkdir(parents=True, exist_ok=True)
         self._tls = (settings or {}).get("tls", True)
+        fixed = {*FixedSettings.__struct_fields__, *FixedLimits.__struct_fields__}
+        self._program = _testing_command() if fixed & {*(settings or {}), *(limits or {})} else [str(_command_file())]
         self._config.write_text(_toml({"authorization": "off", **(settings or {})}, limits or {}))
 
     @property
@@ -143,7 +147,7 @@ class GatewayServer:
             return False
 
     def _command(self) -> list[str]:
-        command = [str(_command_file()), "serve", "--config", str(self._config)]
+        command = [*self._program, "serve", "--config", str(self._config)]
         command += ["--data-dir", str(self.data_dir), "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--database", self._database] if self._database else []
         command += ["--demo"] if self._demo else []
@@ -174,6 +178,10 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 def _command_file() -> Path:
     return Path(sys.executable).with_name("hms-gateway")
+
+
+def _testing_command() -> list[str]:
+    return [sys.executable, str(Path(__file__).with_name("gateway_command.py"))]
 
 
 def free_port() -> int:

@@ -180,7 +180,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         partition_mark_seconds_max=settings.partition_mark_seconds_max,
         limit_partition_request=settings.partitions_per_reply_max or -1,
         refuses_incompatible_column_changes=settings.refuse_incompatible_column_changes,
-        column_change_serdes=tuple(settings.column_change_serdes),
+        column_change_serdes=settings.column_change_serdes,
         hive_configuration=_hive_configuration(settings),
     )
 
@@ -423,14 +423,13 @@ def _around(settings: Settings) -> Around:
     texts = BoundedTexts(settings.limits)
     administrators = frozenset(settings.administrators)
     locks = _implicit_locks(settings)
-    notes_changes = settings.audit_changes_seconds > 0
     has_rights = settings.authorization == "grants"
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
         fence = under_presented_lease(method, call, arguments, call.principal if has_rights else None)
         inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
-        if notes_changes and changes_something(method.name):
+        if changes_something(method.name):
             inner = noted(call, method.name, inner)
         if locks is None or not changes_something(method.name) or method_facts()[method.name].suspendable:
             return inner

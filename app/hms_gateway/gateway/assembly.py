@@ -378,7 +378,7 @@ def build_gateway(
         access_log=access_log,
         releases=releases,
         threads=settings.threads,
-        streams_max=settings.streams_max,
+        streams_max=min(settings.streams_max, settings.database_connections_max * 3 // 5),
         call_seconds_max=settings.call_seconds_max,
         slow_call_seconds=settings.slow_call_seconds,
         audit_log=audit_log,

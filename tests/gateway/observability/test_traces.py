@@ -150,7 +150,7 @@ def test_what_is_done_for_several_calls_at_once_is_noted_for_each():
 
 def test_without_the_extra_the_setting_is_refused_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
-    settings = load_settings(data_dir=tmp_path, tls=False, access_log=False, otel_endpoint="http://127.0.0.1:4318")
+    settings = load_settings(data_dir=tmp_path, tls=False, log_level="warning", otel_endpoint="http://127.0.0.1:4318")
     line = "otel_endpoint needs packages that are missing: pip install 'hms-gateway[otel]'"
     assert line in start_problems(settings)
     with pytest.raises(SettingsError, match="otel_endpoint needs packages") as refused:

@@ -1,0 +1,12 @@
+"""The command `hms-gateway` where settings and limits that are fixed can be set: a test of them would take too long."""
+
+from typing import get_type_hints
+
+from hms_gateway.cli import main
+from hms_gateway.runtime import settings
+
+settings._KINDS.update(get_type_hints(settings.Settings, include_extras=True))
+settings._LIMITS.update(get_type_hints(settings.Limits, include_extras=True))
+
+if __name__ == "__main__":
+    main()
