@@ -12,7 +12,17 @@ from typing import Any
 import msgspec
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import Ldap, ProxyUser, Settings, TokenIssuer
+from hms_gateway.runtime.settings import (
+    ClientCertificates,
+    Kerberos,
+    Ldap,
+    MetastoreRules,
+    Otel,
+    ProxyUser,
+    Settings,
+    TokenIssuer,
+    TrustedProxy,
+)
 
 _HEAD = """\
 # Settings
@@ -27,20 +37,26 @@ _GROUPS = {
     "database_url": "Database and processes",
     "tls": "TLS",
     "users_file": "Users, groups, tokens",
-    "kerberos_keytab": "Kerberos",
     "thrift_port": "Thrift port and delegation tokens",
-    "trusted_proxies": "Proxies that authenticate users",
-    "client_authority": "Client certificates",
+    "trusted_proxy": "Proxies that authenticate users, client certificates",
     "forwarding_proxies": "Proxies, origins, console",
     "txn_timeout_seconds": "Transactions and locks",
     "administrators": "Rights",
     "warehouse_dir": "Directories",
-    "event_seconds_max": "Events, partitions, columns",
-    "limits": "Limits and times",
+    "metastore": "Rules, limits and times",
     "log_level": "Logs and rates",
     "audit_log": "Audit, figures, traces",
 }
-_TABLES: Mapping[str, type[msgspec.Struct]] = {"token_issuers": TokenIssuer, "ldap": Ldap, "proxy_users": ProxyUser}
+TABLES: Mapping[str, type[msgspec.Struct]] = {
+    "token_issuers": TokenIssuer,
+    "ldap": Ldap,
+    "kerberos": Kerberos,
+    "trusted_proxy": TrustedProxy,
+    "client_certificates": ClientCertificates,
+    "proxy_users": ProxyUser,
+    "metastore": MetastoreRules,
+    "otel": Otel,
+}
 _LIMITS = """\
 ## Limits
 
@@ -67,7 +83,7 @@ def _groups(headings: Mapping[str, str] = _GROUPS) -> Iterator[str]:
 
 
 def _keys() -> Iterator[str]:
-    for setting, struct in _TABLES.items():
+    for setting, struct in TABLES.items():
         yield from ("", f"## Keys of `{setting}`", "")
         yield from ("| key | default | meaning |", "|---|---|---|")
         yield from (row for _, row in _rows(struct))
@@ -106,6 +122,6 @@ def _default_of(field: Any) -> str:
 def _default(default: object) -> str:
     if default is None or default == "":
         return "–"
-    if isinstance(default, Limits):
-        return "[limits](#limits)"
+    if isinstance(default, msgspec.Struct):
+        return "a table"
     return f"`{default}`" if isinstance(default, str | Path) else f"`{json.dumps(default)}`"

@@ -19,7 +19,7 @@ def no_variables(monkeypatch):
             monkeypatch.delenv(name)
 
 
-TRUSTING = "trusted_proxies = ['10.0.0.5']\ntrusted_user_header = 'SM_USER'\n"
+TRUSTING = "trusted_proxy.addresses = ['10.0.0.5']\ntrusted_proxy.user_header = 'SM_USER'\n"
 
 
 def file(tmp_path, text):
@@ -76,28 +76,32 @@ def test_proxy_users_and_file_systems_are_tables(tmp_path):
         ("[limits]\nuploads_per_address_max = 7", "uploads_per_address_max is replaced by share_per_address"),
         ("threads = 7", "threads: fixed at 32"),
         ("access_log = false", "access_log: replaced by log_level"),
-        ("[limits]\nbody_byte_max = 1", "unknown limit 'body_byte_max'; did you mean body_bytes_max?"),
+        ("[limits]\nbody_byte_max = 1", "unknown key 'body_byte_max'; did you mean body_bytes_max?"),
         ('host = ""', "^host must not be empty, not ''$"),
         ('thrift_host = ""', "thrift_host must not be empty"),
         ('data_dir = ""', "data_dir must not be empty"),
         ('users_file = ""', "users_file must not be empty"),
-        ('trusted_proxies = ["10.0.0.300"]', "10.0.0.300"),
+        ('trusted_proxy.addresses = ["10.0.0.300"]', "10.0.0.300"),
         ("[proxy_users.knox]\nuser = 1", "proxy_users.knox"),
         ('file_systems = { s3 = "maybe" }', "file_systems.s3"),
         ('tls_key = "/k"', "tls_certificate"),
         ('path = "relative"', "path"),
-        ('trusted_user_headers = ["sm_user"]', "trusted_user_headers: replaced by trusted_user_header"),
-        ('trusted_proxies = ["10.0.0.5"]', "trusted_proxies is set without .*X-Knox-Actor-ID.*SM_USER"),
-        ('trusted_user_header = "SM_USER"', "trusted_user_header has no effect without trusted_proxies"),
-        (f'trusted_proxy_secret = "{"s" * 16}"', "trusted_proxy_secret has no effect without trusted_proxies"),
-        (f"{TRUSTING}trusted_asterisk_password = true", "trusted_user_header and trusted_asterisk_password are set"),
-        (f'{TRUSTING}trusted_proxy_secret = "too short"', "trusted_proxy_secret is too weak"),
-        ('trusted_proxy_authority = "/a.pem"', "trusted_proxy_authority has no effect without trusted_proxies"),
-        (f"{TRUSTING}trusted_proxy_certificate_names = ['knox']", "needs trusted_proxy_authority"),
-        (f"{TRUSTING}trusted_proxy_authority = '/a.pem'\ntls = false", "trusted_proxy_authority needs tls"),
-        (f'{TRUSTING}trusted_proxy_secret_header = "a b"', "trusted_proxy_secret_header: 'a b' is not the name"),
+        ('trusted_user_headers = ["sm_user"]', "trusted_user_headers: replaced by trusted_proxy.user_header"),
+        ('trusted_proxies = ["10.0.0.5"]', "trusted_proxies: replaced by trusted_proxy.addresses"),
+        (
+            'trusted_proxy.addresses = ["10.0.0.5"]',
+            "trusted_proxy: addresses is set without .*X-Knox-Actor-ID.*SM_USER",
+        ),
+        ('trusted_proxy.user_header = "SM_USER"', "user_header has no effect without addresses"),
+        (f'trusted_proxy.secret = "{"s" * 16}"', "secret has no effect without addresses"),
+        (f"{TRUSTING}trusted_proxy.asterisk_password = true", "user_header and asterisk_password are set"),
+        (f'{TRUSTING}trusted_proxy.secret = "too short"', "secret is too weak"),
+        ('trusted_proxy.authority = "/a.pem"', "authority has no effect without addresses"),
+        (f"{TRUSTING}trusted_proxy.certificate_names = ['knox']", "needs authority"),
+        (f"{TRUSTING}trusted_proxy.authority = '/a.pem'\ntls = false", "trusted_proxy.authority needs tls"),
+        (f'{TRUSTING}trusted_proxy.secret_header = "a b"', "secret_header: 'a b' is not the name"),
         (f"{TRUSTING}forwarding_proxies = ['any']", "forwarding_proxies"),
-        ("trusted_proxies = ['::1']\ntrusted_user_header = 'Authorization'", "trusted_user_header: Authorization"),
+        ("trusted_proxy = {addresses = ['::1'], user_header = 'Authorization'}", "user_header: Authorization"),
         ("forwarded_header = 'X-Real-IP'", "forwarded_header must be one of X-Forwarded-For, Forwarded"),
         ('cors_origins = ["https://page.example/"]', "cors_origins: 'https://page.example/' is not an origin"),
         ('cors_origins = ["page.example"]', "cors_origins: 'page.example' is not an origin"),
@@ -111,7 +115,7 @@ def test_a_wrong_setting_is_named(tmp_path, text, named):
 
 def test_a_variable_of_a_replaced_setting_says_what_replaced_it(monkeypatch):
     monkeypatch.setenv("HMS_GATEWAY_TRUSTED_USER_HEADERS", '["sm_user"]')
-    with pytest.raises(SettingsError, match="HMS_GATEWAY_TRUSTED_USER_HEADERS: replaced by trusted_user_header"):
+    with pytest.raises(SettingsError, match="HMS_GATEWAY_TRUSTED_USER_HEADERS: replaced by trusted_proxy"):
         load_settings()
 
 
@@ -141,7 +145,7 @@ def test_every_default_may_be_given():
     ("name", "text", "expected"),
     [
         ("THRIFT_PORT", "9083", 9083),
-        ("FILE_SYSTEM_DEFAULT", "refuse", "refuse"),
+        ("LOCKS_IMPLICIT", "deny", "deny"),
         ("TLS_CERTIFICATE", "/c", None),
         ("ADMIN_PASSWORD", "{secret}", Secret("{secret}")),
         ("DATABASE_URL", "null", "null"),
@@ -175,14 +179,14 @@ def test_variables_of_commands_that_call_a_gateway_are_not_taken_for_settings(mo
 
 
 def test_lists_and_tables_of_the_environment_are_json(monkeypatch):
-    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_PROXIES", '["10.0.0.0/8"]')
-    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_USER_HEADER", "SM_USER")
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_PROXY__ADDRESSES", '["10.0.0.0/8"]')
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_PROXY__USER_HEADER", "SM_USER")
     monkeypatch.setenv("HMS_GATEWAY_LIMITS", '{"body_bytes_max": 5, "connections_max": 6}')
     monkeypatch.setenv("HMS_GATEWAY_LIMITS__CONNECTIONS_MAX", "7")
     monkeypatch.setenv("HMS_GATEWAY_PROXY_USERS__KNOX__USERS", '["*"]')
     monkeypatch.setenv("HMS_GATEWAY_FILE_SYSTEMS__S3A", "refuse")
     settings = load_settings()
-    assert settings.trusted_proxies == ["10.0.0.0/8"]
+    assert settings.trusted_proxy.addresses == ["10.0.0.0/8"]
     assert settings.limits == Limits(body_bytes_max=5, connections_max=7)
     assert settings.proxy_users == {"knox": ProxyUser(users=["*"])}
     assert settings.file_systems == {"s3a": "refuse"}
@@ -205,14 +209,14 @@ def test_yes_and_no_have_many_spellings(monkeypatch, text, expected):
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("TRUSTED_PROXIES", "10.0.0.0/8", "HMS_GATEWAY_TRUSTED_PROXIES is not JSON"),
+        ("TRUSTED_PROXY", "10.0.0.0/8", "HMS_GATEWAY_TRUSTED_PROXY is not JSON"),
         ("LIMITS", "5", "limits must be "),
         ("TLS", "perhaps", "tls must be "),
         ("PORT", "", "port must be "),
         ("THRIFT_PORT", "0", "thrift_port must be "),
         ("LOG_LEVEL", "loud", "log_level must be one of debug, info, warning, error"),
-        ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default must be one of ignore, refuse"),
-        ("FILE_SYSTEM_DEFAULT", "manage", "file_system_default must be one of ignore, refuse"),
+        ("FILE_SYSTEMS__*", "maybe", r"file_systems\.\* must be one of manage, ignore, refuse"),
+        ("FILE_SYSTEMS__*", "manage", r'file_systems: "\*" must be ignore or refuse'),
     ],
 )
 def test_a_wrong_variable_is_named(monkeypatch, name, text, told):
@@ -245,7 +249,7 @@ def test_a_wrong_secret_is_not_shown(tmp_path):
 @pytest.mark.parametrize("name", ["calls_per_second", "bytes_per_second", "partitions_per_second", "burst_seconds"])
 def test_rates_are_finite(tmp_path, name):
     path = file(tmp_path, f"[user_rates.ann]\n{name} = inf\n")
-    with pytest.raises(SettingsError, match=rf"user_rates\.ann .*{name} must be a finite number"):
+    with pytest.raises(SettingsError, match=rf"user_rates\.ann: {name} must be a finite number"):
         load_settings(path)
 
 

@@ -35,14 +35,35 @@ _BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": Fa
 
 # Settings that are gone, with what to set now; those that are fixed are told from their struct.
 REPLACED = {
-    "trusted_user_headers": "replaced by trusted_user_header; name the one header that the trusted proxies set",
+    "trusted_user_headers": "replaced by trusted_proxy.user_header; name the one header that the trusted proxies set",
+    "trusted_proxies": "replaced by trusted_proxy.addresses",
+    "trusted_proxy_users": "replaced by trusted_proxy.users",
+    "trusted_user_header": "replaced by trusted_proxy.user_header",
+    "trusted_user_parameter": "replaced by trusted_proxy.user_parameter",
+    "trusted_asterisk_password": "replaced by trusted_proxy.asterisk_password",
+    "trusted_proxy_secret": "replaced by trusted_proxy.secret",
+    "trusted_proxy_secret_header": "replaced by trusted_proxy.secret_header",
+    "trusted_proxy_authority": "replaced by trusted_proxy.authority",
+    "trusted_proxy_certificate_names": "replaced by trusted_proxy.certificate_names",
+    "client_authority": "replaced by client_certificates.authority",
+    "client_certificate_user": "replaced by client_certificates.user",
+    "client_revocations": "replaced by client_certificates.revocations",
+    "kerberos_keytab": "replaced by kerberos.keytab",
+    "kerberos_realms": "replaced by kerberos.realms",
+    "file_system_default": 'replaced by "*" in file_systems',
+    "event_seconds_max": "replaced by metastore.event_seconds_max",
+    "partitions_per_reply_max": "replaced by metastore.partitions_per_reply_max",
+    "require_write_id_lists": "replaced by metastore.require_write_id_lists",
+    "refuse_incompatible_column_changes": "replaced by metastore.refuse_incompatible_column_changes",
+    "otel_endpoint": "replaced by otel.endpoint",
+    "otel_share": "replaced by otel.share",
     "tokens_file": "replaced by data_dir; the tokens are in its file tokens",
     "access_log": "replaced by log_level; a call writes a line at debug and info",
 }
 USER_SOURCES = (
-    'set one of trusted_user_header = "X-Knox-Actor-ID" (Knox, shouldIncludePrincipalAndGroups), "SM_USER" (Knox, '
-    'HeaderPreAuth) or the header that your proxy sets; trusted_user_parameter = "user.name" or "doAs" (Knox, without '
-    "and with Kerberos); trusted_asterisk_password = true (Knox, HiveDispatch with basicAuthPreemptive). A proxy that "
+    'set one of user_header = "X-Knox-Actor-ID" (Knox, shouldIncludePrincipalAndGroups), "SM_USER" (Knox, '
+    'HeaderPreAuth) or the header that your proxy sets; user_parameter = "user.name" or "doAs" (Knox, without '
+    "and with Kerberos); asterisk_password = true (Knox, HiveDispatch with basicAuthPreemptive). A proxy that "
     "passes Authorization on belongs in forwarding_proxies"
 )
 Text = Annotated[str, Meta(min_length=1)]
@@ -87,6 +108,39 @@ class Secret:
 
     def __repr__(self) -> str:
         return "Secret('**********')"
+
+
+def _check_networks(name: str, networks: list[str]) -> None:
+    """Addresses and CIDR networks, checked here so that a typing error stops the start and not a request."""
+    for network in networks:
+        try:
+            ip_network(network, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+
+
+def _check_header(name: str, header: str | None) -> None:
+    if header is None:
+        return
+    if not _HEADER.fullmatch(header):
+        raise ValueError(f"{name}: {header!r} is not the name of a header; use letters, digits, - and _")
+    if header.lower() in _HEADERS_OF_CLIENTS:
+        raise ValueError(f"{name}: {header} is a header of the client's own; name the one that the proxy sets")
+
+
+def _check_collector(endpoint: str | None) -> None:
+    if endpoint is None:
+        return
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        is_address = False
+    # The address itself may hold a password, so it is not repeated.
+    if not is_address:
+        raise ValueError("endpoint is not an http:// or https:// address; set one such as http://127.0.0.1:4318")
+    if parts.username is not None:
+        raise ValueError("endpoint has a user in it; set OTEL_EXPORTER_OTLP_HEADERS instead")
 
 
 class ProxyUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,6 +257,114 @@ class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("neither bind_name nor search_base and a search_filter with {user} are set; set one")
 
 
+class TrustedProxy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Proxies that authenticate the caller and name the user (Knox)."""
+
+    addresses: list[str] = []
+    """Addresses or networks of the proxies."""
+    users: list[str] = field(default_factory=lambda: ["*"])
+    """Users that they may name; ["*"] is all users."""
+    user_header: str | None = None
+    """Header with the user's name, such as X-Knox-Actor-ID."""
+    user_parameter: Literal["user.name", "doAs"] | None = None
+    """Query parameter with the user's name."""
+    asterisk_password: bool = False
+    """The user's name is sent in Basic credentials with the password *."""
+    secret: Secret | None = None
+    """Secret that they send in secret_header."""
+    secret_header: str = "X-Proxy-Secret"
+    """Header of the secret."""
+    authority: Path | None = None
+    """PEM certificates of the authority that signs their client certificates. With certificate_names, and addresses
+    empty, a certificate alone identifies a proxy."""
+    certificate_names: list[str] = []
+    """DNS names in their certificates, or the common name of a certificate without alternative names; empty accepts
+    any."""
+
+    def __post_init__(self) -> None:
+        """Exactly one source names the user; which one is not guessed."""
+        _check_networks("addresses", self.addresses)
+        named = {
+            "user_header": self.user_header is not None,
+            "user_parameter": self.user_parameter is not None,
+            "asterisk_password": self.asterisk_password,
+        }
+        chosen = [name for name, is_set in named.items() if is_set]
+        if len(chosen) > 1:
+            raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
+        by_certificate = self.authority is not None and bool(self.certificate_names)
+        if (self.addresses or by_certificate) and not chosen:
+            raise ValueError(f"addresses is set without a key that names the source of the user; {USER_SOURCES}")
+        useless = [*chosen, *(name for name in ("secret", "authority") if getattr(self, name) is not None)]
+        if useless and not self.addresses and not by_certificate:
+            raise ValueError(
+                f"{useless[0]} has no effect without addresses; set the addresses of the proxies there, or authority "
+                "and certificate_names"
+            )
+        if self.certificate_names and self.authority is None:
+            raise ValueError("certificate_names needs authority; set the authority's PEM file")
+        _check_header("user_header", self.user_header)
+        _check_header("secret_header", self.secret_header)
+        if self.secret is not None and not _SECRET.fullmatch(self.secret.get_secret_value()):
+            raise ValueError("secret is too weak; set 16 or more visible ASCII characters without spaces")
+
+
+class ClientCertificates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Client certificates as logins."""
+
+    authority: Path | None = None
+    """PEM certificates of the authority that signs users' certificates; read again when the file changes."""
+    use: Literal["allow", "require"] = "allow"
+    """Connections may (allow) or must (require) show a certificate of the authority."""
+    user: Literal["CN", "email", "DNS", "URI"] = "CN"
+    """The part of a certificate that names the user: the common name, or its only alternative name of this kind."""
+    revocations: Path | None = None
+    """PEM revocation lists (CRL), one of each authority, also for certificates of proxies; read again when the file
+    changes. With an outdated list no certificate is accepted."""
+
+    def __post_init__(self) -> None:
+        if self.authority is None and self.use == "require":
+            raise ValueError("use needs authority; set the authority's PEM file")
+
+
+class Kerberos(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Kerberos tickets as logins."""
+
+    keytab: Path | None = None
+    """Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port; enables Kerberos tickets. Read again
+    when it changes."""
+    realms: list[str] = []
+    """Realms whose users may log in by ticket, under short names; empty is the keytab's realm."""
+
+
+class MetastoreRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rules of the metastore that Hive has settings for."""
+
+    event_seconds_max: Annotated[int, Meta(ge=60)] = 86_400
+    """How long notification events are kept for clients that follow the log."""
+    partitions_per_reply_max: Count | None = None
+    """Most partitions that one call may request, except by names and, before Hive 4, by partial values
+    (hive.metastore.limit.partition.request); unset is any number."""
+    require_write_id_lists: bool = False
+    """Refuse reads of a transactional table without a list of write ids (docs/caching.md). Spark's client never sends
+    one."""
+    refuse_incompatible_column_changes: bool = True
+    """Refuse an alter_table that changes a column to a type that cannot read the old data
+    (hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables (table_type=ICEBERG) are exempt."""
+
+
+class Otel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Traces of calls."""
+
+    endpoint: str | None = None
+    """OpenTelemetry collector for traces by OTLP over HTTP, such as http://127.0.0.1:4318; unset is none."""
+    share: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """Share of the calls without a traceparent that are traced, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        _check_collector(self.endpoint)
+
+
 class FixedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times, counts and names that no setting changes."""
 
@@ -275,11 +437,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     """OAuth2 issuers whose signed tokens (JWT) are logins, each under a name of your choice (docs/logins.md)."""
     ldap: Ldap | None = None
     """LDAP directory whose users log in with their passwords there (docs/logins.md); needs the extra ldap."""
-    kerberos_keytab: Path | None = None
-    """Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port; enables Kerberos tickets. Read again
-    when it changes."""
-    kerberos_realms: list[str] = []
-    """Realms whose users may log in by ticket, under short names; empty is the keytab's realm."""
+    kerberos: Kerberos = Kerberos()
+    """Kerberos tickets as logins (docs/kerberos.md)."""
     thrift_port: Annotated[int, Meta(ge=1, le=65535)] | None = None
     """Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."""
     thrift_host: Text = "127.0.0.1"
@@ -289,7 +448,7 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     or as Bearer over HTTPS. A token ends when its owner or requester leaves the password file or gets a new password;
     user remove and token revoke --user cancel it."""
     thrift_sasl: Literal["off", "allow", "require"] = "off"
-    """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos_keytab, DIGEST-MD5 with
+    """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos.keytab, DIGEST-MD5 with
     delegation_tokens. off: a client is the user it names; if authorization is grants, the first of administrators. An
     address that other machines reach needs require. This port has no TLS."""
     thrift_open: bool = False
@@ -297,40 +456,13 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     is grants. false: without SASL only processes of the gateway's account."""
     thrift_dialect: Literal["2.3", "4"] = "2.3"
     """Messages on the Thrift port: those of Hive 2.3 or of Hive 4."""
-    trusted_proxies: list[str] = []
-    """Addresses or networks of proxies that authenticate the caller and name the user (Knox); needs one of
-    trusted_user_header, trusted_user_parameter, trusted_asterisk_password."""
-    trusted_proxy_users: list[str] = field(default_factory=lambda: ["*"])
-    """Users that trusted proxies may name; ["*"] is all users."""
-    trusted_user_header: str | None = None
-    """Header with the user's name from trusted proxies, such as X-Knox-Actor-ID."""
-    trusted_user_parameter: Literal["user.name", "doAs"] | None = None
-    """Query parameter with the user's name from trusted proxies."""
-    trusted_asterisk_password: bool = False
-    """Trusted proxies send the user's name in Basic credentials with the password *."""
-    trusted_proxy_secret: Secret | None = None
-    """Secret that trusted proxies send in trusted_proxy_secret_header."""
-    trusted_proxy_secret_header: str = "X-Proxy-Secret"
-    """Header of trusted_proxy_secret."""
-    trusted_proxy_authority: Path | None = None
-    """PEM certificates of the authority that signs the proxies' client certificates. With
-    trusted_proxy_certificate_names, and trusted_proxies empty, a certificate alone identifies a proxy."""
-    trusted_proxy_certificate_names: list[str] = []
-    """DNS names in the proxies' certificates, or the common name of a certificate without alternative names; empty
-    accepts any."""
-    client_authority: Path | None = None
-    """PEM certificates of the authority that signs users' client certificates; read again when the file changes."""
-    client_certificates: Literal["allow", "require"] = "allow"
-    """Connections may (allow) or must (require) show a certificate of client_authority."""
-    client_certificate_user: Literal["CN", "email", "DNS", "URI"] = "CN"
-    """The part of a client certificate that names the user: the common name, or its only alternative name of this kind.
-    """
-    client_revocations: Path | None = None
-    """PEM revocation lists (CRL), one of each authority; read again when the file changes. With an outdated list no
-    certificate is accepted."""
+    trusted_proxy: TrustedProxy = TrustedProxy()
+    """Proxies that authenticate the caller and name the user (Knox; docs/logins.md)."""
+    client_certificates: ClientCertificates = ClientCertificates()
+    """Client certificates as logins (docs/logins.md)."""
     forwarding_proxies: list[str] = []
     """Addresses or networks of proxies that forward Authorization (nginx). The gateway reads forwarded_header of these
-    and of trusted_proxies."""
+    and of trusted proxies."""
     forwarded_header: Literal["X-Forwarded-For", "Forwarded"] = "X-Forwarded-For"
     """Header in which proxies send the client's address, for limits and logs."""
     proxy_users: dict[str, ProxyUser] = {}
@@ -359,22 +491,12 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     warehouse_dir: str | None = None
     """Location of new databases, with scheme; unset is data_dir/warehouse as file:."""
     file_systems: dict[str, Literal["manage", "ignore", "refuse"]] = field(default_factory=lambda: {"file": "manage"})
-    """For each scheme: manage (make, move and delete directories below the roots), ignore, or refuse such locations."""
-    file_system_default: Literal["ignore", "refuse"] | None = None
-    """For schemes outside of file_systems; unset ignores those of Hadoop and object stores and refuses others."""
+    """For each scheme: manage (make, move and delete directories below the roots), ignore, or refuse such locations.
+    "*" ignores or refuses all others; without it those of Hadoop and object stores are ignored and others refused."""
     file_roots: list[str] = []
     """Roots besides the warehouse. The gateway makes, moves, deletes and measures directories only below roots."""
-    event_seconds_max: Annotated[int, Meta(ge=60)] = 86_400
-    """How long notification events are kept for clients that follow the log."""
-    partitions_per_reply_max: Count | None = None
-    """Most partitions that one call may request, except by names and, before Hive 4, by partial values
-    (hive.metastore.limit.partition.request); unset is any number."""
-    require_write_id_lists: bool = False
-    """Refuse reads of a transactional table without a list of write ids (docs/caching.md). Spark's client never sends
-    one."""
-    refuse_incompatible_column_changes: bool = True
-    """Refuse an alter_table that changes a column to a type that cannot read the old data
-    (hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables (table_type=ICEBERG) are exempt."""
+    metastore: MetastoreRules = MetastoreRules()
+    """Rules of the metastore that Hive has settings for."""
     limits: Limits = Limits()
     """Limits by name, such as body_bytes_max."""
     drain_idle_seconds: Annotated[float, Meta(ge=0)] = 0.0
@@ -393,19 +515,16 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     metrics_show_names: bool = False
     """Label the busiest users and objects in /metrics, which needs no password. /status/costs shows them to
     administrators in any case."""
-    otel_endpoint: str | None = None
-    """OpenTelemetry collector for traces by OTLP over HTTP, such as http://127.0.0.1:4318 (docs/observability.md,
-    Traces); unset is none. Needs the extra otel."""
-    otel_share: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    """Share of the calls without a traceparent that are traced, 0 to 1."""
+    otel: Otel = Otel()
+    """Traces of calls (docs/observability.md, Traces). Needs the extra otel."""
 
     def __post_init__(self) -> None:
-        _check_networks("trusted_proxies", self.trusted_proxies)
         _check_networks("forwarding_proxies", self.forwarding_proxies)
-        _check_proxies(self)
+        _check_certificates(self)
+        if self.file_systems.get("*") == "manage":
+            raise ValueError('file_systems: "*" must be ignore or refuse; name each scheme that is managed')
         _check_origins(self.cors_origins)
         _check_issuers(self.token_issuers)
-        _check_collector(self.otel_endpoint)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
         if self.admin_password is not None and self.admin_password_file is not None:
@@ -496,10 +615,12 @@ def _settings(values: Mapping[str, Any]) -> Settings:
 def _converted(name: str, kind: Any, value: Any) -> Any:
     """The value as one of its type, from whatever TOML, environment or command line can say. Raises SettingsError."""
     plain = _plain(kind)
-    if get_origin(plain) is dict and isinstance(value, dict):
-        return {key: _converted(f"{name}.{key}", get_args(plain)[1], one) for key, one in value.items()}
-    if plain is Limits and isinstance(value, dict):
-        return _limits(value)
+    if isinstance(value, dict):
+        if get_origin(plain) is dict:
+            return {key: _converted(f"{name}.{key}", get_args(plain)[1], one) for key, one in value.items()}
+        table = next((one for one in _alternatives(kind) if _is_table(one)), None)
+        if table is not None:
+            return _table(name, table, value)
     if plain is bool and isinstance(value, str):
         value = _BOOLEANS.get(value.lower(), value)
     try:
@@ -510,6 +631,28 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
         # A database URL may have a password in it.
         is_secret = name == "database_url" or Secret in (plain, *get_args(plain))
         raise SettingsError(f"{name} {what}" + ("" if is_secret else f", not {value!r}")) from error
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _table(name: str, struct: type[msgspec.Struct], given: Mapping[str, Any]) -> msgspec.Struct:
+    """A table of the settings; what is not named keeps its default."""
+    kinds = _LIMITS if struct is Limits else _settable(struct)
+    values = {}
+    for key, value in given.items():
+        if key not in kinds:
+            gone = _gone_limit(key) if struct is Limits else None
+            raise SettingsError(f"{name}: {gone or f'unknown key {key!r}{_meant(key, kinds)}'}")
+        values[key] = _converted(f"{name}.{key}", kinds[key], value)
+    missing = [one.name for one in msgspec.structs.fields(struct) if one.required and one.name not in values]
+    if missing:
+        raise SettingsError(f"{name}: {missing[0]} is missing")
+    try:
+        return struct(**values)
+    except ValueError as error:
+        raise SettingsError(f"{name}: {error}") from error
 
 
 def _unknown(name: str) -> str:
@@ -557,14 +700,6 @@ def _made_of_text(kind: type, value: object) -> object:
     return kind(value)
 
 
-def _limits(given: Mapping[str, Any]) -> Limits:
-    """A table of limits; what is not named keeps its default."""
-    unknown = next((name for name in given if name not in _LIMITS), None)
-    if unknown is not None:
-        raise SettingsError(f"limits: {_gone_limit(unknown) or f'unknown limit {unknown!r}{_meant(unknown, _LIMITS)}'}")
-    return Limits(**{name: _converted(f"limits.{name}", _LIMITS[name], value) for name, value in given.items()})
-
-
 def _gone_limit(name: str) -> str | None:
     if name in _FIXED_LIMITS:
         return f"{name} is fixed at {_FIXED_LIMITS[name]}"
@@ -579,80 +714,23 @@ def _gone(name: str) -> str | None:
     return f"fixed at {_FIXED[name]}" if name in _FIXED else REPLACED.get(name)
 
 
-def _check_networks(name: str, networks: list[str]) -> None:
-    """Addresses and CIDR networks, checked here so that a typing error stops the start and not a request."""
-    for network in networks:
-        try:
-            ip_network(network, strict=False)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-
-
-def _check_proxies(settings: Settings) -> None:
-    """Exactly one source names the user where proxies are trusted to do so; which one is not guessed."""
-    named = {
-        "trusted_user_header": settings.trusted_user_header is not None,
-        "trusted_user_parameter": settings.trusted_user_parameter is not None,
-        "trusted_asterisk_password": settings.trusted_asterisk_password,
-    }
-    chosen = [name for name, is_set in named.items() if is_set]
-    if len(chosen) > 1:
-        raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
-    by_certificate = settings.trusted_proxy_authority is not None and bool(settings.trusted_proxy_certificate_names)
-    if (settings.trusted_proxies or by_certificate) and not chosen:
-        raise ValueError(f"trusted_proxies is set without a setting that names the source of the user; {USER_SOURCES}")
-    proofs = ("trusted_proxy_secret", "trusted_proxy_authority")
-    useless = [*chosen, *(name for name in proofs if getattr(settings, name) is not None)]
-    if useless and not settings.trusted_proxies and not by_certificate:
+def _check_certificates(settings: Settings) -> None:
+    proxies, users = settings.trusted_proxy.authority, settings.client_certificates.authority
+    if proxies is not None and not settings.tls:
+        raise ValueError("trusted_proxy.authority needs tls; set trusted_proxy.secret, or serve HTTPS")
+    if users is not None and not settings.tls:
+        raise ValueError("client_certificates.authority needs tls; serve HTTPS")
+    if settings.client_certificates.revocations is not None and not (users or proxies):
         raise ValueError(
-            f"{useless[0]} has no effect without trusted_proxies; set the addresses of the proxies there, or "
-            "trusted_proxy_authority and trusted_proxy_certificate_names"
+            "client_certificates.revocations needs client_certificates.authority or trusted_proxy.authority; set the "
+            "PEM file"
         )
-    if settings.trusted_proxy_certificate_names and settings.trusted_proxy_authority is None:
-        raise ValueError("trusted_proxy_certificate_names needs trusted_proxy_authority; set the authority's PEM file")
-    if settings.trusted_proxy_authority is not None and not settings.tls:
-        raise ValueError("trusted_proxy_authority needs tls; set trusted_proxy_secret, or serve HTTPS")
-    if settings.client_authority is not None and not settings.tls:
-        raise ValueError("client_authority needs tls; serve HTTPS")
-    if settings.client_authority is None and settings.client_certificates == "require":
-        raise ValueError("client_certificates needs client_authority; set the authority's PEM file")
-    if settings.client_revocations is not None and not (settings.client_authority or settings.trusted_proxy_authority):
-        raise ValueError("client_revocations needs client_authority or trusted_proxy_authority; set the PEM file")
-    _check_header("trusted_user_header", settings.trusted_user_header)
-    _check_header("trusted_proxy_secret_header", settings.trusted_proxy_secret_header)
-    secret = settings.trusted_proxy_secret
-    if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
-        raise ValueError("trusted_proxy_secret is too weak; set 16 or more visible ASCII characters without spaces")
-
-
-def _check_collector(endpoint: str | None) -> None:
-    if endpoint is None:
-        return
-    try:
-        parts = urlsplit(endpoint)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-    except ValueError:
-        is_address = False
-    # The address itself may hold a password, so it is not repeated.
-    if not is_address:
-        raise ValueError("otel_endpoint is not an http:// or https:// address; set one such as http://127.0.0.1:4318")
-    if parts.username is not None:
-        raise ValueError("otel_endpoint has a user in it; set OTEL_EXPORTER_OTLP_HEADERS instead")
 
 
 def _check_issuers(issuers: Mapping[str, TokenIssuer]) -> None:
     names = [issuer.issuer for issuer in issuers.values()]
     if len(set(names)) < len(names):
         raise ValueError("token_issuers names one issuer twice; put its audiences into one table")
-
-
-def _check_header(name: str, header: str | None) -> None:
-    if header is None:
-        return
-    if not _HEADER.fullmatch(header):
-        raise ValueError(f"{name}: {header!r} is not the name of a header; use letters, digits, - and _")
-    if header.lower() in _HEADERS_OF_CLIENTS:
-        raise ValueError(f"{name}: {header} is a header of the client's own; name the one that the proxy sets")
 
 
 def _check_origins(origins: list[str]) -> None:
@@ -702,7 +780,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _is_compound(kind: Any) -> bool:
-    return kind in (Limits, Ldap) or get_origin(kind) in (list, dict)
+    return _is_table(kind) or get_origin(kind) in (list, dict)
 
 
 def _from_json(variable: str, text: str) -> Any:
