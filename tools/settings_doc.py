@@ -13,7 +13,7 @@ import msgspec
 
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import (
-    ClientCertificates,
+    CertificateLogins,
     Kerberos,
     Ldap,
     MetastoreRules,
@@ -52,7 +52,7 @@ TABLES: Mapping[str, type[msgspec.Struct]] = {
     "ldap": Ldap,
     "kerberos": Kerberos,
     "trusted_proxy": TrustedProxy,
-    "client_certificates": ClientCertificates,
+    "client_certificates": CertificateLogins,
     "proxy_users": ProxyUser,
     "metastore": MetastoreRules,
     "otel": Otel,

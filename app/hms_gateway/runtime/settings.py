@@ -309,7 +309,7 @@ class TrustedProxy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("secret is too weak; set 16 or more visible ASCII characters without spaces")
 
 
-class ClientCertificates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CertificateLogins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Client certificates as logins."""
 
     authority: Path | None = None
@@ -458,7 +458,7 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     """Messages on the Thrift port: those of Hive 2.3 or of Hive 4."""
     trusted_proxy: TrustedProxy = TrustedProxy()
     """Proxies that authenticate the caller and name the user (Knox; docs/logins.md)."""
-    client_certificates: ClientCertificates = ClientCertificates()
+    client_certificates: CertificateLogins = CertificateLogins()
     """Client certificates as logins (docs/logins.md)."""
     forwarding_proxies: list[str] = []
     """Addresses or networks of proxies that forward Authorization (nginx). The gateway reads forwarded_header of these
@@ -539,7 +539,7 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
 
     @property
     def access_log(self) -> bool:
-        """Whether each call writes a line."""
+        """True if each call writes a line to the log."""
         return self.log_level in ("debug", "info")
 
     @property
@@ -710,7 +710,7 @@ def _gone_limit(name: str) -> str | None:
 
 
 def _gone(name: str) -> str | None:
-    """Why a setting of an earlier version cannot be set; None for a name that was none."""
+    """The reason that a setting of an earlier version cannot be set; None for a name that was none."""
     return f"fixed at {_FIXED[name]}" if name in _FIXED else REPLACED.get(name)
 
 
