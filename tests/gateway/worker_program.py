@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import build_gateway
 from hms_gateway.gateway.observability.metrics import Metrics
@@ -42,7 +44,8 @@ def say_stopped() -> None:
 def main() -> None:
     folder, workers, realm = sys.argv[1:]
     configure_logging()
-    settings = load_settings(data_dir=Path(folder), port=0, workers=int(workers), tls=False, realm=realm)
+    settings = load_settings(data_dir=Path(folder), port=0, workers=int(workers), tls=False)
+    settings = replace(settings, realm=realm)
     listeners = listening_sockets(settings.host, settings.port)
     run(settings, build, listeners, on_listening=lambda addresses: print(addresses[0][1], flush=True))
 
