@@ -108,7 +108,7 @@ def test_a_damaged_database_gives_no_copy(folder, tmp_path):
         (("--database", "postgresql:///cat"), "; pg_dump --format=custom"),
         (("--database", "mariadb://u:hidden@h/cat"), "; mariadb-dump --host=h --user=u --single-transaction --result-"),
         (("--database", "sqlite:////tmp/none/none.db"), "/tmp/none/none.db not found"),
-        ((), "/tmp/none/copy.db cannot be written: No such file or directory"),
+        ((), "/tmp/none/copy.db cannot be written: make the folder /tmp/none first"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_copied_is_one_line(folder, words, text):

@@ -41,6 +41,13 @@ def help_of(path: tuple[str, ...]) -> str:
     return named(path).get_help(click.Context(named(path), info_name=" ".join(path), terminal_width=WIDTH))
 
 
+@pytest.mark.parametrize(
+    ("name", "default"), [("doctor", "a line of text for each"), ("ls", "table on a terminal, tsv otherwise")]
+)
+def test_the_form_of_rows_without_an_option_is_in_the_help(name, default):
+    assert f"[default: {default}]" in " ".join(help_of(("hms-gateway", name)).split())
+
+
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_help_is_a_sentence_with_an_example_and_own_options_first(path: tuple[str, ...]) -> None:
     command, text = named(path), help_of(path)

@@ -207,7 +207,7 @@ def backup(file: Path, config: Path | None, data_dir: Path | None, database: str
     metavar="SECONDS",
     help="Skip directories that changed in the last SECONDS: a running call may still add their row.",
 )
-@with_json
+@with_json("a line of text for each on a terminal, json otherwise")
 def check(
     config: Path | None,
     data_dir: Path | None,
@@ -242,7 +242,7 @@ def check(
     metavar="URL",
     help="URL of another gateway of the same database; repeatable.",
 )
-@with_json
+@with_json()
 def doctor(
     config: Path | None,
     data_dir: Path | None,

@@ -59,6 +59,19 @@ def test_a_long_list_says_what_tables_are(gateway, shop):
     ]
 
 
+def test_a_long_list_has_the_place_of_databases_and_partitions(gateway, shop):
+    found = [json.loads(line) for line in hms(gateway, "ls", "-l", "--format", "json").stdout.splitlines()]
+    warehouse = {row["name"]: row["location"] for row in found}["shop"]
+    assert warehouse.endswith("/shop.db")
+    listed = hms(gateway, "ls", "-l", "shop.orders", "--format", "json").stdout
+    rows = [json.loads(line) for line in listed.splitlines()]
+    assert {row["name"]: row["location"] for row in rows} == {
+        name: f"{warehouse}/orders/{name}" for name in ("ds=10/hr=9", "ds=2/hr=10", "ds=a%2Fb/hr=1")
+    }
+    assert all(row["created"] for row in rows)
+    assert len(hms(gateway, "ls", "-l", "shop.orders", "--limit", "1").stdout.splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

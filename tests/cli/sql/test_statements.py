@@ -293,6 +293,16 @@ def test_the_first_error_ends_it_with_its_place(gateway, tmp_path):
     assert (line, mark.index("^") - line.index("foo")) == ("line 3:   foo;", 0)
 
 
+def test_a_refused_statement_of_a_file_has_its_place(gateway, tmp_path):
+    file = tmp_path / "a.sql"
+    file.write_text("show databases;\n\n-- of another team\nshow tables\n  in nowhere; drop database gone;")
+    result = run_sql(gateway, "--keep-going", "-f", str(file))
+    first, second = result.stderr.rstrip("\n").split("\n")
+    assert first.startswith(f"error: {file}:4:1: database nowhere does not exist")
+    assert second.startswith(f"error: {file}:5:15: ")
+    assert run_sql(gateway, "-e", "show tables in nowhere").stderr.startswith("error: database nowhere does not exist")
+
+
 @pytest.mark.parametrize(
     ("statement", "text", "place"),
     [

@@ -229,6 +229,7 @@ def test_of_many_files_some_tell_the_columns():
     [
         ("/lake/sales.db/orders", ("sales", "orders")),
         ("/lake/Web Logs", ("default", "web_logs")),
+        ("/lake/Café.db/Ünïcode 日", ("cafe", "unicode__")),
         ("/lake/a.db/b.db/t-1", ("b", "t_1")),
         ("/lake", ("default", "given")),
     ],

@@ -145,7 +145,7 @@ def test_corrupt_empty_and_missing_files_are_named_and_the_rest_is_done(spark, g
     reasons = {note["path"]: note["reason"] for note in result.notes}
     assert "footer that cannot be read" in reasons[str(tmp_path / "t" / "p0" / "part-9.parquet")]
     assert "is empty" in reasons[str(tmp_path / "t" / "p1" / "part-9.parquet")]
-    assert "is not there" in reasons[f"file:{tmp_path}/t/p2"]
+    assert reasons[f"{tmp_path}/t/p2"] == "is not there (any more)"
     assert (result.counts["failed"], result.counts["written"], result.exit_status) == (2, 2, 1)
     assert [each["item"] for each in result.refusals] == ["sales.broken"]
     assert set(statistics_of(gateway, "broken", data)) == {list(data)[1], list(data)[3]}

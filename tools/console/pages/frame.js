@@ -232,7 +232,7 @@ function Search() {
       aria-controls="found"
       aria-autocomplete="list"
       aria-activedescendant=${chosen >= 0 && isShown ? `found-${chosen}` : undefined}
-      placeholder=${t.search}
+      placeholder=${t.searchShort}
       title=${t.searchHint}
       value=${text}
       onInput=${(event) => (setText(event.target.value), setOpen(true))}

@@ -19,7 +19,7 @@ export function PartitionPage({ names: [db, table, name] }) {
   if (asked.error?.name === "NoSuchObjectException") return html`${crumbs}${title}<p class="none">${t.notFound(`${db}.${table} / ${name}`)}</p>`;
   return html`${crumbs}${title}
     <${Answer} of=${asked}>
-      ${({ partition, of }) => html`<div class="actions"><button class="danger" onClick=${() => setDropping(true)}>${t.drop}</button></div>
+      ${({ partition, of }) => html`<div class="actions"><button onClick=${() => setDropping(true)}>${t.drop}</button></div>
         <${PartitionFacts} partition=${partition} of=${of} name=${name} />
         <div class="stack">
           <div class="grid">

@@ -83,9 +83,14 @@ async function copyText(text) {
 export function Long({ text }) {
   const [isOpen, setOpen] = useState(false);
   const whole = text ?? "";
-  if (whole.length <= LONG) return html`<bdi class="text ${whole.length <= SHORT ? "short" : ""}">${whole}</bdi>`;
+  if (whole.length <= LONG) return html`<bdi class="text ${whole.length <= SHORT ? "short" : ""}">${breakable(whole)}</bdi>`;
   return html`<bdi class="text">${isOpen ? whole : `${whole.slice(0, LONG)}…`}</bdi>
     <button class="quiet" onClick=${() => setOpen(!isOpen)}>${isOpen ? t.showLess : t.showAll(count(whole.length))}</button>`;
+}
+
+/** A name or a path, which breaks after a point or slash before it breaks within a word. */
+function breakable(text) {
+  return /\s/.test(text) ? text : text.split(/(?<=[./])/).flatMap((part) => [part, html`<wbr />`]);
 }
 
 export function Panel({ title, number, aside, children }) {

@@ -12,6 +12,7 @@ export const t = {
   navWaits: "Who waits",
   navCost: "Cost",
   search: "Search databases, tables, views, functions",
+  searchShort: "Search the catalog (press /)",
   searchHint: "Type a part of a name; a.b is b in the database a",
   searchNone: (text) => `Nothing in the catalog has “${text}” in its name. Try fewer letters.`,
   searchMore: (number) => `The ${number} best are shown; type more letters to see others.`,

@@ -55,7 +55,7 @@ limit_option = click.option("--limit", type=click.IntRange(min=1), metavar="N", 
 @command("ls", epilog=_LS_EXAMPLES)
 @click.argument("name", required=False, metavar="[DB[.TABLE[/PARTITION]]]")
 @click.option(
-    "--long", "-l", "is_long", is_flag=True, help="Show type, owner, time of creation, keys and location of tables."
+    "--long", "-l", "is_long", is_flag=True, help="Show owner, time of creation, location and more of each object."
 )
 @limit_option
 @format_option
@@ -134,7 +134,7 @@ def import_(target: "Target", file: Path | None, exact: bool, skip_existing: boo
     "--ignore", multiple=True, metavar="FIELD", help="Field that may differ, * stands for any text; repeatable."
 )
 @with_target
-@with_json
+@with_json()
 def diff(
     target: "Target", before: str, after: str | None, only: str | None, ignore: tuple[str, ...], form: str | None
 ) -> None:

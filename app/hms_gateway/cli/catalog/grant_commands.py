@@ -80,8 +80,8 @@ def revoke(target: "Target", privilege: str, thing: str, party: str) -> None:
 def grants(target: "Target", party: str | None, thing: str | None, form: str | None) -> None:
     """List what was granted to a party or on an object.
 
-    --on includes grants on the database of a table and on everything. Rules are not listed; `hms-gateway may` evaluates
-    them.
+    --on includes grants on everything, on the database of a table, and on the tables of a database. Rules are not
+    listed; `hms-gateway may` evaluates them.
     """
     from hms_gateway.cli.catalog import granting
 

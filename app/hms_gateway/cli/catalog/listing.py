@@ -13,9 +13,9 @@ from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.idl import StructType
-from hms_gateway.metastore.vocabulary.partition_names import name_to_spec
+from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
 from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, time_text
+from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, keys_of, time_text
 from hms_gateway.sql.statements import (
     Describe,
     DescribeDatabase,
@@ -27,24 +27,27 @@ from hms_gateway.sql.statements import (
     Statement,
     TableName,
 )
+from hms_gateway.structs import Database, Partition, Table
 
 # What a text says of the shell, for those who are not in it.
 _COMMANDS: Final = (
     (re.compile(r"SHOW DATABASES lists"), "hms-gateway ls lists"),
     (re.compile(r"SHOW (?:TABLES IN|PARTITIONS) (\S+) lists"), r"hms-gateway ls \1 lists"),
 )
-_TABLES_A_CALL: Final = 200
-_COLUMNS: Final = ("name", "type", "owner", "created", "columns", "partition_keys", "location")
+_OBJECTS_A_CALL: Final = 200
+_OF_DATABASES: Final = ("name", "owner", "created", "location", "comment")
+_OF_TABLES: Final = ("name", "type", "owner", "created", "columns", "partition_keys", "location")
+_OF_PARTITIONS: Final = ("name", "created", "rows", "bytes", "location")
 
 
 def run_list(target: Target, name: str | None, *, is_long: bool, limit: int | None, form: str) -> None:
     """Databases, tables of one, or partitions of a table."""
     with connected(target) as client:
         state = ShellState(client, target.user, "")
-        rows = _listed(state, None if name is None else parse_name(name, is_partition_too=True), limit)
-        if is_long and name is not None and "." not in name:
-            tables = [str(row[0]) for row in rows.rows][:limit]
-            rows = Rows(_COLUMNS, _details(client, parse_name(name).db_name, tables))
+        place = None if name is None else parse_name(name, is_partition_too=True)
+        rows = _listed(state, place, limit)
+        if is_long:
+            rows = _details(client, place, [str(row[0]) for row in rows.rows])
         if form == "names":
             for row in rows.rows:
                 sys.stdout.write(f"{row[0]}\n")
@@ -63,15 +66,39 @@ def _listed(state: ShellState, name: CatalogName | None, limit: int | None) -> R
     return found._replace(rows=list(found.rows)[:limit])
 
 
-def _details(client: MetastoreClient, database: str, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
-    for begin in range(0, len(names), _TABLES_A_CALL):
-        for table in client.call("get_table_objects_by_name", database, list(names[begin : begin + _TABLES_A_CALL])):
-            keys = ",".join(key.name or "" for key in table.partitionKeys or ())
-            columns = len((table.sd and table.sd.cols) or ())
-            location = table.sd and table.sd.location
-            yield (
-                table.tableName, table.tableType, table.owner, time_text(table.createTime), columns, keys, location
-            )  # fmt: skip
+def _details(client: MetastoreClient, place: CatalogName | None, names: Sequence[str]) -> Rows:
+    if place is None:
+        return Rows(_OF_DATABASES, (_of_database(client.call("get_database", name)) for name in names))
+    if place.table_name is None:
+        return Rows(_OF_TABLES, map(_of_table, _in_parts(client, "get_table_objects_by_name", names, place.db_name)))
+    table = client.call("get_table", place.db_name, place.table_name)
+    of_table = (place.db_name, place.table_name)
+    found = _in_parts(client, "get_partitions_by_names", names, *of_table)
+    return Rows(_OF_PARTITIONS, (_of_partition(keys_of(table), partition) for partition in found))
+
+
+def _in_parts(client: MetastoreClient, method: str, names: Sequence[str], *place: str) -> Iterator[Any]:
+    for begin in range(0, len(names), _OBJECTS_A_CALL):
+        yield from client.call(method, *place, list(names[begin : begin + _OBJECTS_A_CALL]))
+
+
+def _of_database(found: Database) -> tuple[Cell, ...]:
+    return found.name, found.ownerName, time_text(found.createTime), found.locationUri, found.description
+
+
+def _of_table(found: Table) -> tuple[Cell, ...]:
+    columns = len((found.sd and found.sd.cols) or ())
+    created, keys = time_text(found.createTime), ",".join(keys_of(found))
+    return found.tableName, found.tableType, found.owner, created, columns, keys, _location(found)
+
+
+def _of_partition(keys: Sequence[str], found: Partition) -> tuple[Cell, ...]:
+    counts = [(found.parameters or {}).get(name) for name in ("numRows", "totalSize")]
+    return make_name(keys, found.values or ()), time_text(found.createTime), *counts, _location(found)
+
+
+def _location(found: Table | Partition) -> str | None:
+    return found.sd.location if found.sd else None
 
 
 def run_describe(target: Target, text: str, *, form: str) -> None:

@@ -66,3 +66,5 @@ def show(result: "CrawlResult") -> None:
         print(f"refused: {refusal['item']} {refusal['reason']}")
     if result.refused:
         print(f"refused                {result.refused:,}, all in {result.folder}/result/refused.parquet")
+    if result.status == "planned":
+        print(f"nothing is written; --resume {result.run} does it")

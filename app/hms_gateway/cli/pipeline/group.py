@@ -48,5 +48,5 @@ class LateGroup(Group):
 def pipeline() -> None:
     """Run jobs over a metastore and its files, on Spark.
 
-    They need Java 17 and PySpark: pip install 'hms-gateway[spark]'
+    They need Java 17 and PySpark: pip install 'hms-gateway[spark]'; in a checkout pip install -e '.[spark]'.
     """

@@ -213,7 +213,10 @@ def connect(
 def need_spark() -> None:
     """Ends the command where PySpark is missing."""
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
-        fail("PySpark or pyarrow is not installed", "pip install 'hms-gateway[spark]'")
+        fail(
+            "PySpark or pyarrow is not installed",
+            "pip install 'hms-gateway[spark]'; in a checkout pip install -e '.[spark]'",
+        )
 
 
 @contextlib.contextmanager

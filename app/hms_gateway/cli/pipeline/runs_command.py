@@ -20,7 +20,7 @@ Examples:
   hms-gateway pipeline runs --resume crawl-20260101T020000-1a2b3c
   hms-gateway pipeline runs --json --of-metastore
 """
-_HEADER = ("Run", "Status", "Began", "Ended", "Metastore")
+_HEADER = ("run", "status", "began", "ended", "metastore")
 
 
 @command_of("runs", epilog=_EXAMPLES)

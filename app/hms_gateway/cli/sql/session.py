@@ -16,6 +16,7 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import (
     line_and_column,
     pointed_at,
     split_statements,
+    tokens_of,
 )
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
@@ -116,21 +117,14 @@ class SqlSession:
                 found = self._rows(parse_statement(statement, self.state.database))
             count = None if found is None else self._write(found._replace(rows=watch.each(found.rows)))
         except CommandError as error:
-            _say_error(f"{_place(source, text, begin + error.position)}{error}")
+            _say_error(str(error), _place(source, text, begin + error.position))
             err.print(pointed_at(text, begin + error.position), markup=False, highlight=False, soft_wrap=True)
             raise StatementFailed from error
-        except Refused as error:
-            _say_error(str(error))
-            raise StatementFailed from error
-        except ThriftException as error:
-            text = error.message or "no message"
-            _say_error(text if " " in text else f"{type(error).__name__}: {text}")
-            raise StatementFailed from error
-        except ApplicationError as error:
-            _say_error(f"{error.type.name}: {error}")
+        except (Refused, ThriftException, ApplicationError) as error:
+            _say_error(_refusal(error), _place(source, text, begin + tokens_of(statement)[0].begin))
             raise StatementFailed from error
         except ClientError as error:
-            _say_error(str(error))
+            _say_error(str(error), _place(source, text, begin + tokens_of(statement)[0].begin))
             if error.hint:
                 err.print(error.hint, style="dim", markup=False, highlight=False, soft_wrap=True)
             raise Unanswered from error
@@ -168,6 +162,15 @@ def _place(source: str, text: str, position: int) -> str:
     return f"{source}:{line}:{column}: "
 
 
-def _say_error(text: str) -> None:
+def _refusal(error: Refused | ThriftException | ApplicationError) -> str:
+    if isinstance(error, ApplicationError):
+        return f"{error.type.name}: {error}"
+    if isinstance(error, Refused):
+        return str(error)
+    text = error.message or "no message"
+    return text if " " in text else f"{type(error).__name__}: {text}"
+
+
+def _say_error(text: str, place: str) -> None:
     err.print("[bold red]error:[/bold red]", end=" ")
-    err.print(text, markup=False, highlight=False, soft_wrap=True)
+    err.print(f"{place}{text}", markup=False, highlight=False, soft_wrap=True)

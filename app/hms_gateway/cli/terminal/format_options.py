@@ -8,25 +8,35 @@ from typing import Any, Final
 import click
 
 _FORMS: Final = ("table", "json", "csv", "tsv", "vertical")
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(_FORMS),
-    help="Form of the rows. [default: table on a terminal, tsv otherwise]",
-    show_default=False,
-)
+_Function = Callable[..., None]
 
 
-def with_json(function: Callable[..., None]) -> Callable[..., None]:
-    """`format_option`, and `--json` as another spelling of it."""
+def _format_option(default: str) -> Callable[[_Function], _Function]:
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(_FORMS),
+        help=f"Form of the rows. [default: {default}]",
+        show_default=False,
+    )
 
-    @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-    @format_option
-    @functools.wraps(function)
-    def called(*arguments: Any, form: str | None, as_json: bool, **named: Any) -> None:
-        function(*arguments, form="json" if as_json else form, **named)
 
-    return called
+format_option = _format_option("table on a terminal, tsv otherwise")
+
+
+def with_json(default: str = "a line of text for each") -> Callable[[_Function], _Function]:
+    """Decorate with `--format`, whose default has words of its own, and `--json` as another spelling of it."""
+
+    def decorated(function: _Function) -> _Function:
+        @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+        @_format_option(default)
+        @functools.wraps(function)
+        def called(*arguments: Any, form: str | None, as_json: bool, **named: Any) -> None:
+            function(*arguments, form="json" if as_json else form, **named)
+
+        return called
+
+    return decorated
 
 
 def rows_form(form: str | None) -> str:

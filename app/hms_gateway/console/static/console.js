@@ -154,6 +154,7 @@ const t = {
   navWaits: "Who waits",
   navCost: "Cost",
   search: "Search databases, tables, views, functions",
+  searchShort: "Search the catalog (press /)",
   searchHint: "Type a part of a name; a.b is b in the database a",
   searchNone: (text) => `Nothing in the catalog has “${text}” in its name. Try fewer letters.`,
   searchMore: (number) => `The ${number} best are shown; type more letters to see others.`,
@@ -1086,9 +1087,14 @@ async function copyText(text) {
 function Long({ text }) {
   const [isOpen, setOpen] = useState(false);
   const whole = text ?? "";
-  if (whole.length <= LONG) return html`<bdi class="text ${whole.length <= SHORT ? "short" : ""}">${whole}</bdi>`;
+  if (whole.length <= LONG) return html`<bdi class="text ${whole.length <= SHORT ? "short" : ""}">${breakable(whole)}</bdi>`;
   return html`<bdi class="text">${isOpen ? whole : `${whole.slice(0, LONG)}…`}</bdi>
     <button class="quiet" onClick=${() => setOpen(!isOpen)}>${isOpen ? t.showLess : t.showAll(count(whole.length))}</button>`;
+}
+
+/** A name or a path, which breaks after a point or slash before it breaks within a word. */
+function breakable(text) {
+  return /\s/.test(text) ? text : text.split(/(?<=[./])/).flatMap((part) => [part, html`<wbr />`]);
 }
 
 function Panel({ title, number, aside, children }) {
@@ -2705,7 +2711,7 @@ function PartitionPage({ names: [db, table, name] }) {
   if (asked.error?.name === "NoSuchObjectException") return html`${crumbs}${title}<p class="none">${t.notFound(`${db}.${table} / ${name}`)}</p>`;
   return html`${crumbs}${title}
     <${Answer} of=${asked}>
-      ${({ partition, of }) => html`<div class="actions"><button class="danger" onClick=${() => setDropping(true)}>${t.drop}</button></div>
+      ${({ partition, of }) => html`<div class="actions"><button onClick=${() => setDropping(true)}>${t.drop}</button></div>
         <${PartitionFacts} partition=${partition} of=${of} name=${name} />
         <div class="stack">
           <div class="grid">
@@ -3487,7 +3493,7 @@ function Search() {
       aria-controls="found"
       aria-autocomplete="list"
       aria-activedescendant=${chosen >= 0 && isShown ? `found-${chosen}` : undefined}
-      placeholder=${t.search}
+      placeholder=${t.searchShort}
       title=${t.searchHint}
       value=${text}
       onInput=${(event) => (setText(event.target.value), setOpen(true))}

@@ -314,9 +314,9 @@ class _ConditionReader(TokenReader):
 
 
 def _without_counterpart(check: Check) -> CommandError:
-    beside = "hms-gateway sql understands it where AND joins it to the rest"
-    known = "NOT LIKE 'text%' is understood; " if check.what == "NOT LIKE" else ""
-    return CommandError(f"a filter of a metastore has nothing for this {check.what}; {known}{beside}", check.begin)
+    known = "; NOT LIKE 'text%' may be anywhere" if check.what == "NOT LIKE" else ""
+    beside = "hms-gateway sql evaluates it, but only where AND, not OR or NOT, joins it to the rest"
+    return CommandError(f"no filter of a metastore can express this {check.what}; {beside}{known}", check.begin)
 
 
 def _joined(connective: str, parts: Sequence[_Part]) -> _Part:

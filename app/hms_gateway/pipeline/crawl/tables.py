@@ -1,6 +1,7 @@
 """New tables: what their directories have in common, their names, their columns out of the footers of some files."""
 
 import re
+import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -150,7 +151,9 @@ class Names:
 
 
 def _legal(text: str) -> str:
-    return _NOT_IN_A_NAME.sub("_", text.lower())
+    """Letters lose their accents; what is then no letter, digit or _ becomes _."""
+    letters = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+    return _NOT_IN_A_NAME.sub("_", letters.lower())
 
 
 @dataclass(frozen=True)

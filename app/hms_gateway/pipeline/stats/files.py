@@ -30,7 +30,11 @@ class File(msgspec.Struct, frozen=True):
 
 
 class NotListed(Exception):
-    """A location cannot be listed; the text begins with it."""
+    """A location cannot be listed; `path` and `reason` are apart for reports."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} {reason}")
+        self.path, self.reason = path, reason
 
 
 def data_files(location: str, storage: Storage) -> list[File]:
@@ -44,9 +48,9 @@ def data_files(location: str, storage: Storage) -> list[File]:
         found = _remote(files, location) if isinstance(files, RemoteFiles) else _local(files, files.root(location))
         return sorted(found, key=lambda file: file.path)
     except ListingProblem as problem:
-        raise NotListed(str(problem)) from problem
+        raise NotListed(problem.path, problem.reason) from problem
     except OSError as error:
-        raise NotListed(f"{location} cannot be listed: {error.strerror or error}") from error
+        raise NotListed(location, f"cannot be listed: {error.strerror or error}") from error
 
 
 def reader(file: File, location: str, storage: Storage) -> Callable[[int, int], bytes]:

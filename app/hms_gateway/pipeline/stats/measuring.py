@@ -153,7 +153,7 @@ class Measurement:
         except OptionError as reason:
             return base | _outcome(Measured(None, None, {}, (Note(location, str(reason)),))) | {"state": PASSED}
         except NotListed as problem:
-            return base | _outcome(Measured(None, None, {}, (Note(location, str(problem)),), failed=True))
+            return base | _outcome(Measured(None, None, {}, (Note(problem.path, problem.reason),), failed=True))
         of = digest(listed, columns_text(columns))
         base |= {"files": len(listed), "bytes": sum(file.size for file in listed)}
         if not self.is_all and (kept := self._kept(row, described, of)) is not None:

@@ -128,6 +128,8 @@ def back_up(url: str, target: Path) -> None:
             Path(temporary).unlink(missing_ok=True)
     except FileExistsError as error:
         raise StoreError(f"{target} exists already; a backup needs the name of a new file") from error
+    except FileNotFoundError as error:
+        raise StoreError(f"{target} cannot be written: make the folder {target.parent} first") from error
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror}") from error
 
