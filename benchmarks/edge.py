@@ -58,7 +58,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         traces: dict[str, Any] = {}
         if arguments.otel_share is not None:
-            traces = {"otel_endpoint": stack.enter_context(collector()), "otel_share": arguments.otel_share}
+            traces = {"otel": {"endpoint": stack.enter_context(collector()), "share": arguments.otel_share}}
         settings = load_settings(data_dir=Path(folder), port=0, tls=False, admin_password=PASSWORD, **traces)
         log_to_file(settings)
         ensure_first_user(settings)

@@ -55,7 +55,7 @@ def main() -> None:
 def beside(name: str, folder: Path, calls: int, rounds: int, with_bare: bool) -> list[list[str]]:
     """One scenario against a server of its own."""
     fill(folder / "metastore.db", {"ten_thousand": 10_000})
-    with GatewayServer(folder, settings={"access_log": False}) as server:
+    with GatewayServer(folder, settings={"log_level": "warning"}) as server:
         add_user(folder / "users", noisy.USER, noisy.PASSWORD)
         ours = in_turns(name, Serving(server.port, server.pid), calls, rounds)
         peak = peak_mib(server.pid)

@@ -88,7 +88,9 @@ def synthetic(folder: Path, entries: int) -> None:
     for part in (entries // 10, entries):
         run = folder / str(part)
         run.mkdir()
-        with GatewayServer(run / "gateway", settings={"file_system_default": "ignore"}) as server:
+        with GatewayServer(
+            run / "gateway", settings={'file_systems."*"': "ignore", "file_systems.file": "manage"}
+        ) as server:
             options = {"url": server.url, "user": server.user, "password": server.password, "verify": "false"}
             place = f"synthetic://{part // FILES_A_DIRECTORY}x{FILES_A_DIRECTORY}"
             storage = {"synthetic": {"implementation": "synthetic_files.SyntheticFiles"}}

@@ -136,7 +136,7 @@ async def _compare_logins(folder: Path, runs: int, calls: int) -> None:
         "off",
         tls=True,
         token_issuers={"a": issuer},
-        client_authority=str(authority),
+        client_certificates={"authority": str(authority)},
         users_by_other_logins=[USER],
     )
     _fill(settings, 0)

@@ -9,9 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import Ldap, ProxyUser, Rate, Settings, TokenIssuer
+from hms_gateway.runtime.settings import Rate, Settings
 from tools.marked import with_lines
+from tools.settings_doc import TABLES
 from tools.walks import walks
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
@@ -72,8 +75,9 @@ def measured(package: Path = _PACKAGE) -> Sizes:
             "clauses": sum(module.clauses for module in inside.values()),
             "cyclic": len(cyclic & inside.keys()),
         }
-    keys = sum(len(table.__struct_fields__) for table in (TokenIssuer, Ldap, ProxyUser, Rate))
-    knobs = {"settings": len(Settings.__struct_fields__), "keys": keys, "limits": len(Limits.__struct_fields__)}
+    structs: list[type[msgspec.Struct]] = [*TABLES.values(), Rate]
+    keys = sum(len(struct.__struct_fields__) for struct in structs)
+    knobs = {"settings": len(Settings.__annotations__), "keys": keys, "limits": len(Limits.__annotations__)}
     return {"rooms": figures, "knobs": {"package": knobs}}
 
 

@@ -218,7 +218,7 @@ async def _log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, us
 def attacked(folder: Path, *, grants: bool = False) -> Iterator[Attacked]:
     """A gateway that runs until the end of the block, with its Thrift port open; with grants also a bridge."""
     thrift_port = free_port()
-    settings = {"tls": False, "thrift_port": thrift_port, "access_log": False, "log_format": "text"}
+    settings = {"tls": False, "thrift_port": thrift_port, "log_level": "warning", "log_format": "text"}
     if not grants:
         with GatewayServer(folder, settings=settings, demo=True) as server:
             yield Attacked(server, thrift_port)

@@ -84,7 +84,7 @@ def replace(file, content: bytes) -> None:
 
 
 def test_a_certificate_is_a_login_beside_others(tmp_path, users):
-    with door(tmp_path, client_authority=tmp_path / "users.pem") as it:
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem"}) as it:
         ann, _ = users.issue("ann")
         with it.client(ann) as call:
             assert [call(), call()] == ["ann", "ann"]
@@ -111,18 +111,18 @@ def test_a_certificate_is_a_login_beside_others(tmp_path, users):
     ],
 )
 def test_the_field_that_is_set_names_the_user(tmp_path, users, kind, names, user):
-    with door(tmp_path, client_authority=tmp_path / "users.pem", client_certificate_user=kind) as it:
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem", "user": kind}) as it:
         assert it.ask(users.issue("ann", *names)[0]) == user
 
 
 @pytest.mark.parametrize("name", [" ann", "ann\t", "a\x00b", "a\n"])
 def test_a_name_that_cannot_be_one_is_none(tmp_path, users, name):
-    with door(tmp_path, client_authority=tmp_path / "users.pem") as it:
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem"}) as it:
         assert it.ask(users.issue(name)[0]) == 401
 
 
 def test_a_certificate_may_be_required(tmp_path, users):
-    with door(tmp_path, client_authority=tmp_path / "users.pem", client_certificates="require") as it:
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem", "use": "require"}) as it:
         assert it.ask(users.issue("ann")[0], BOB) == "bob"
         with pytest.raises(REFUSED):
             it.ask(trusting(), BOB)
@@ -133,7 +133,7 @@ def test_revoked_certificates_do_not_let_in_and_end_on_open_connections(tmp_path
     (ann, _), (eve, revoked) = users.issue("ann"), users.issue("eve")
     crl = tmp_path / "crl.pem"
     crl.write_bytes(users.revocations())
-    with door(tmp_path, client_authority=tmp_path / "users.pem", client_revocations=crl) as it:
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem", "revocations": crl}) as it:
         with it.client(eve) as call, it.client(ann) as other:
             assert (call(), other()) == ("eve", "ann")
             replace(crl, users.revocations([revoked]))
@@ -159,7 +159,7 @@ def until_refused(call) -> None:
 
 
 def test_a_new_authority_is_taken_and_a_broken_file_keeps_the_one_before(tmp_path, users):
-    with door(tmp_path, client_authority=tmp_path / "users.pem") as it:
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem"}) as it:
         ann, _ = users.issue("ann")
         later = ClientAuthority(tmp_path, "Later")
         bea, _ = later.issue("bea")
@@ -181,10 +181,12 @@ def test_a_certificate_proves_a_proxy_at_any_address_and_only_of_its_own_authori
     proxies = ClientAuthority(tmp_path, "Proxies")
     (tmp_path / "proxies.pem").write_bytes(proxies.pem)
     settings = {
-        "client_authority": tmp_path / "users.pem",
-        "trusted_proxy_authority": tmp_path / "proxies.pem",
-        "trusted_proxy_certificate_names": ["knox.example"],
-        "trusted_user_header": "SM_USER",
+        "client_certificates": {"authority": tmp_path / "users.pem"},
+        "trusted_proxy": {
+            "authority": tmp_path / "proxies.pem",
+            "certificate_names": ["knox.example"],
+            "user_header": "SM_USER",
+        },
     }
     named = {"SM_USER": "bea"}
     with door(tmp_path, **settings) as it:
@@ -204,10 +206,10 @@ def test_a_certificate_proves_a_proxy_at_any_address_and_only_of_its_own_authori
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"client_certificates": "require"}, "client_certificates needs client_authority"),
-        ({"client_revocations": "crl.pem"}, "client_revocations needs client_authority"),
-        ({"client_authority": "ca.pem", "tls": False}, "client_authority needs tls"),
-        ({"trusted_proxy_authority": "ca.pem", "trusted_user_header": "SM_USER"}, "has no effect without"),
+        ({"client_certificates": {"use": "require"}}, "client_certificates: use needs authority"),
+        ({"client_certificates": {"revocations": "crl.pem"}}, "revocations needs client_certificates.authority"),
+        ({"client_certificates": {"authority": "ca.pem"}, "tls": False}, "client_certificates.authority needs tls"),
+        ({"trusted_proxy": {"authority": "ca.pem", "user_header": "SM_USER"}}, "has no effect without"),
     ],
 )
 def test_settings_that_do_not_fit_are_named(settings, says):

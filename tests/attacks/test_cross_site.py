@@ -123,8 +123,8 @@ def test_the_demo_lets_pages_of_this_machine_call(tmp_path):
 def test_a_form_is_not_decoded(it, tmp_path):
     for lines in ([FORM_TYPE], [FORM_TYPE, f"Origin: {GOOD}"]):
         assert it.server.exchange(request(*lines, body=FORM)).startswith(b"HTTP/1.1 400 ")
-    trusting = {"trusted_proxies": ["127.0.0.1"], "trusted_user_header": "SM_USER", "users_by_other_logins": ["*"]}
-    with edge(tmp_path, **trusting, trusted_proxy_secret="s" * 16) as behind_knox:
+    trusting = {"addresses": ["127.0.0.1"], "user_header": "SM_USER", "secret": "s" * 16}
+    with edge(tmp_path, trusted_proxy=trusting, users_by_other_logins=["*"]) as behind_knox:
         assert behind_knox.ask(basic("bob"), FORM_TYPE, body=FORM) == 400
         assert behind_knox.ask("SM_USER: bob", FORM_TYPE, f"X-Proxy-Secret: {'s' * 16}", body=FORM) == "bob"
 

@@ -15,9 +15,7 @@ from hms_gateway.wire.binary import ApacheCodec
 from hms_gateway.wire.tjson_codec import TJsonCodec
 from tests.support.catalog import place_empty_database
 
-LIMITS = Limits(
-    decoded_bytes_max=60_000_000, decoded_bytes_per_user_max=30_000_000, decoded_bytes_per_address_max=30_000_000
-)
+LIMITS = Limits(decoded_bytes_max=60_000_000, share_per_address=0.5)
 
 
 @pytest.fixture
@@ -47,7 +45,7 @@ def test_a_message_that_becomes_too_much_is_not_decoded(
     reply = metastore.processor.process(codec, message, Call("ann"))
     assert reply.outcome == "PROTOCOL_ERROR"
     assert isinstance(reply.payload, bytes)
-    assert b"decoded_bytes_per_user_max = 30000000" in reply.payload
+    assert b"share_per_user of decoded_bytes_max = 30000000" in reply.payload
 
 
 @pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
@@ -80,10 +78,10 @@ def test_the_messages_of_a_user_are_counted_together_and_given_back(metastore: M
     def decode_between_others(self: Codec, *arguments: object) -> object:
         if not outcomes:
             outcomes.append("the first is being decoded")
-            with pytest.raises(Unavailable, match="raise decoded_bytes_per_user_max") as refused:
+            with pytest.raises(Unavailable, match="raise share_per_user of decoded_bytes_max") as refused:
                 metastore.processor.process(codec, message, Call("ann"))
-            assert refused.value.limit == "decoded_bytes_per_user_max"
-            with pytest.raises(Unavailable, match="raise decoded_bytes_per_address_max"):
+            assert refused.value.limit == "share_per_user of decoded_bytes_max"
+            with pytest.raises(Unavailable, match="raise share_per_address of decoded_bytes_max"):
                 metastore.processor.process(codec, message, Call("bob", share_address="192.0.2.1"))
             outcomes.append(metastore.processor.process(codec, message, Call("bob")).outcome)
         return decode(self, *arguments)  # type: ignore[arg-type]

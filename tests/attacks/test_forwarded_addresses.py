@@ -23,7 +23,7 @@ def addresses(folder, *requests, **settings):
 
 
 def test_a_direct_client_cannot_forge_its_address(tmp_path):
-    assert addresses(tmp_path, FORGED, trusted_user_header=None) == ["127.0.0.1"]
+    assert addresses(tmp_path, FORGED) == ["127.0.0.1"]
 
 
 def test_behind_a_proxy_the_hop_that_it_wrote_counts(tmp_path):

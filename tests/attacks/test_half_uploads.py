@@ -19,13 +19,13 @@ def large_call() -> bytes:
 @pytest.mark.slow
 def test_half_uploads_of_one_user_leave_room_for_others():
     user = Anybody("mallory")
-    limits = Limits(body_memory_bytes_max=16 * MIB, body_memory_bytes_per_user_max=8 * MIB)
+    limits = Limits(body_memory_bytes_max=16 * MIB)
     with running(authenticator=user, limits=limits) as server, contextlib.ExitStack() as stack:
         for _ in range(40):
             upload = stack.enter_context(server.connect())
             with contextlib.suppress(OSError):
                 upload.sendall(post(b"[" + b" " * MIB, length=32 * MIB))
-        until(lambda: server.metrics.limited["body_memory_bytes_per_user_max"] >= 30)
+        until(lambda: server.metrics.limited["share_per_user of body_memory_bytes_max"] >= 30)
         assert server.bodies.memory.taken <= 8 * MIB
         with server.connect() as small:
             small.sendall(post(CALL))
@@ -38,14 +38,18 @@ def test_half_uploads_of_one_user_leave_room_for_others():
 
 def test_the_number_of_uploads_of_one_user_is_bounded():
     user = Anybody("mallory")
-    limits = Limits(uploads_per_user_max=3)
+    limits = Limits(uploads_max=6)
     with running(authenticator=user, limits=limits) as server, contextlib.ExitStack() as stack:
         uploads = server.bodies.uploads
         for number in range(5):
             upload = stack.enter_context(server.connect())
             upload.sendall(post(b"[" + b" " * 100_000, length=32 * MIB))
-            until(lambda number=number: uploads.taken + server.metrics.limited["uploads_per_user_max"] == number + 1)
-        assert (uploads.taken, server.metrics.limited["uploads_per_user_max"]) == (3, 2)
+            until(
+                lambda number=number: (
+                    uploads.taken + server.metrics.limited["share_per_user of uploads_max"] == number + 1
+                )
+            )
+        assert (uploads.taken, server.metrics.limited["share_per_user of uploads_max"]) == (3, 2)
         user.user = "ann"
         with server.connect() as large:
             large.sendall(large_call())

@@ -59,7 +59,7 @@ def test_bodies_that_inflate_at_once_are_bounded_together():
     with running(limits=limits) as server, ThreadPoolExecutor(8) as threads:
         statuses = {status for status, _ in threads.map(lambda _: send(server, compressed(BOMB)), range(8))}
         assert statuses == {503}
-        assert server.metrics.limited.keys() <= {"body_memory_bytes_per_user_max", "body_memory_bytes_max"}
+        assert server.metrics.limited.keys() <= {"share_per_user of body_memory_bytes_max", "body_memory_bytes_max"}
         # Each of eight was given up with the piece that was too much.
         each = 3 * MIB + request_body.INFLATED_PIECE_BYTES + UNCOUNTED_BYTES
         assert Watched.made <= 8 * each < 8 * len(BOMB)

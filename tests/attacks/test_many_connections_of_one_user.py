@@ -20,7 +20,7 @@ from tests.gateway.serving import (
 )
 from tests.support.patience import until
 
-LIMITS = Limits(connections_max=40, connections_per_user_max=20)
+LIMITS = Limits(connections_max=40)
 
 
 def address(number: int) -> str:
@@ -55,7 +55,7 @@ def test_the_idle_connections_of_a_user_make_room_for_its_next_and_others_keep_t
         quiet = called(stack, server, address(99))
         user.user = "mallory"
         idle = [called(stack, server, address(number)) for number in range(60)]
-        assert server.metrics.limited == {"connections_per_user_max": 40}
+        assert server.metrics.limited == {"share_per_user of connections_max": 40}
         until(lambda: len(server.server._gateway.connections) == 21)
         # The oldest went.
         until(lambda: [is_open(one) for one in idle] == [False] * 40 + [True] * 20)
@@ -66,7 +66,7 @@ def test_the_idle_connections_of_a_user_make_room_for_its_next_and_others_keep_t
 
 def test_a_user_whose_connections_are_all_busy_gets_no_more(tmp_path):
     user = Anybody("mallory")
-    limits = Limits(connections_max=40, connections_per_user_max=3)
+    limits = Limits(connections_max=40, share_per_user=0.075)
     half = post(CALL[:3], length=len(CALL))
     with running(authenticator=user, limits=limits) as server, contextlib.ExitStack() as stack:
         busy = [called(stack, server, address(number)) for number in range(3)]
@@ -76,18 +76,18 @@ def test_a_user_whose_connections_are_all_busy_gets_no_more(tmp_path):
         refused.sendall(post(CALL))
         status, headers, body = read_response(refused)
         assert (status, headers["x-call-outcome"]) == (503, "not-tried")
-        assert b"connections_per_user_max" in body
+        assert b"share_per_user of connections_max" in body
         assert refused.recv(1) == b""
         user.user = "ann"
         called(stack, server, address(99))
-        assert server.metrics.limited == {"connections_per_user_max": 1}
+        assert server.metrics.limited == {"share_per_user of connections_max": 1}
         for connection in busy:
             connection.sendall(CALL[3:])
             assert read_response(connection)[2] == ANSWER
 
 
 def test_connections_of_a_proxy_are_no_users():
-    limits = Limits(connections_max=40, connections_per_user_max=3)
+    limits = Limits(connections_max=40, share_per_user=0.075)
     user = Anybody("mallory")
     proxied = running(authenticator=user, limits=limits, is_proxy=lambda peer: peer == "127.0.0.1")
     with proxied as server, contextlib.ExitStack() as stack:

@@ -16,7 +16,7 @@ from tests.support.patience import PATIENCE_SECONDS
 
 FLOODER, ELSEWHERE, PROXY = "192.0.2.1", "198.51.100.7", "192.0.2.9"
 TICKET = (b"authorization", b"Negotiate dGlja2V0")
-LIMITS = Limits(ticket_checks_max=20, ticket_checks_per_address_max=4)
+LIMITS = Limits(ticket_checks_max=20, share_per_address=0.2)
 
 
 class Tickets:
@@ -63,7 +63,7 @@ def tickets():
 
 def test_tickets_of_one_address_leave_room_for_others(tickets):
     answers = tickets.together(*[FLOODER] * 40, ELSEWHERE)
-    assert answers == ["ann"] * 4 + ["ticket_checks_per_address_max"] * 36 + ["ann"]
+    assert answers == ["ann"] * 4 + ["share_per_address of ticket_checks_max"] * 36 + ["ann"]
     # Every place was given back.
     assert tickets.together(FLOODER) == ["ann"]
 

@@ -58,22 +58,26 @@ def serving(processor: CannedProcessor, limits: Limits, **options: object):
 def test_threads():
     go = threading.Event()
     processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(60) and DATABASES, get_table=b"{}")
-    limits = Limits(threads_per_address_max=3)
-    with serving(processor, limits, threads=8) as server, contextlib.ExitStack() as stack:
+    with serving(processor, Limits(), threads=8) as server, contextlib.ExitStack() as stack:
         attack(server, stack, post(CALL), lambda: server.metrics.calls_in_flight)
-        until(lambda: len(processor.calls) == 3)
+        until(lambda: len(processor.calls) == 7)
         assert ask(server) == 200
-        assert [message.name for message, _ in processor.calls].count("get_all_databases") == 3
+        assert [message.name for message, _ in processor.calls].count("get_all_databases") == 7
         go.set()
 
 
 def test_calls():
     go = threading.Event()
     processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(60) and DATABASES, get_table=b"{}")
-    limits = Limits(calls_in_flight_max=8, calls_per_address_max=4)
+    limits = Limits(calls_in_flight_max=8, share_per_address=0.5)
     with serving(processor, limits) as server, contextlib.ExitStack() as stack:
         limited = server.metrics.limited
-        attack(server, stack, post(CALL), lambda: server.metrics.calls_in_flight + limited["calls_per_address_max"])
+        attack(
+            server,
+            stack,
+            post(CALL),
+            lambda: server.metrics.calls_in_flight + limited["share_per_address of calls_in_flight_max"],
+        )
         assert server.metrics.calls_in_flight == 4
         assert ask(server, "127.0.0.1") == 503
         assert ask(server) == 200
@@ -82,13 +86,16 @@ def test_calls():
 
 def test_long_replies():
     processor = CannedProcessor(get_all_databases=endless, get_table=lambda message, call: iter([b"{}"]))
-    limits = Limits(streams_per_address_max=4)
+    limits = Limits(share_per_address=0.5)
     with serving(processor, limits, streams_max=8) as server, contextlib.ExitStack() as stack:
         metrics = server.metrics
         attack(
-            server, stack, post(CALL), lambda: metrics.streams_in_flight + metrics.limited["streams_per_address_max"]
+            server,
+            stack,
+            post(CALL),
+            lambda: metrics.streams_in_flight + metrics.limited["share_per_address of streams_max"],
         )
-        assert (metrics.streams_in_flight, metrics.limited) == (4, {"streams_per_address_max": 6})
+        assert (metrics.streams_in_flight, metrics.limited) == (4, {"share_per_address of streams_max": 6})
         assert ask(server, ELSEWHERE, "Connection: close") == 200
 
 
@@ -96,11 +103,14 @@ def test_waiting_calls():
     wait = Waiting(3_600.0)
     is_open = threading.Event()
     processor = CannedProcessor(get_all_databases=wait, get_table=lambda *_: b"{}" if is_open.is_set() else wait)
-    limits = Limits(waiting_calls_max=8, waiting_calls_per_address_max=4)
+    limits = Limits(waiting_calls_max=8, share_per_address=0.5)
     with serving(processor, limits) as server, contextlib.ExitStack() as stack:
         metrics = server.metrics
         attack(
-            server, stack, post(CALL), lambda: metrics.calls_waiting + metrics.limited["waiting_calls_per_address_max"]
+            server,
+            stack,
+            post(CALL),
+            lambda: metrics.calls_waiting + metrics.limited["share_per_address of waiting_calls_max"],
         )
         assert metrics.calls_waiting == 4
         quiet = stack.enter_context(server.connect(ELSEWHERE))
@@ -109,10 +119,13 @@ def test_waiting_calls():
 
 
 def test_uploads():
-    with serving(CannedProcessor(), Limits(uploads_per_address_max=4)) as server, contextlib.ExitStack() as stack:
+    with (
+        serving(CannedProcessor(), Limits(uploads_max=8, share_per_address=0.5)) as server,
+        contextlib.ExitStack() as stack,
+    ):
         uploads = server.bodies.uploads
         half = post(b"[" + b" " * LARGE, length=2 * LARGE)
-        attack(server, stack, half, lambda: uploads.taken + server.metrics.limited["uploads_per_address_max"])
+        attack(server, stack, half, lambda: uploads.taken + server.metrics.limited["share_per_address of uploads_max"])
         assert uploads.taken == 4
         stack.enter_context(server.connect(ELSEWHERE)).sendall(half)
         until(lambda: uploads.taken == 5)
@@ -122,7 +135,7 @@ def test_uploads():
 def test_a_proxy_has_no_share_and_the_clients_behind_it_have_their_own(proxies: list[str], status: int):
     go = threading.Event()
     processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(60) and DATABASES, get_table=b"{}")
-    limits = Limits(calls_in_flight_max=40, calls_per_address_max=4)
+    limits = Limits(calls_in_flight_max=40, share_per_address=0.1)
     behind = [f"X-Forwarded-For: 192.0.2.{number}" for number in range(6)]
     proxied = serving(processor, limits, proxies=Proxies(forwarding=proxies))
     with proxied as server, contextlib.ExitStack() as stack:
@@ -136,10 +149,17 @@ def test_a_proxy_has_no_share_and_the_clients_behind_it_have_their_own(proxies: 
         for header in behind:
             call(header)
         call()
-        until(lambda: server.metrics.calls_in_flight - before + server.metrics.limited["calls_per_address_max"] == 7)
+        until(
+            lambda: (
+                server.metrics.calls_in_flight
+                - before
+                + server.metrics.limited["share_per_address of calls_in_flight_max"]
+                == 7
+            )
+        )
         assert ask(server, "127.0.0.1") == status
         for _ in range(5 if proxies else 0):
             call(behind[0])
         if proxies:
-            until(lambda: server.metrics.limited["calls_per_address_max"] == 2)
+            until(lambda: server.metrics.limited["share_per_address of calls_in_flight_max"] == 2)
         go.set()

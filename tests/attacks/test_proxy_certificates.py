@@ -25,10 +25,10 @@ def server(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp("certificates")
     authority.cert_pem.write_to_path(folder / "authority.pem")
     settings = {
-        "trusted_proxies": ["127.0.0.1"],
-        "trusted_user_header": "SM_USER",
-        "trusted_proxy_authority": str(folder / "authority.pem"),
-        "trusted_proxy_certificate_names": ["Knox.example"],
+        "trusted_proxy.addresses": ["127.0.0.1"],
+        "trusted_proxy.user_header": "SM_USER",
+        "trusted_proxy.authority": str(folder / "authority.pem"),
+        "trusted_proxy.certificate_names": ["Knox.example"],
     }
     with GatewayServer(folder, settings=settings) as running:
         yield running

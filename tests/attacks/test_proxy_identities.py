@@ -6,14 +6,20 @@ from tests.attacks.edge import basic, edge
 from tests.gateway.serving import CALL, post
 
 # Who is named has a password here as well.
-TRUSTED = {"trusted_proxies": ["127.0.0.1"], "users_by_other_logins": ["*"]}
+
+
+def trusting(**keys: object) -> dict[str, object]:
+    """The settings of a gateway that believes this machine."""
+    return {"trusted_proxy": {"addresses": ["127.0.0.1"], **keys}, "users_by_other_logins": ["*"]}
+
+
 SECRET = "a-secret-of-the-proxy"
 
 
 @pytest.fixture(scope="module")
 def by_header(tmp_path_factory):
     """A proxy that names the user in x-actor-username; what else the client sends comes through."""
-    with edge(tmp_path_factory.mktemp("header"), **TRUSTED, trusted_user_header="x-actor-username") as it:
+    with edge(tmp_path_factory.mktemp("header"), **trusting(user_header="x-actor-username")) as it:
         yield it
 
 
@@ -40,7 +46,7 @@ def test_a_forged_header_beside_the_proxys_own_means_nothing(by_header):
 
 
 def test_a_parameter_that_contradicts_the_header_is_refused(tmp_path):
-    with edge(tmp_path, **TRUSTED, trusted_user_header="SM_USER") as it:
+    with edge(tmp_path, **trusting(user_header="SM_USER")) as it:
         assert it.ask("sm_user: admin", query="?user.name=bob") == 401
         assert it.ask("sm_user: bob", query="?user.name=admin") == 401
         assert it.ask("sm_user: bob", query="?doAs=admin") == 403
@@ -50,7 +56,7 @@ def test_a_parameter_that_contradicts_the_header_is_refused(tmp_path):
 
 
 def test_a_header_beside_the_parameter_means_nothing(tmp_path):
-    with edge(tmp_path, **TRUSTED, trusted_user_parameter="user.name") as it:
+    with edge(tmp_path, **trusting(user_parameter="user.name")) as it:
         assert it.ask("sm_user: admin", query="?user.name=bob") == "bob"
         assert it.ask("sm_user: admin") == 401
         assert it.ask(query="?user.name=bob&user.name=admin") == 401
@@ -88,7 +94,7 @@ def test_a_header_after_the_body_is_not_read(by_header):
 
 
 def test_the_asterisk_counts_by_its_own_setting_only(tmp_path):
-    with edge(tmp_path, **TRUSTED, trusted_asterisk_password=True) as it:
+    with edge(tmp_path, **trusting(asterisk_password=True)) as it:
         assert it.ask(basic("bob", "*")) == "bob"
         assert it.ask(basic("bob", "*"), "X-Knox-Actor-ID: admin") == "bob"
         assert it.ask(basic("bob", "*"), query="?user.name=admin") == 401
@@ -98,8 +104,7 @@ def test_the_asterisk_counts_by_its_own_setting_only(tmp_path):
 
 
 def test_an_address_alone_is_not_enough_where_a_secret_is_set(tmp_path):
-    settings = {**TRUSTED, "trusted_user_header": "SM_USER", "trusted_proxy_secret": SECRET}
-    with edge(tmp_path, **settings) as it:
+    with edge(tmp_path, **trusting(user_header="SM_USER", secret=SECRET)) as it:
         assert it.ask("SM_USER: bob", f"X-Proxy-Secret: {SECRET}") == "bob"
         assert it.ask("SM_USER: bob") == 401
         assert it.ask("SM_USER: bob", "X-Proxy-Secret: guess") == 401
@@ -116,7 +121,7 @@ def test_nothing_is_believed_without_trusted_proxies(tmp_path):
 
 
 def test_a_password_that_was_verified_gives_no_other_identity(tmp_path):
-    with edge(tmp_path, **TRUSTED, trusted_user_header="SM_USER", cached=True) as it:
+    with edge(tmp_path, **trusting(user_header="SM_USER"), cached=True) as it:
         for _ in range(2):
             assert it.server.exchange(closing(basic("bob"))).startswith(b"HTTP/1.1 200 ")
         assert it.server.exchange(closing(basic("bob"), "SM_USER: admin")).startswith(b"HTTP/1.1 401 ")

@@ -22,7 +22,7 @@ from tests.gateway.auth.test_authentication import Clock
 from tests.support.client_authority import ClientAuthority
 from tests.support.token_issuer import AUDIENCE, new_key, token_issuer
 
-PROXY = {"trusted_proxies": ["127.0.0.1"], "trusted_user_header": "x-actor"}
+PROXY = {"trusted_proxy": {"addresses": ["127.0.0.1"], "user_header": "x-actor"}}
 
 
 @contextlib.contextmanager
@@ -82,7 +82,7 @@ def test_the_setting_lifts_it_by_name(tmp_path, login, shared):
 def test_a_certificate_does_not_either_also_on_a_connection_that_is_open(tmp_path):
     authority = ClientAuthority(tmp_path)
     (tmp_path / "users.pem").write_bytes(authority.pem)
-    with door(tmp_path, client_authority=tmp_path / "users.pem") as it:
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem"}) as it:
         ann, _ = authority.issue("ann")
         assert it.ask(authority.issue("bob")[0]) == 403
         with it.client(ann) as call:

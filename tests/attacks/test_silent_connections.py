@@ -40,15 +40,15 @@ def is_open(connection: socket.socket) -> bool:
 
 
 def test_sockets_that_say_nothing_keep_nobody_out(tls):
-    limits = Limits(connections_max=50, connections_per_address_max=37)
+    limits = Limits(connections_max=50)
     with running(tls=tls, limits=limits) as server, contextlib.ExitStack() as stack:
         counted = server.server._gateway.connections
         silent = [stack.enter_context(server.connect()) for _ in range(200)]
         for _ in range(3):
             ask(server)
         until(lambda: len(counted) <= 37)
-        assert server.metrics.limited["connections_per_address_max"] >= 163
-        assert server.metrics.connections_refused == server.metrics.limited["connections_per_address_max"]
+        assert server.metrics.limited["share_per_address of connections_max"] >= 163
+        assert server.metrics.connections_refused == server.metrics.limited["share_per_address of connections_max"]
         # The oldest went first.
         until(lambda: (found := [is_open(one) for one in silent]) == sorted(found))
         stack.close()
@@ -56,11 +56,11 @@ def test_sockets_that_say_nothing_keep_nobody_out(tls):
 
 
 def test_handshakes_that_do_not_end_make_room_for_new_ones(tls):
-    limits = Limits(handshakes_max=20, handshakes_per_address_max=15)
+    limits = Limits(handshakes_max=20)
     with running(tls=tls, limits=limits) as server, contextlib.ExitStack() as stack:
         for _ in range(60):
             stack.enter_context(server.connect()).sendall(HALF_A_HELLO)
-        until(lambda: server.metrics.limited["handshakes_per_address_max"] >= 45)
+        until(lambda: server.metrics.limited["share_per_address of handshakes_max"] >= 45)
         ask(server)
         until(lambda: len(server.server._gateway.connections) <= 15)
         stack.close()
@@ -80,7 +80,7 @@ def test_silence_ends_and_is_counted(tls):
 
 
 def test_a_proxy_is_not_held_to_the_share_of_an_address():
-    limits = Limits(connections_max=40, connections_per_address_max=4)
+    limits = Limits(connections_max=40, share_per_address=0.1)
     with running(limits=limits, is_proxy=lambda address: address == "127.0.0.1") as server:
         with contextlib.ExitStack() as stack:
             connections = [stack.enter_context(server.connect()) for _ in range(30)]
@@ -91,14 +91,14 @@ def test_a_proxy_is_not_held_to_the_share_of_an_address():
 
 
 def test_who_was_of_use_stays_while_others_have_said_nothing():
-    limits = Limits(connections_max=40, connections_per_address_max=20)
+    limits = Limits(connections_max=40, share_per_address=0.5)
     with running(CannedProcessor(), limits=limits) as server, contextlib.ExitStack() as stack:
         idle = stack.enter_context(server.connect())
         idle.sendall(post(CALL))
         read_response(idle)
         for _ in range(100):
             stack.enter_context(server.connect())
-        until(lambda: server.metrics.limited["connections_per_address_max"] >= 81)
+        until(lambda: server.metrics.limited["share_per_address of connections_max"] >= 81)
         idle.sendall(post(CALL))
         assert read_response(idle)[2] == ANSWER
 

@@ -3,7 +3,6 @@
 import contextlib
 
 from hms_gateway.gateway.calls import thread_runner
-from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, Anybody, CannedProcessor, post, read_response, running
 from tests.support.patience import until
 
@@ -17,18 +16,19 @@ def test_slow_readers_of_one_user_leave_places_for_long_replies_of_others(monkey
     user = Anybody("mallory")
     processor = CannedProcessor(get_all_databases=endless, get_table=lambda message, call: iter([b"{}"]))
     monkeypatch.setattr(thread_runner, "LATE_SECONDS_MAX", 0.01)
-    bounds = {"limits": Limits(streams_per_user_max=4), "streams_max": 8, "threads": 4}
+    bounds = {"streams_max": 8, "threads": 4}
     with running(processor, authenticator=user, **bounds) as server, contextlib.ExitStack() as stack:
         for number in range(10):
             slow = stack.enter_context(server.connect())
             slow.sendall(post(CALL))
             until(
                 lambda number=number: (
-                    server.metrics.streams_in_flight + server.metrics.limited["streams_per_user_max"] == number + 1
+                    server.metrics.streams_in_flight + server.metrics.limited["share_per_user of streams_max"]
+                    == number + 1
                 )
             )
         assert server.metrics.streams_in_flight == 4
-        assert server.metrics.limited == {"streams_per_user_max": 6}
+        assert server.metrics.limited == {"share_per_user of streams_max": 6}
         user.user = "ann"
         with server.connect() as quiet:
             quiet.sendall(post(b'[1,"get_table",1,1,{}]', "Connection: close"))

@@ -14,7 +14,7 @@ def test_long_calls_of_one_user_leave_threads_for_others():
     go = threading.Event()
     user = Anybody("mallory")
     processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(60) and DATABASES, get_table=b"{}")
-    limits = Limits(threads_per_user_max=3)
+    limits = Limits(share_per_user=0.375)
     with running(processor, authenticator=user, limits=limits, threads=8) as server, contextlib.ExitStack() as stack:
         hogs = [stack.enter_context(server.connect()) for _ in range(40)]
         for hog in hogs:
@@ -83,7 +83,7 @@ def test_a_call_overtakes_those_that_another_user_has_waiting():
 def test_heartbeats_of_a_user_do_not_wait_for_its_other_calls_and_are_not_refused_for_them():
     go = threading.Event()
     processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(60) and DATABASES, heartbeat=b"{}")
-    limits = Limits(threads_per_user_max=3, calls_per_user_max=6)
+    limits = Limits(calls_in_flight_max=16, share_per_user=0.375)
     with running(processor, limits=limits, threads=8) as server, contextlib.ExitStack() as stack:
         hogs = [stack.enter_context(server.connect()) for _ in range(6)]
         for hog in hogs:

@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 # More than the system takes for a client that does not read.
 LONG = b"x" * (8 * MIB)
 KNOWN = {("tjson", "2.3", "get_all_databases", b"{}"): LONG}
-LIMITS = Limits(unread_reply_bytes_max=80 * MIB, unread_reply_bytes_per_user_max=10 * MIB)
+LIMITS = Limits(unread_reply_bytes_max=80 * MIB, share_per_user=0.125)
 QUIET_CALL = b'[1,"get_table",1,1,{}]'
 
 
@@ -47,9 +47,9 @@ def test_what_a_user_does_not_read_is_bounded_and_others_are_answered(tls):
         limited = server.metrics.limited
         for number in range(8):
             connected(server, stack).sendall(post(CALL))
-            until(lambda number=number: number < 3 or limited["unread_reply_bytes_per_user_max"] >= number - 2)
+            until(lambda number=number: number < 3 or limited["share_per_user of unread_reply_bytes_max"] >= number - 2)
             assert unread.bytes_counted <= 10 * MIB
-        assert set(limited) == {"unread_reply_bytes_per_user_max"}
+        assert set(limited) == {"share_per_user of unread_reply_bytes_max"}
         user.user = "ann"
         quiet = connected(server, stack)
         quiet.sendall(post(QUIET_CALL))

@@ -95,33 +95,35 @@ def test_wrong_logins_of_a_known_name_do_not_hold_up_others_either(guesses):
 
 
 def test_more_attempts_than_may_wait_cost_the_guesser_a_place(tmp_path):
-    limits = Limits(password_checks_max=30, password_checks_per_address_max=20)
+    limits = Limits(password_checks_max=40, share_per_address=0.5)
     guesses = Guesses(tmp_path / "users", {"ann": "right", "bob": "secret"}, limits)
     wrong = [(f"name{number}", f"guess{number}", NAT) for number in range(260)]
     guesses.together(*wrong, ("ann", "right", NAT), ("bob", "secret", ELSEWHERE))
     assert {"right", "secret"} <= set(guesses.order[:4])
     full = [refused for refused in guesses.refused if refused.status == 503]
-    assert {refused.limit for refused in full} == {"password_checks_per_address_max"}
+    assert {refused.limit for refused in full} == {"share_per_address of password_checks_max"}
     # One is checked while the others come.
     assert len(full) == 260 - 20 + 1 - 1
     guesses.authenticator.close()
 
 
 def test_guesses_of_one_name_from_many_addresses_neither_fill_the_queue_nor_take_the_place_of_its_user(tmp_path):
-    limits = Limits(password_checks_max=300, password_checks_per_user_max=20, password_checks_per_address_max=10)
+    limits = Limits(password_checks_max=40, share_per_address=0.25)
     guesses = Guesses(tmp_path / "users", {"ann": "right", "bob": "secret"}, limits)
     wrong = [("ann", f"guess{number}", f"192.0.2.{number % 30}") for number in range(60)]
     guesses.together(*wrong, ("ann", "right", ELSEWHERE), ("bob", "secret", NAT), *wrong[:9])
     assert {"right", "secret"} <= set(guesses.order)
     full = [refused for refused in guesses.refused if refused.status == 503]
-    assert {refused.limit for refused in full} == {"password_checks_per_user_max"}
+    assert {refused.limit for refused in full} == {"share_per_user of password_checks_max"}
     assert len(guesses.order) <= 24
     guesses.authenticator.close()
 
 
 @pytest.mark.slow
 def test_a_proxy_that_names_no_client_is_not_limited_as_one_address(tmp_path):
-    settings = Settings(data_dir=tmp_path, forwarding_proxies=[NAT], limits=Limits(password_checks_per_address_max=1))
+    settings = Settings(
+        data_dir=tmp_path, forwarding_proxies=[NAT], limits=Limits(password_checks_max=8, share_per_address=0.125)
+    )
     add_user(settings.users_path, "ann", "right")
     authenticator = build_authenticator(settings)
 

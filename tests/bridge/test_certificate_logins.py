@@ -41,12 +41,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 @pytest.fixture(scope="module")
 def gateway(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     settings: dict[str, object] = {
-        "client_authority": str(files.users_authority),
+        "client_certificates.authority": str(files.users_authority),
         "proxy_users.etl.users": ["alice"],
-        "trusted_proxy_authority": str(files.proxies_authority),
-        "trusted_proxy_certificate_names": ["bridge.example"],
-        "trusted_user_parameter": "doAs",
-        "trusted_proxy_users": ["alice", "bob"],
+        "trusted_proxy.authority": str(files.proxies_authority),
+        "trusted_proxy.certificate_names": ["bridge.example"],
+        "trusted_proxy.user_parameter": "doAs",
+        "trusted_proxy.users": ["alice", "bob"],
     }
     with GatewayServer(tmp_path_factory.mktemp("gateway"), settings=settings) as running:
         yield running
@@ -85,7 +85,7 @@ def test_a_bridge_proves_by_its_certificate_that_it_is_the_trusted_proxy(gateway
             client.set_ugi(user, [])
             assert whose(client) == user
         client.set_ugi("eve", [])
-        with pytest.raises(MetaException, match="may not act for user eve: the setting trusted_proxy_users"):
+        with pytest.raises(MetaException, match=r"may not act for user eve: the setting trusted_proxy\.users"):
             client.get_all_databases()
         client.set_ugi("bob", [])
         answers = (client.get_all_databases() for _ in range(ATTEMPTS_MAX))

@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.composition.main import _may_act, build_metastore
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.addresses import host_and_port
-from hms_gateway.runtime.settings import ProxyUser, Settings
+from hms_gateway.runtime.settings import MetastoreRules, ProxyUser, Settings
 from hms_gateway.structs import GetTableRequest, MetaException
 from tests.handlers.peers import Peer
 from tests.support.catalog import columns, new_table, transactional_table
@@ -52,10 +52,10 @@ def test_what_is_set_holds_and_is_what_clients_read(tmp_path):
         data_dir=tmp_path,
         tls=False,
         txn_timeout_seconds=90.5,
-        event_seconds_max=120,
         partition_mark_seconds_max=60,
-        partitions_per_reply_max=1,
-        refuse_incompatible_column_changes=False,
+        metastore=MetastoreRules(
+            event_seconds_max=120, partitions_per_reply_max=1, refuse_incompatible_column_changes=False
+        ),
     )
     metastore = build_metastore(settings)
     try:
@@ -92,7 +92,9 @@ def test_clients_read_when_transactions_end(tmp_path, seconds, shown):
 
 @pytest.mark.parametrize("is_required", [True, False])
 def test_reads_of_transactional_tables_need_a_list_where_that_is_set(tmp_path, is_required):
-    metastore = build_metastore(Settings(data_dir=tmp_path, tls=False, require_write_id_lists=is_required))
+    metastore = build_metastore(
+        Settings(data_dir=tmp_path, tls=False, metastore=MetastoreRules(require_write_id_lists=is_required))
+    )
     try:
         client = Peer(metastore, metastore.codecs.tjson, Dialect.HIVE_2_3)
         client.ask("create_table", transactional_table())

@@ -203,7 +203,7 @@ def test_a_rename_elsewhere_reaches_a_gateway_whose_readers_all_send_lists(
 
 
 def test_required_lists_that_are_too_long_to_compare_bring_nothing_to_others(tmp_path: Path) -> None:
-    settings = {"workers": 1, "require_write_id_lists": True, "warehouse_dir": f"file:{tmp_path}/warehouse"}
+    settings = {"workers": 1, "metastore.require_write_id_lists": True, "warehouse_dir": f"file:{tmp_path}/warehouse"}
     with GatewayServer(tmp_path / "one", settings=settings) as one, client(one) as metastore:
         create(metastore)
         header = {"x-hms-valid-write-ids": f"default.t:20000:1:{','.join(map(str, range(1, 10_002)))}:"}

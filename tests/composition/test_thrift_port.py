@@ -143,7 +143,7 @@ def test_passwords_of_the_users_file_are_asked_for_by_sasl(guarded):
 
 
 def test_a_user_who_logs_in_has_a_share_of_the_connections(tmp_path):
-    for place in served(tmp_path, limits={"connections_per_user_max": 2}, thrift_sasl="require"):
+    for place in served(tmp_path, limits={"connections_max": 40, "share_per_user": 0.05}, thrift_sasl="require"):
         login = with_password(place, place.gateway.password)
         with connected(place, login) as first, connected(place, login) as second, connected(place, login) as third:
             for client in (first, second, first):
@@ -152,7 +152,7 @@ def test_a_user_who_logs_in_has_a_share_of_the_connections(tmp_path):
             with pytest.raises(TTransportException):
                 third.get_all_databases()
             assert DEMO in first.get_all_databases()
-        assert "connections_per_user_max" in place.gateway.log_text()
+        assert "share_per_user of connections_max" in place.gateway.log_text()
 
 
 def test_several_workers_share_the_port(guarded):

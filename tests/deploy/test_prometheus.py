@@ -49,7 +49,7 @@ def test_every_metric_that_is_asked_for_is_one_of_the_gateway() -> None:
     metrics.certificate_expires_seconds, metrics.database_damaged = 1, 0
     metrics.served.add("get_table", "ok", 200, False, "ann", (), 0.1, 1, 1)
     metrics.authentication_refused("unauthorized")
-    metrics.limited["calls_per_user_max"] += 1
+    metrics.limited["share_per_user of calls_in_flight_max"] += 1
     replica = Replica("a:1", 1, 5, "one", lag_events=0, lag_seconds=0.0, clock_seconds=0.0)
     metrics.watch(lambda: Watched({"audit_lines_lost": 1}, replicas=[replica]))
     health = {"disk_free_bytes": {"data_dir": 1}, "file_unreadable": {"users_file": 0}}

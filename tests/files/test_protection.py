@@ -10,7 +10,7 @@ import hms_gateway
 from hms_gateway.composition.main import directories
 from hms_gateway.files import Protected, RootRefused, check_roots, program_folders
 from hms_gateway.metastore.ports.store import StoreError
-from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.runtime.settings import Settings, SettingsError, TrustedProxy
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_the_authority_of_trusted_proxies_counts(tmp_path: Path) -> None:
     settings = Settings(
         data_dir=tmp_path / "data",
         file_roots=[f"file:{tmp_path}/keys"],
-        trusted_proxies=["127.0.0.1"],
-        trusted_user_header="SM_USER",
-        trusted_proxy_authority=tmp_path / "keys" / "authority.pem",
+        trusted_proxy=TrustedProxy(
+            addresses=["127.0.0.1"], user_header="SM_USER", authority=tmp_path / "keys" / "authority.pem"
+        ),
     )
-    with pytest.raises(SettingsError, match="holds trusted_proxy_authority"):
+    with pytest.raises(SettingsError, match=r"holds trusted_proxy\.authority"):
         directories(settings)
 
 

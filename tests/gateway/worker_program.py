@@ -11,7 +11,7 @@ from hms_gateway.gateway.running import run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logging import configure_logging
-from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import make_codecs
 from tests.gateway.serving import Anybody, CannedProcessor
 
@@ -42,7 +42,7 @@ def say_stopped() -> None:
 def main() -> None:
     folder, workers, realm = sys.argv[1:]
     configure_logging()
-    settings = load_settings(data_dir=Path(folder), port=0, workers=int(workers), tls=False, realm=realm)
+    settings = Settings(data_dir=Path(folder), port=0, workers=int(workers), tls=False, realm=realm)
     listeners = listening_sockets(settings.host, settings.port)
     run(settings, build, listeners, on_listening=lambda addresses: print(addresses[0][1], flush=True))
 

@@ -210,9 +210,9 @@ def test_a_wrong_token_is_refused_with_a_text(server: GatewayServer, bindings: B
 def trusting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """Believes what this machine says about ann."""
     settings = {
-        "trusted_proxies": ["127.0.0.1"],
-        "trusted_proxy_users": ["ann"],
-        "trusted_user_header": "x-actor-username",
+        "trusted_proxy.addresses": ["127.0.0.1"],
+        "trusted_proxy.users": ["ann"],
+        "trusted_proxy.user_header": "x-actor-username",
     }
     with GatewayServer(tmp_path_factory.mktemp("trusting"), settings=settings) as running:
         yield running

@@ -32,7 +32,7 @@ def kdc() -> Iterator[PrivateKdc]:
 def gateway(kdc: PrivateKdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     folder = tmp_path_factory.mktemp("kerberos")
     kdc.write_keytab(SERVICE, folder / "http.keytab")
-    settings = {"kerberos_keytab": str(folder / "http.keytab"), "proxy_users.knox.users": ["alice"]}
+    settings = {"kerberos.keytab": str(folder / "http.keytab"), "proxy_users.knox.users": ["alice"]}
     with GatewayServer(folder, settings=settings, environment=kdc.environment) as server:
         yield server
 

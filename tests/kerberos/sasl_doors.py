@@ -27,7 +27,7 @@ def running_doors(kdc: PrivateKdc, folder: Path) -> Iterator[Doors]:
     kdc.write_keytab(HIVE_SERVICE, keytab)
     thrift_port = free_port()
     settings: dict[str, object] = {
-        "kerberos_keytab": str(keytab),
+        "kerberos.keytab": str(keytab),
         "thrift_port": thrift_port,
         "thrift_sasl": "require",
         "delegation_tokens": True,

@@ -206,13 +206,13 @@ def test_user_of_another_realm_is_not_let_in(gateway: GatewayServer, log_in: Log
     log_in("bob@OTHER.TEST")
     status, _, body = post(gateway, ServiceTickets("localhost").authorization())
     assert status == 403
-    assert b"Users of the realm OTHER.TEST are not let in: the setting kerberos_realms does not name it" in body
+    assert b"Users of the realm OTHER.TEST are not let in: the setting kerberos.realms does not name it" in body
 
 
 def test_named_realms_are_let_in(kdc: PrivateKdc, log_in: LogIn, tmp_path: Path) -> None:
     keytab = tmp_path / "http.keytab"
     kdc.write_keytab(SERVICE, keytab)
-    settings = {"kerberos_keytab": str(keytab), "kerberos_realms": ["LAKE.TEST", "OTHER.TEST"]}
+    settings = {"kerberos.keytab": str(keytab), "kerberos.realms": ["LAKE.TEST", "OTHER.TEST"]}
     with GatewayServer(tmp_path / "data", settings=settings, environment=kdc.environment) as server:
         for principal, user in (("bob@OTHER.TEST", "bob"), ("alice", "alice")):
             log_in(principal)
@@ -233,7 +233,7 @@ def test_new_key_in_the_keytab_is_seen(kdc: PrivateKdc, log_in: LogIn, tmp_path:
     kdc.add("HTTP/rotated.test")
     kdc.write_keytab("HTTP/rotated.test", keytab)
     environment = kdc.environment
-    with GatewayServer(tmp_path / "data", settings={"kerberos_keytab": str(keytab)}, environment=environment) as server:
+    with GatewayServer(tmp_path / "data", settings={"kerberos.keytab": str(keytab)}, environment=environment) as server:
         log_in("alice")
         tickets = ServiceTickets("rotated.test")
         assert post(server, tickets.authorization())[0] == 200
@@ -282,6 +282,6 @@ def test_keytab_that_cannot_be_used(kdc: PrivateKdc, tmp_path: Path, content: by
     keytab = tmp_path / "http.keytab"
     if content is not None:
         keytab.write_bytes(content)
-    server = GatewayServer(tmp_path / "data", settings={"kerberos_keytab": str(keytab)}, environment=kdc.environment)
-    with pytest.raises(ServerDidNotStart, match=f"error: kerberos_keytab: keytab {keytab} .*{reason}"):
+    server = GatewayServer(tmp_path / "data", settings={"kerberos.keytab": str(keytab)}, environment=kdc.environment)
+    with pytest.raises(ServerDidNotStart, match=f"error: kerberos.keytab: keytab {keytab} .*{reason}"):
         server.start()

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from hms_gateway.runtime.shares import Bound, Holder, Shares, part
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of, parts, shares_of
 
 USERS = st.sampled_from(["ann", "bob", "cid"])
 ADDRESSES = st.sampled_from(["10.0.0.1", "10.0.0.2", None])
@@ -57,11 +58,19 @@ class Sharing(RuleBasedStateMachine):
 TestSharing = pytest.mark.slow(Sharing.TestCase)
 
 
-@given(st.integers(0, 10_000), st.integers(1, 10_000))
-def test_one_holder_never_has_everything(total: int, wanted: int):
-    share = part(Bound("each", wanted), Bound("total", total)).value
-    assert 1 <= share <= wanted
-    assert share < total or total <= 1
+@given(st.integers(0, 10_000))
+def test_one_holder_never_has_everything(total: int):
+    for share in parts(Bound("total", total), Limits()):
+        assert 1 <= share.value < total or total <= 1
+
+
+def test_the_share_of_a_user_and_of_an_address_are_fractions():
+    limits = Limits(connections_max=40, share_per_user=0.25, share_per_address=0.5)
+    named = Bound("share_per_user of connections_max", 10), Bound("share_per_address of connections_max", 20)
+    assert parts(bound_of(limits, "connections_max"), limits) == named
+    shares = shares_of(limits, "connections_max")
+    assert [shares.take(amount, Holder("ann", "a")) for amount in (11, 10)] == [named[0], None]
+    assert shares.take(11, Holder(None, "a")) == named[1]
 
 
 def test_what_was_not_taken_cannot_be_given_back():

@@ -8,16 +8,19 @@ import random
 import socket
 import ssl
 import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
 
 from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.runtime.limits import FixedLimits
+from hms_gateway.runtime.settings import FixedSettings
 from tests.support.catalog import place_empty_database
 from tests.support.ending import Process, end
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.warm_program import COMMAND, WarmProgram
+from tests.support.warm_program import COMMAND, TESTING, WarmProgram
 
 API_PATH = "/gateway/default/hmshttpthrift/api/hms"
 METASTORE_PATH = "/metastore"
@@ -60,6 +63,8 @@ class GatewayServer:
         self._process: Process | None = None
         data_dir.mkdir(parents=True, exist_ok=True)
         self._tls = (settings or {}).get("tls", True)
+        fixed = {*FixedSettings.__struct_fields__, *FixedLimits.__struct_fields__}
+        self._program = _testing_command() if fixed & {*(settings or {}), *(limits or {})} else [COMMAND]
         self._config.write_text(_toml({"authorization": "off", **(settings or {})}, limits or {}))
 
     @property
@@ -137,7 +142,7 @@ class GatewayServer:
             return False
 
     def _command(self) -> list[str]:
-        command = [COMMAND, "serve", "--config", str(self._config)]
+        command = [*self._program, "serve", "--config", str(self._config)]
         command += ["--data-dir", str(self.data_dir), "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--database", self._database] if self._database else []
         command += ["--demo"] if self._demo else []
@@ -168,12 +173,19 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 def started(command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]) -> Process:
     """The command in a process of its own, a warm one where it is ours. Its output is all that it says."""
+    testing = _testing_command()
+    if command[: len(testing)] == testing:
+        command, environment = [COMMAND, *command[len(testing) :]], {**environment, TESTING: "1"}
     if command[0] == COMMAND:
         with open(os.devnull, "rb") as nothing:
             return WarmProgram(command[1:], environment, nothing.fileno(), output.fileno(), output.fileno())
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=dict(environment)
     )
+
+
+def _testing_command() -> list[str]:
+    return [sys.executable, str(Path(__file__).with_name("gateway_command.py"))]
 
 
 def free_port() -> int:

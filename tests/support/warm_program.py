@@ -26,6 +26,8 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 COMMAND: Final = str(Path(sys.executable).with_name("hms-gateway"))
+# A variable: fixed settings can be set.
+TESTING: Final = "HMS_TESTS_FIXED_SETTINGS"
 MESSAGE_BYTES_MAX: Final = 2**17
 LOADED: Final = (
     *(f"hms_gateway.cli.{name}" for name in ("application", "operations.serving", "calls.calling")),
@@ -198,6 +200,8 @@ if __name__ == "__main__":
         importlib.import_module(name)
     gc.freeze()
     sys.argv = _become_the_next(socket.socket(fileno=int(sys.argv[1])))
+    if os.environ.pop(TESTING, None):
+        importlib.import_module("tests.support.gateway_command").free_fixed_settings()
     # Processes that it starts (`multiprocessing`) begin as those of the command do.
     __spec__, __file__ = None, sys.argv[0]
     sys.exit(sys.modules["hms_gateway.cli"].main())

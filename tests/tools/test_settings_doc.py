@@ -29,7 +29,7 @@ def test_the_document_is_up_to_date():
 
 def test_every_setting_and_limit_has_a_row_below_a_heading():
     rows = set(re.findall(r"^\| `(\w+)` \|", settings_text(), re.MULTILINE))
-    assert {*Settings.__struct_fields__, *Limits.__struct_fields__} <= rows
+    assert {*Settings.__annotations__, *Limits.__annotations__} <= rows
     assert set(re.findall("^## (.+)$", settings_text(), re.MULTILINE)) >= set(_GROUPS.values())
 
 
@@ -60,6 +60,6 @@ def test_what_the_example_file_has_in_comments_can_be_set(tmp_path):
     ],
 )
 def test_every_variable_named_in_the_files_exists(path):
-    known = {f"HMS_GATEWAY_{name.upper()}" for name in Settings.__struct_fields__} | OTHER_VARIABLES
+    known = {f"HMS_GATEWAY_{name.upper()}" for name in Settings.__annotations__} | OTHER_VARIABLES
     named = set(re.findall(r"HMS_GATEWAY_[A-Z_]+[A-Z]", (ROOT / path).read_text(encoding="utf-8")))
     assert {name.partition("__")[0] for name in named} - {"HMS_GATEWAY_NAME"} <= known

@@ -399,7 +399,7 @@ def create_token(name: str, ttl: str, note: str, config: Path | None, data_dir: 
     from hms_gateway.cli.operations.token_commands import create
 
     settings = _settings(config, data_dir=data_dir)
-    _need_folder(settings.tokens_file, settings, config, data_dir)
+    _need_folder(None, settings, config, data_dir)
     create(settings, name, ttl, note)
 
 

@@ -112,9 +112,9 @@ def files_of(settings: Settings) -> dict[str, ReadFile]:
     """The files that logins and rights are read from."""
     optional: dict[str, tuple[Path | None, Callable[[Path], object]]] = {
         "groups_file": (settings.groups_file, read_groups),
-        "client_revocations": (settings.client_revocations, read_revocations),
-        "client_authority": (settings.client_authority, read_fields),
-        "trusted_proxy_authority": (settings.trusted_proxy_authority, read_fields),
+        "client_certificates.revocations": (settings.client_certificates.revocations, read_revocations),
+        "client_certificates.authority": (settings.client_certificates.authority, read_fields),
+        "trusted_proxy.authority": (settings.trusted_proxy.authority, read_fields),
         "tls_certificate": (settings.tls_certificate, read_fields),
     }
     if settings.authorization_rules_file is not None:

@@ -176,11 +176,11 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     store = open_store(database_url(settings), clock, settings.limits, settings.database_connections_max)
     rules = MetastoreSettings(
         warehouse_location=settings.warehouse_location,
-        event_seconds_max=settings.event_seconds_max,
+        event_seconds_max=settings.metastore.event_seconds_max,
         partition_mark_seconds_max=settings.partition_mark_seconds_max,
-        limit_partition_request=settings.partitions_per_reply_max or -1,
-        refuses_incompatible_column_changes=settings.refuse_incompatible_column_changes,
-        column_change_serdes=tuple(settings.column_change_serdes),
+        limit_partition_request=settings.metastore.partitions_per_reply_max or -1,
+        refuses_incompatible_column_changes=settings.metastore.refuse_incompatible_column_changes,
+        column_change_serdes=settings.column_change_serdes,
         hive_configuration=_hive_configuration(settings),
     )
 
@@ -206,7 +206,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         gate, keeper = _gate(settings, store)
         handlers.append(_explained_rights(settings, store, keeper))
         # Without authorization few methods are looked at.
-        gated = METHODS if keeper is not None or settings.require_write_id_lists else lasting_rights()
+        gated = METHODS if keeper is not None or settings.metastore.require_write_id_lists else lasting_rights()
         around = _around(settings)
         processor = Processor(handlers, translated, bytes_max, around, limits=settings.limits, gate=gate, gated=gated)
     except BaseException:
@@ -228,7 +228,7 @@ def build(settings: Settings) -> Gateway:
     metrics = Metrics(METHODS.keys())
     certificate = served_certificate(settings, metrics)
     metastore = build_metastore(settings, metrics.calls_by_method)
-    if settings.otel_endpoint is not None:
+    if settings.otel.endpoint is not None:
         metastore.store.note_statements()
     chores = list(metastore.chores)
     if certificate is not None:
@@ -238,7 +238,7 @@ def build(settings: Settings) -> Gateway:
         metastore.store,
         settings.limits,
         metastore.store.read,
-        keeps_apart=settings.require_write_id_lists,
+        keeps_apart=settings.metastore.require_write_id_lists,
         generation=None if metastore.rights is None else metastore.rights.rules.look,
     )
     metrics.watch(partial(_watched, metastore.store, cache))
@@ -408,7 +408,7 @@ def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
 
 def _requiring_lists(settings: Settings, store: SqlStore, gate: Gate) -> Gate:
     """Lists are asked for after rights, since the refusal says what the table is."""
-    if not settings.require_write_id_lists:
+    if not settings.metastore.require_write_id_lists:
         return gate
     lists = RequiredLists(store)
 
@@ -423,14 +423,13 @@ def _around(settings: Settings) -> Around:
     texts = BoundedTexts(settings.limits)
     administrators = frozenset(settings.administrators)
     locks = _implicit_locks(settings)
-    notes_changes = settings.audit_changes_seconds > 0
     has_rights = settings.authorization == "grants"
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
         fence = under_presented_lease(method, call, arguments, call.principal if has_rights else None)
         inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
-        if notes_changes and changes_something(method.name):
+        if changes_something(method.name):
             inner = noted(call, method.name, inner)
         if locks is None or not changes_something(method.name) or method_facts()[method.name].suspendable:
             return inner
@@ -574,14 +573,14 @@ def directories(settings: Settings) -> Directories:
     Raises SettingsError for roots that would open what they must not, StoreError for a database URL that is not usable.
     """
     policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
-    default = None if settings.file_system_default is None else FilePolicy(settings.file_system_default)
+    default = policies.pop("*", None)
     protected = [*_protected(settings), *program_folders()]
     for name, roots in (("warehouse_dir", [settings.warehouse_location]), ("file_roots", settings.file_roots)):
         try:
             check_roots(roots, protected)
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
-    if settings.otel_endpoint is None:
+    if settings.otel.endpoint is None:
         return Directories(policies, settings.roots, default=default)
     from hms_gateway.files.noted_directories import NotedDirectories
 
@@ -623,11 +622,11 @@ def _protected(settings: Settings) -> list[Protected]:
         "tls_key": settings.tls_key or settings.data_dir / KEY_NAME,
         "secrets_key_file": settings.secrets_key_path,
         "admin_password_file": settings.admin_password_file,
-        "kerberos_keytab": settings.kerberos_keytab,
-        "trusted_proxy_authority": settings.trusted_proxy_authority,
+        "kerberos.keytab": settings.kerberos.keytab,
+        "trusted_proxy.authority": settings.trusted_proxy.authority,
         "ldap.search_password_file": None if settings.ldap is None else settings.ldap.search_password_file,
-        "client_authority": settings.client_authority,
-        "client_revocations": settings.client_revocations,
+        "client_certificates.authority": settings.client_certificates.authority,
+        "client_certificates.revocations": settings.client_certificates.revocations,
         **{f"token_issuers.{name}.keys_file": issuer.keys_file for name, issuer in settings.token_issuers.items()},
         "authorization_rules_file": settings.authorization_rules_file,
     }

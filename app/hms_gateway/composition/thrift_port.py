@@ -135,7 +135,7 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
     mechanisms: dict[str, Mechanism] = {}
     keys = service_keys(settings)
     if keys is not None:
-        mechanisms["GSSAPI"] = Tickets(SaslTickets(keys, settings.kerberos_realms), parts.checks)
+        mechanisms["GSSAPI"] = Tickets(SaslTickets(keys, settings.kerberos.realms), parts.checks)
     delegation = parts.delegation
     if delegation is not None:
 

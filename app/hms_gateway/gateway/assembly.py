@@ -147,13 +147,15 @@ def certificate_files(settings: Settings) -> CertificateFiles | None:
 def _client_rules(settings: Settings) -> ClientRules | None:
     """Which certificates clients may show; None where they are not asked for any."""
     named = {
-        "trusted_proxy_authority": settings.trusted_proxy_authority,
-        "client_authority": settings.client_authority,
+        "trusted_proxy.authority": settings.trusted_proxy.authority,
+        "client_certificates.authority": settings.client_certificates.authority,
     }
     authorities = tuple((name, file) for name, file in named.items() if file is not None)
     if not authorities:
         return None
-    return ClientRules(authorities, settings.client_revocations, settings.client_certificates == "require")
+    return ClientRules(
+        authorities, settings.client_certificates.revocations, settings.client_certificates.use == "require"
+    )
 
 
 def served_certificate(settings: Settings, metrics: Metrics) -> ServedCertificate | None:
@@ -173,14 +175,14 @@ def server_options(settings: Settings, certificate: ServedCertificate | None) ->
         idle_seconds_max=settings.idle_seconds_max,
         drain_idle_seconds=settings.drain_idle_seconds,
         write_stall_seconds_max=settings.write_stall_seconds_max,
-        is_proxy=Networks([*settings.trusted_proxies, *settings.forwarding_proxies]).contain,
+        is_proxy=Networks([*settings.trusted_proxy.addresses, *settings.forwarding_proxies]).contain,
         one_processor=settings.one_processor,
     )
 
 
 def service_keys(settings: Settings) -> ServiceKeys | None:
     """What Kerberos tickets are checked with; None without. Raises KerberosError."""
-    return None if settings.kerberos_keytab is None else ServiceKeys(settings.kerberos_keytab)
+    return None if settings.kerberos.keytab is None else ServiceKeys(settings.kerberos.keytab)
 
 
 def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> Authenticator:
@@ -217,7 +219,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         following = TicketAuthenticator(
             following,
             keys.accept,
-            realms=settings.kerberos_realms,
+            realms=settings.kerberos.realms,
             challenges=_password_and_token(settings),
             checks=parts.checks,
             share_of=share_of,
@@ -225,11 +227,11 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     logins = TrustedProxyAuthenticator(
         _with_certificates(settings, following),
         source=UserSource(
-            header=settings.trusted_user_header,
-            parameter=settings.trusted_user_parameter,
-            asterisk_password=settings.trusted_asterisk_password,
+            header=settings.trusted_proxy.user_header,
+            parameter=settings.trusted_proxy.user_parameter,
+            asterisk_password=settings.trusted_proxy.asterisk_password,
         ),
-        proxied_users=settings.trusted_proxy_users,
+        proxied_users=settings.trusted_proxy.users,
         proxy_users=impersonation_rules(settings),
         proven=ProvenActing(parts.delegation, share_of, _password_and_token(settings)).check,
         is_reserved=parts.users.is_reserved,
@@ -277,10 +279,10 @@ def _with_directory(
 
 def _with_certificates(settings: Settings, following: Authenticator) -> Authenticator:
     """What takes certificates of users, where they have an authority. Raises CertificateError."""
-    if settings.client_authority is None:
+    if settings.client_certificates.authority is None:
         return following
     challenges = _password_and_token(settings)
-    if settings.kerberos_keytab is not None:
+    if settings.kerberos.keytab is not None:
         challenges = (*CHALLENGE, *challenges)
     return CertificateAuthenticator(following, objection=_validity(settings).objection, challenges=challenges)
 
@@ -292,7 +294,7 @@ def _password_and_token(settings: Settings) -> HeaderList:
 
 def _validity(settings: Settings) -> CertificateValidity:
     """Raises CertificateError."""
-    file = settings.client_revocations
+    file = settings.client_certificates.revocations
     return CertificateValidity(None if file is None else Revocations(file, time.monotonic))
 
 
@@ -311,13 +313,13 @@ def _with_issuers(
 
 def build_proxies(settings: Settings) -> Proxies:
     """The peers whose word on users and addresses counts, as the settings name them. Raises CertificateError."""
-    secret, authority = settings.trusted_proxy_secret, settings.trusted_proxy_authority
+    trusted = settings.trusted_proxy
     return Proxies(
-        settings.trusted_proxies,
+        trusted.addresses,
         settings.forwarding_proxies,
-        secret=None if secret is None else secret.get_secret_value(),
-        secret_header=settings.trusted_proxy_secret_header,
-        needs_certificate=authority is not None,
+        secret=None if trusted.secret is None else trusted.secret.get_secret_value(),
+        secret_header=trusted.secret_header,
+        needs_certificate=trusted.authority is not None,
         certificate_of=_certificate_reader(settings).shown,
         objection=_validity(settings).objection,
         forwarded_header=settings.forwarded_header,
@@ -325,11 +327,11 @@ def build_proxies(settings: Settings) -> Proxies:
 
 
 def _certificate_reader(settings: Settings) -> ClientCertificates:
-    proxies, users = settings.trusted_proxy_authority, settings.client_authority
+    proxies, users = settings.trusted_proxy.authority, settings.client_certificates.authority
     return ClientCertificates(
-        proxy_names=None if proxies is None else settings.trusted_proxy_certificate_names,
+        proxy_names=None if proxies is None else settings.trusted_proxy.certificate_names,
         proxy_authority=None if proxies is None else Authority(proxies),
-        user_field=None if users is None else settings.client_certificate_user,
+        user_field=None if users is None else settings.client_certificates.user,
         user_authority=None if users is None else Authority(users),
     )
 
@@ -378,7 +380,7 @@ def build_gateway(
         access_log=access_log,
         releases=releases,
         threads=settings.threads,
-        streams_max=settings.streams_max,
+        streams_max=min(settings.streams_max, settings.database_connections_max * 3 // 5),
         call_seconds_max=settings.call_seconds_max,
         slow_call_seconds=settings.slow_call_seconds,
         audit_log=audit_log,
@@ -445,7 +447,7 @@ def audit_log_of(settings: Settings) -> AuditLog | None:
 
 def _traces(settings: Settings, database: str, metrics: Metrics) -> Traces | None:
     """What traces calls; None where no collector is set. What this needs is loaded only then. Raises SettingsError."""
-    if settings.otel_endpoint is None:
+    if settings.otel.endpoint is None:
         return None
     check_installed()
     from importlib.metadata import version
@@ -453,11 +455,11 @@ def _traces(settings: Settings, database: str, metrics: Metrics) -> Traces | Non
     from hms_gateway.gateway.observability.trace_export import TraceExport, open_exporter
 
     try:
-        exporter = open_exporter(settings.otel_endpoint)
+        exporter = open_exporter(settings.otel.endpoint)
     except (ValueError, OSError) as error:
-        raise SettingsError(f"otel_endpoint: the variables OTEL_EXPORTER_OTLP_… are not usable: {error}") from error
+        raise SettingsError(f"otel.endpoint: the variables OTEL_EXPORTER_OTLP_… are not usable: {error}") from error
     export = TraceExport(exporter, version("hms-gateway"), database, metrics.known_methods)
-    return Traces(export, settings.otel_share)
+    return Traces(export, settings.otel.share)
 
 
 def _rule(user: ProxyUser) -> ImpersonationRule:

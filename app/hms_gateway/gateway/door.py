@@ -20,7 +20,7 @@ from hms_gateway.gateway.http.http_protocol import TOO_MANY, BoundedHttpProtocol
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.connections import Connections, Silence
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, bound_of, parts
 
 # Between two looks at the sockets, so many are accepted from each listener.
 ACCEPTED_AT_ONCE = 16
@@ -112,9 +112,10 @@ class Door:
         self._timer: asyncio.TimerHandle | None = None
         self._open: set[Arrival] = set()
         self.is_closed = False
+        handshakes = bound_of(limits, "handshakes_max")
         self._handshakes = Connections(
-            bound_of(limits, "handshakes_max"),
-            bound_of(limits, "handshakes_per_address_max"),
+            handshakes,
+            parts(handshakes, limits)[1],
             lambda limit, holder: self._refusals.note(limit, address=holder.address or ""),
         )
 

@@ -9,7 +9,7 @@ from hms_gateway.gateway.admission.refusals import Refusals
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, parts
 
 # Files besides connections: database, log, libraries.
 OTHER_FILES = 200
@@ -26,12 +26,8 @@ def bounded_connections(limits: Limits, metrics: Metrics) -> Connections:
         refusals.note(limit, user=holder.user or "", address=holder.address or "")
 
     total = Bound("connections_max", _connections_that_fit(limits.connections_max))
-    return Connections(
-        total,
-        bound_of(limits, "connections_per_address_max"),
-        refused,
-        per_user=bound_of(limits, "connections_per_user_max"),
-    )
+    per_user, per_address = parts(total, limits)
+    return Connections(total, per_address, refused, per_user=per_user)
 
 
 def _connections_that_fit(wanted: int) -> int:

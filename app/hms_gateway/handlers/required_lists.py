@@ -53,7 +53,7 @@ def _check(found: StoredTable, sent: _Sent | None) -> None:
     if sent is None:
         raise MetaException(
             f"table {name} is transactional and read without a list of write ids; send validWriteIdList, or the header"
-            " x-hms-valid-write-ids (setting require_write_id_lists)"
+            " x-hms-valid-write-ids (setting metastore.require_write_id_lists)"
         )
     try:
         listed = parse_valid_write_ids(sent.text).table

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Shares, bound_of, part
+from hms_gateway.runtime.shares import Holder, Shares, bound_of, parts
 from hms_gateway.structs import Method
 from hms_gateway.wire import Codec, LimitExceeded
 
@@ -20,12 +20,11 @@ class DecodedMemory:
 
     def __init__(self, limits: Limits) -> None:
         total = bound_of(limits, "decoded_bytes_max")
-        per_user = bound_of(limits, "decoded_bytes_per_user_max")
-        per_address = bound_of(limits, "decoded_bytes_per_address_max")
+        per_user, per_address = parts(total, limits)
         # While it is decoded, a message keeps Python's lock, and the event loop waits. What is larger than a share
         # could never be taken.
         per_message = bound_of(limits, "decoded_bytes_per_message_max")
-        self._message = min(per_message, part(per_user, total), part(per_address, total), key=lambda bound: bound.value)
+        self._message = min(per_message, per_user, per_address, key=lambda bound: bound.value)
         self._shares = Shares(total, per_user, per_address)
         self._lock = threading.Lock()
 

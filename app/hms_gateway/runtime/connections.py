@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from heapq import nsmallest
 from typing import Protocol
 
-from hms_gateway.runtime.shares import NO_HOLDER, Bound, Holder, part
+from hms_gateway.runtime.shares import NO_HOLDER, Bound, Holder
 
 # When there are too many, so many of a hundred are cut off in one go: looking for them takes time.
 CUT_PERCENT = 5
@@ -40,8 +40,8 @@ class Connections:
         per_user: Bound | None = None,
     ) -> None:
         self.total = total
-        self._per_address = part(per_address, total)
-        self._per_user = part(per_user or total, total)
+        self._per_address = per_address
+        self._per_user = per_user or total
         self._refused = refused
         self._holders: dict[Counted, Holder] = {}
         self._of_user: dict[str, dict[Counted, None]] = {}

@@ -1,6 +1,6 @@
-"""Every setting of the gateway: its name, default and meaning, from environment, TOML file and command line.
+"""Every setting of the gateway: its name, default, bounds and meaning, from environment, TOML file and command line.
 
-The descriptions are the documentation: `--help` and docs are generated from them.
+The text below a setting is its documentation: docs/settings.md is generated from these.
 """
 
 import json
@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, field
 
 from hms_gateway.runtime.addresses import is_loopback, is_safe_url
-from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.limits import Count, FixedLimits, Limits
 
 ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
 # Variables with our prefix that are not settings: where they are, and what commands that call a gateway take.
@@ -33,17 +33,40 @@ OTHER_VARIABLES = frozenset(
 _BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
 
 
-# Settings that are gone, with what to set now.
+# Settings that are gone, with what to set now; those that are fixed are told from their struct.
 REPLACED = {
-    "trusted_user_headers": "replaced by trusted_user_header; name the one header that the trusted proxies set",
+    "trusted_user_headers": "replaced by trusted_proxy.user_header; name the one header that the trusted proxies set",
+    "trusted_proxies": "replaced by trusted_proxy.addresses",
+    "trusted_proxy_users": "replaced by trusted_proxy.users",
+    "trusted_user_header": "replaced by trusted_proxy.user_header",
+    "trusted_user_parameter": "replaced by trusted_proxy.user_parameter",
+    "trusted_asterisk_password": "replaced by trusted_proxy.asterisk_password",
+    "trusted_proxy_secret": "replaced by trusted_proxy.secret",
+    "trusted_proxy_secret_header": "replaced by trusted_proxy.secret_header",
+    "trusted_proxy_authority": "replaced by trusted_proxy.authority",
+    "trusted_proxy_certificate_names": "replaced by trusted_proxy.certificate_names",
+    "client_authority": "replaced by client_certificates.authority",
+    "client_certificate_user": "replaced by client_certificates.user",
+    "client_revocations": "replaced by client_certificates.revocations",
+    "kerberos_keytab": "replaced by kerberos.keytab",
+    "kerberos_realms": "replaced by kerberos.realms",
+    "file_system_default": 'replaced by "*" in file_systems',
+    "event_seconds_max": "replaced by metastore.event_seconds_max",
+    "partitions_per_reply_max": "replaced by metastore.partitions_per_reply_max",
+    "require_write_id_lists": "replaced by metastore.require_write_id_lists",
+    "refuse_incompatible_column_changes": "replaced by metastore.refuse_incompatible_column_changes",
+    "otel_endpoint": "replaced by otel.endpoint",
+    "otel_share": "replaced by otel.share",
+    "tokens_file": "replaced by data_dir; the tokens are in its file tokens",
+    "access_log": "replaced by log_level; a call writes a line at debug and info",
 }
 USER_SOURCES = (
-    'set one of trusted_user_header = "X-Knox-Actor-ID" (Knox, shouldIncludePrincipalAndGroups), "SM_USER" (Knox, '
-    'HeaderPreAuth) or the header that your proxy sets; trusted_user_parameter = "user.name" or "doAs" (Knox, without '
-    "and with Kerberos); trusted_asterisk_password = true (Knox, HiveDispatch with basicAuthPreemptive). A proxy that "
+    'set one of user_header = "X-Knox-Actor-ID" (Knox, shouldIncludePrincipalAndGroups), "SM_USER" (Knox, '
+    'HeaderPreAuth) or the header that your proxy sets; user_parameter = "user.name" or "doAs" (Knox, without '
+    "and with Kerberos); asterisk_password = true (Knox, HiveDispatch with basicAuthPreemptive). A proxy that "
     "passes Authorization on belongs in forwarding_proxies"
 )
-_TOKEN_SECONDS_MAX = 366 * 86_400
+Text = Annotated[str, Meta(min_length=1)]
 _HEADER = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _HEADERS_OF_CLIENTS = frozenset({"authorization", "cookie", "host", "origin", "user-agent"})
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s*]+(:\*)?", re.IGNORECASE)
@@ -87,13 +110,46 @@ class Secret:
         return "Secret('**********')"
 
 
+def _check_networks(name: str, networks: list[str]) -> None:
+    """Addresses and CIDR networks, checked here so that a typing error stops the start and not a request."""
+    for network in networks:
+        try:
+            ip_network(network, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+
+
+def _check_header(name: str, header: str | None) -> None:
+    if header is None:
+        return
+    if not _HEADER.fullmatch(header):
+        raise ValueError(f"{name}: {header!r} is not the name of a header; use letters, digits, - and _")
+    if header.lower() in _HEADERS_OF_CLIENTS:
+        raise ValueError(f"{name}: {header} is a header of the client's own; name the one that the proxy sets")
+
+
+def _check_collector(endpoint: str | None) -> None:
+    if endpoint is None:
+        return
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        is_address = False
+    # The address itself may hold a password, so it is not repeated.
+    if not is_address:
+        raise ValueError("endpoint is not an http:// or https:// address; set one such as http://127.0.0.1:4318")
+    if parts.username is not None:
+        raise ValueError("endpoint has a user in it; set OTEL_EXPORTER_OTLP_HEADERS instead")
+
+
 class ProxyUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Users that an authenticated user may act for with `?doAs=`, and from which addresses (clients §9)."""
 
-    users: Annotated[list[str], Meta(description='Users it may act for; ["*"] is all users.')]
-    hosts: Annotated[
-        list[str], Meta(description="Addresses or networks from which it may do so; empty is anywhere.")
-    ] = []
+    users: list[str]
+    """Users it may act for; ["*"] is all users."""
+    hosts: list[str] = []
+    """Addresses or networks from which it may do so; empty is anywhere."""
 
     def __post_init__(self) -> None:
         _check_networks("hosts", self.hosts)
@@ -121,36 +177,28 @@ SigningAlgorithm = Literal[
 class TokenIssuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An OAuth2 issuer whose signed tokens (JWT) let users in."""
 
-    issuer: Annotated[str, Meta(min_length=1, description="The claim iss of its tokens, byte for byte.")]
-    audience: Annotated[
-        list[str], Meta(min_length=1, description="Values of the claim aud; a token needs one of them.")
-    ]
-    keys_url: Annotated[
-        str | None,
-        Meta(description="URL of its JWK set; unset asks <issuer>/.well-known/openid-configuration."),
-    ] = None
-    keys_file: Annotated[
-        Path | None, Meta(description="File with its JWK set in place of a URL, read again when it changes.")
-    ] = None
-    authority: Annotated[
-        Path | None, Meta(description="PEM certificates that verify its HTTPS; unset is the system's.")
-    ] = None
-    algorithms: Annotated[
-        list[SigningAlgorithm], Meta(min_length=1, description="Signature algorithms that are accepted.")
-    ] = field(default_factory=lambda: ["RS256"])
-    user_claim: Annotated[str, Meta(min_length=1, description="Claim with the user's name; a.b is b in a.")] = "sub"
-    groups_claim: Annotated[
-        str | None, Meta(description="Claim with the names of the user's groups; unset is no groups.")
-    ] = None
-    clock_skew_seconds: Annotated[
-        float, Meta(ge=0, le=600, description="Largest accepted difference between its clock and the gateway's.")
-    ] = 60.0
-    keys_refresh_seconds: Annotated[
-        float, Meta(ge=10, le=86_400, description="Time after which its keys are fetched again.")
-    ] = 300.0
-    keys_kept_seconds: Annotated[
-        float, Meta(ge=10, le=10**7, description="While it is unreachable, the last keys stay valid this long.")
-    ] = 86_400.0
+    issuer: Text
+    """The claim iss of its tokens, byte for byte."""
+    audience: Annotated[list[str], Meta(min_length=1)]
+    """Values of the claim aud; a token needs one of them."""
+    keys_url: str | None = None
+    """URL of its JWK set; unset asks <issuer>/.well-known/openid-configuration."""
+    keys_file: Path | None = None
+    """File with its JWK set in place of a URL, read again when it changes."""
+    authority: Path | None = None
+    """PEM certificates that verify its HTTPS; unset is the system's."""
+    algorithms: Annotated[list[SigningAlgorithm], Meta(min_length=1)] = field(default_factory=lambda: ["RS256"])
+    """Signature algorithms that are accepted."""
+    user_claim: Text = "sub"
+    """Claim with the user's name; a.b is b in a."""
+    groups_claim: str | None = None
+    """Claim with the names of the user's groups; unset is no groups."""
+    clock_skew_seconds: Annotated[float, Meta(ge=0, le=600)] = 60.0
+    """Largest accepted difference between its clock and the gateway's."""
+    keys_refresh_seconds: Annotated[float, Meta(ge=10, le=86_400)] = 300.0
+    """Time after which its keys are fetched again."""
+    keys_kept_seconds: Annotated[float, Meta(ge=10, le=10**7)] = 86_400.0
+    """While it is unreachable, the last keys stay valid this long."""
 
     def __post_init__(self) -> None:
         if self.keys_url is not None and self.keys_file is not None:
@@ -164,41 +212,36 @@ class TokenIssuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A directory whose users log in with their passwords there."""
 
-    urls: Annotated[list[str], Meta(min_length=1, description="Its servers, tried in this order: ldaps:// or ldap://.")]
-    start_tls: Annotated[bool, Meta(description="Start TLS on ldap:// connections before anything else.")] = False
-    authority: Annotated[
-        Path | None, Meta(description="PEM certificates that verify its TLS; unset is the system's.")
-    ] = None
-    bind_name: Annotated[
-        str | None,
-        Meta(description="Name of a user's entry, uid={user},ou=people,dc=corp; unset searches for the entry."),
-    ] = None
-    search_base: Annotated[str, Meta(description="Entry below which users are searched.")] = ""
-    search_filter: Annotated[str, Meta(description="Filter that finds the user's entry.")] = "(uid={user})"
-    search_user: Annotated[str | None, Meta(description="Entry that searches; unset searches anonymously.")] = None
-    search_password_file: Annotated[
-        Path | None, Meta(description="File whose first line is the password of search_user; read for each search.")
-    ] = None
-    user_attribute: Annotated[
-        str, Meta(min_length=1, description="Attribute of the user's entry with the user's name.")
-    ] = "uid"
-    group_base: Annotated[
-        str | None, Meta(description="Entry below which the user's groups are searched; unset is no groups.")
-    ] = None
-    group_filter: Annotated[str, Meta(description="Filter that finds the user's groups, by {dn} or {user}.")] = (
-        "(member={dn})"
-    )
-    group_attribute: Annotated[str, Meta(min_length=1, description="Attribute of a group's entry with its name.")] = (
-        "cn"
-    )
-    seconds_max: Annotated[float, Meta(gt=0, le=60, description="Timeout of each step.")] = 5.0
-    remembered_seconds: Annotated[
-        float, Meta(ge=0, le=86_400, description="How long a successful login is cached.")
-    ] = 300.0
-    kept_seconds: Annotated[
-        float,
-        Meta(ge=0, le=10**6, description="While the directory is unreachable, cached logins stay valid this long."),
-    ] = 3600.0
+    urls: Annotated[list[str], Meta(min_length=1)]
+    """Its servers, tried in this order: ldaps:// or ldap://."""
+    start_tls: bool = False
+    """Start TLS on ldap:// connections before anything else."""
+    authority: Path | None = None
+    """PEM certificates that verify its TLS; unset is the system's."""
+    bind_name: str | None = None
+    """Name of a user's entry, uid={user},ou=people,dc=corp; unset searches for the entry."""
+    search_base: str = ""
+    """Entry below which users are searched."""
+    search_filter: str = "(uid={user})"
+    """Filter that finds the user's entry."""
+    search_user: str | None = None
+    """Entry that searches; unset searches anonymously."""
+    search_password_file: Path | None = None
+    """File whose first line is the password of search_user; read for each search."""
+    user_attribute: Text = "uid"
+    """Attribute of the user's entry with the user's name."""
+    group_base: str | None = None
+    """Entry below which the user's groups are searched; unset is no groups."""
+    group_filter: str = "(member={dn})"
+    """Filter that finds the user's groups, by {dn} or {user}."""
+    group_attribute: Text = "cn"
+    """Attribute of a group's entry with its name."""
+    seconds_max: Annotated[float, Meta(gt=0, le=60)] = 5.0
+    """Timeout of each step."""
+    remembered_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 300.0
+    """How long a successful login is cached."""
+    kept_seconds: Annotated[float, Meta(ge=0, le=10**6)] = 3600.0
+    """While the directory is unreachable, cached logins stay valid this long."""
 
     def __post_init__(self) -> None:
         for url in self.urls:
@@ -214,460 +257,280 @@ class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("neither bind_name nor search_base and a search_filter with {user} are set; set one")
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the gateway. The environment variable is HMS_GATEWAY_ and the name in upper case."""
+class TrustedProxy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Proxies that authenticate the caller and name the user (Knox)."""
 
-    host: Annotated[str, Meta(min_length=1, description="Address to listen on; 0.0.0.0 is every IPv4 address.")] = (
-        "127.0.0.1"
-    )
-    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 30443
-    path: Annotated[
-        str,
-        Meta(
-            pattern=r"^/.+",
-            description="URL path of the MS-HMSHTTP endpoint (Hive 2.3 messages); /metastore is served as well.",
-        ),
-    ] = "/gateway/default/hmshttpthrift/api/hms"
-    data_dir: Annotated[Path, Meta(description="Folder of the embedded database, certificate and password file.")] = (
-        Path("var")
-    )
-    database_url: Annotated[
-        str | None, Meta(description="SQLAlchemy URL of the database; unset is SQLite in data_dir.")
-    ] = None
-    database_connections_max: Annotated[
-        int,
-        Meta(
-            ge=2,
-            description="Connections of each process for reading, besides 8 for short reads; more than streams_max.",
-        ),
-    ] = 40
-    workers: Annotated[int, Meta(ge=1, le=256, description="Server processes; on SQLite one is fastest.")] = 1
-    one_processor: Annotated[
-        bool,
-        Meta(
-            description="Run the Python threads of a busy process on one processor, chosen each second, since "
-            "only one thread runs at a time."
-        ),
-    ] = True
-
-    tls: Annotated[bool, Meta(description="Serve HTTPS. Without it passwords are sent unencrypted.")] = True
-    tls_certificate: Annotated[
-        Path | None, Meta(description="PEM certificate chain; unset makes a self-signed one in data_dir.")
-    ] = None
-    tls_key: Annotated[Path | None, Meta(description="PEM private key of tls_certificate.")] = None
-
-    users_file: Annotated[
-        Path | None, Meta(description="Password file in htpasswd format; unset is data_dir/users.")
-    ] = None
-    users_by_other_logins: Annotated[
-        list[str],
-        Meta(
-            description="Users of the password file who may also log in by issuer, Kerberos ticket, client "
-            'certificate or trusted proxy; ["*"] is all. Others log in by password or personal token '
-            "only."
-        ),
-    ] = []
-    groups_file: Annotated[
-        Path | None,
-        Meta(
-            description="File of groups for users of every login, in lines `group: alice bob`, in addition to "
-            "groups from the login. Read again when it changes; unset is none."
-        ),
-    ] = None
-    tokens_file: Annotated[
-        Path | None, Meta(description="File with hashes of the personal access tokens; unset is data_dir/tokens.")
-    ] = None
-    admin_password: Annotated[
-        Secret | None, Meta(description="Password of admin in the password file that the first start makes.")
-    ] = None
-    admin_password_file: Annotated[
-        Path | None,
-        Meta(
-            description="File with admin_password in its first line; a variable stays readable as long as the "
-            "process runs."
-        ),
-    ] = None
-    secrets_key_file: Annotated[
-        Path | None,
-        Meta(
-            description="Key file that seals delegation tokens and master keys in the database; unset is "
-            "data_dir/secrets.key, made at the first use. All gateways of a database need the same "
-            "file."
-        ),
-    ] = None
-    token_issuers: Annotated[
-        dict[str, TokenIssuer],
-        Meta(
-            description="OAuth2 issuers whose signed tokens (JWT) are logins, each under a name of your choice "
-            "(docs/logins.md)."
-        ),
-    ] = {}
-    ldap: Annotated[
-        Ldap | None,
-        Meta(
-            description="LDAP directory whose users log in with their passwords there (docs/logins.md); needs the "
-            "extra ldap."
-        ),
-    ] = None
-    kerberos_keytab: Annotated[
-        Path | None,
-        Meta(
-            description="Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port; enables "
-            "Kerberos tickets. Read again when it changes."
-        ),
-    ] = None
-    kerberos_realms: Annotated[
-        list[str],
-        Meta(description="Realms whose users may log in by ticket, under short names; empty is the keytab's realm."),
-    ] = []
-    thrift_port: Annotated[
-        Annotated[int, Meta(ge=1, le=65535)] | None,
-        Meta(description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."),
-    ] = None
-    thrift_host: Annotated[str, Meta(min_length=1, description="Address of the Thrift port.")] = "127.0.0.1"
-    delegation_tokens: Annotated[
-        bool,
-        Meta(
-            description="Enable delegation tokens (get_delegation_token): logins of Hive's clients on other "
-            "machines, by SASL DIGEST-MD5 or as Bearer over HTTPS. A token ends when its owner or "
-            "requester leaves the password file or gets a new password; user remove and token revoke "
-            "--user cancel it."
-        ),
-    ] = False
-    delegation_token_seconds_max: Annotated[
-        float, Meta(gt=0, le=_TOKEN_SECONDS_MAX, description="Lifetime of a delegation token, renewals included.")
-    ] = 604_800.0
-    delegation_token_renewal_seconds: Annotated[
-        float,
-        Meta(gt=0, le=_TOKEN_SECONDS_MAX, description="Lifetime of a delegation token that is not renewed."),
-    ] = 86_400.0
-    thrift_sasl: Annotated[
-        Literal["off", "allow", "require"],
-        Meta(
-            description="SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with "
-            "kerberos_keytab, DIGEST-MD5 with delegation_tokens. off: a client is the user it names; "
-            "if authorization is grants, the first of administrators. An address that other machines "
-            "reach needs require. This port has no TLS."
-        ),
-    ] = "off"
-    thrift_open: Annotated[
-        bool,
-        Meta(
-            description="Let every account of this machine use the Thrift port without a password, as any user; "
-            "refused if authorization is grants. false: without SASL only processes of the gateway's "
-            "account."
-        ),
-    ] = False
-    thrift_dialect: Annotated[
-        Literal["2.3", "4"],
-        Meta(description="Messages on the Thrift port: those of Hive 2.3 or of Hive 4."),
-    ] = "2.3"
-    realm: Annotated[
-        str, Meta(pattern=r'^[^"\\\x00-\x1f]+$', description="Realm shown by browsers when they ask for the password.")
-    ] = "hms-gateway"
-    credentials_remembered_seconds: Annotated[
-        float, Meta(ge=0, description="Time for which a verified password is not hashed again.")
-    ] = 300.0
-
-    trusted_proxies: Annotated[
-        list[str],
-        Meta(
-            description="Addresses or networks of proxies that authenticate the caller and name the user (Knox); "
-            "needs one of trusted_user_header, trusted_user_parameter, trusted_asterisk_password."
-        ),
-    ] = []
-    trusted_proxy_users: Annotated[
-        list[str], Meta(description='Users that trusted proxies may name; ["*"] is all users.')
-    ] = field(default_factory=lambda: ["*"])
-    trusted_user_header: Annotated[
-        str | None, Meta(description="Header with the user's name from trusted proxies, such as X-Knox-Actor-ID.")
-    ] = None
-    trusted_user_parameter: Annotated[
-        Literal["user.name", "doAs"] | None,
-        Meta(description="Query parameter with the user's name from trusted proxies."),
-    ] = None
-    trusted_asterisk_password: Annotated[
-        bool,
-        Meta(description="Trusted proxies send the user's name in Basic credentials with the password *."),
-    ] = False
-    trusted_proxy_secret: Annotated[
-        Secret | None,
-        Meta(description="Secret that trusted proxies send in trusted_proxy_secret_header."),
-    ] = None
-    trusted_proxy_secret_header: Annotated[str, Meta(description="Header of trusted_proxy_secret.")] = "X-Proxy-Secret"
-    trusted_proxy_authority: Annotated[
-        Path | None,
-        Meta(
-            description="PEM certificates of the authority that signs the proxies' client certificates. With "
-            "trusted_proxy_certificate_names, and trusted_proxies empty, a certificate alone "
-            "identifies a proxy."
-        ),
-    ] = None
-    trusted_proxy_certificate_names: Annotated[
-        list[str],
-        Meta(
-            description="DNS names in the proxies' certificates, or the common name of a certificate without "
-            "alternative names; empty accepts any."
-        ),
-    ] = []
-    client_authority: Annotated[
-        Path | None,
-        Meta(
-            description="PEM certificates of the authority that signs users' client certificates; read again when "
-            "the file changes."
-        ),
-    ] = None
-    client_certificates: Annotated[
-        Literal["allow", "require"],
-        Meta(description="Connections may (allow) or must (require) show a certificate of client_authority."),
-    ] = "allow"
-    client_certificate_user: Annotated[
-        Literal["CN", "email", "DNS", "URI"],
-        Meta(
-            description="The part of a client certificate that names the user: the common name, or its only "
-            "alternative name of this kind."
-        ),
-    ] = "CN"
-    client_revocations: Annotated[
-        Path | None,
-        Meta(
-            description="PEM revocation lists (CRL), one of each authority; read again when the file changes. "
-            "With an outdated list no certificate is accepted."
-        ),
-    ] = None
-    forwarding_proxies: Annotated[
-        list[str],
-        Meta(
-            description="Addresses or networks of proxies that forward Authorization (nginx). The gateway reads "
-            "forwarded_header of these and of trusted_proxies."
-        ),
-    ] = []
-    forwarded_header: Annotated[
-        Literal["X-Forwarded-For", "Forwarded"],
-        Meta(description="Header in which proxies send the client's address, for limits and logs."),
-    ] = "X-Forwarded-For"
-    proxy_users: Annotated[dict[str, ProxyUser], Meta(description="Users who may act for others with ?doAs=.")] = {}
-    cors_origins: Annotated[
-        list[str],
-        Meta(
-            description="Origins of web pages that may call: https://page.example or http://localhost:*; empty is "
-            'only the gateway\'s own, ["*"] any. --demo sets those of localhost.'
-        ),
-    ] = []
-
-    console: Annotated[bool, Meta(description="Serve the web console at /ui; / redirects there (docs/console.md).")] = (
-        True
-    )
-
-    txn_timeout_seconds: Annotated[
-        float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for this long is aborted.")
-    ] = 300.0
-    locks_implicit: Annotated[
-        Literal["off", "deny", "wait"],
-        Meta(
-            description="A change that conflicts with a lock of others is made (off), refused (deny) or tried "
-            "again (wait)."
-        ),
-    ] = "off"
-    locks_implicit_retries: Annotated[
-        int, Meta(ge=0, le=10**6, description="Number of retries where locks_implicit is wait.")
-    ] = 100
-    locks_implicit_pause_seconds: Annotated[float, Meta(gt=0, le=10**6, description="Time between two retries.")] = 60.0
-    administrators: Annotated[
-        list[str],
-        Meta(
-            description="Users with all rights if authorization is grants. In any case they grant, make roles, "
-            "change owners, end leases and locks of others, use delegation tokens and master keys, "
-            "and make recorded calls (docs/moving.md)."
-        ),
-    ] = field(default_factory=lambda: ["admin"])
-    authorization: Annotated[
-        Literal["off", "grants"] | None,
-        Meta(
-            description="grants: users have the rights from grants, roles, ownership and "
-            "authorization_rules_file, and see nothing else. off: every user may do everything except "
-            "grant, make roles and change owners. Unset: grants for a database that this version or "
-            "a later one made, otherwise off."
-        ),
-    ] = None
-    authorization_rules_file: Annotated[
-        Path | None,
-        Meta(description="TOML file of rules by patterns of names, read again when it changes (docs/rights.md)."),
-    ] = None
-    authorization_locations: Annotated[
-        Literal["open", "owned"],
-        Meta(
-            description="Locations that a call may name if authorization is grants. owned: the object's own place "
-            "and those of authorization_rules_file (docs/rights.md). open: any."
-        ),
-    ] = "owned"
-    lease_seconds_max: Annotated[
-        int, Meta(ge=1, le=10**9, description="Longest duration of a lease, extensions included.")
-    ] = 86_400
-    lease_wait_seconds_max: Annotated[
-        int, Meta(ge=0, le=3600, description="Longest time a request for a lease may wait.")
-    ] = 300
-
-    warehouse_dir: Annotated[
-        str | None, Meta(description="Location of new databases, with scheme; unset is data_dir/warehouse as file:.")
-    ] = None
-    file_systems: Annotated[
-        dict[str, Literal["manage", "ignore", "refuse"]],
-        Meta(
-            description="For each scheme: manage (make, move and delete directories below the roots), ignore, or "
-            "refuse such locations."
-        ),
-    ] = field(default_factory=lambda: {"file": "manage"})
-    file_system_default: Annotated[
-        Literal["ignore", "refuse"] | None,
-        Meta(
-            description="For schemes outside of file_systems; unset ignores those of Hadoop and object stores and "
-            "refuses others."
-        ),
-    ] = None
-    file_roots: Annotated[
-        list[str],
-        Meta(
-            description="Roots besides the warehouse. The gateway makes, moves, deletes and measures directories "
-            "only below roots."
-        ),
-    ] = []
-
-    event_seconds_max: Annotated[
-        int, Meta(ge=60, description="How long notification events are kept for clients that follow the log.")
-    ] = 86_400
-    partition_mark_seconds_max: Annotated[
-        int, Meta(ge=0, description="How long marks of markPartitionForEvent are kept; 0 is for ever.")
-    ] = 0
-
-    partitions_per_reply_max: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(
-            description="Most partitions that one call may request, except by names and, before Hive 4, by partial "
-            "values (hive.metastore.limit.partition.request); unset is any number."
-        ),
-    ] = None
-    require_write_id_lists: Annotated[
-        bool,
-        Meta(
-            description="Refuse reads of a transactional table without a list of write ids (docs/caching.md). "
-            "Spark's client never sends one.",
-        ),
-    ] = False
-    refuse_incompatible_column_changes: Annotated[
-        bool,
-        Meta(
-            description="Refuse an alter_table that changes a column to a type that cannot read the old data "
-            "(hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables "
-            "(table_type=ICEBERG) are exempt."
-        ),
-    ] = True
-    column_change_serdes: Annotated[
-        list[str],
-        Meta(
-            description="Serdes whose tables are exempt as well (metastore.allow.incompatible.col.type.changes.serdes)."
-        ),
-    ] = field(
-        default_factory=lambda: [
-            "org.apache.hadoop.hive.kudu.KuduSerDe",
-            "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
-        ]
-    )
-
-    limits: Annotated[Limits, Meta(description="Limits by name, such as body_bytes_max.")] = Limits()
-    threads: Annotated[int, Meta(ge=1, le=1000, description="Threads for calls that the cache does not answer.")] = 32
-    streams_max: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Most long replies at the same time; each keeps a database connection.",
-        ),
-    ] = 24
-    call_seconds_max: Annotated[float, Meta(gt=0, description="A call that takes longer is answered with 503.")] = 600.0
-    header_seconds_max: Annotated[
-        float, Meta(gt=0, description="Timeout of a TLS handshake, and of each request's headers.")
-    ] = 20.0
-    idle_seconds_max: Annotated[float, Meta(gt=0, description="How long an idle connection is kept.")] = 75.0
-    drain_idle_seconds: Annotated[
-        float,
-        Meta(
-            ge=0,
-            description="Time for which a stopping gateway keeps idle connections, for requests under way; set "
-            "more than the balancer's idle time.",
-        ),
-    ] = 0.0
-    write_stall_seconds_max: Annotated[
-        float, Meta(gt=0, description="A client that reads nothing of its reply for this long is disconnected.")
-    ] = 60.0
-    backlog: Annotated[int, Meta(ge=1, description="Connections that the kernel holds until they are accepted.")] = 2048
-
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Minimum log level.")] = "info"
-    log_format: Annotated[
-        Literal["json", "text"] | None,
-        Meta(description="One JSON object per line, or text for people; unset is text on a terminal, else JSON."),
-    ] = None
-    access_log: Annotated[bool, Meta(description="Write one line per call.")] = True
-
-    user_rates: Annotated[
-        dict[str, Rate],
-        Meta(
-            description="calls_per_second, bytes_per_second and partitions_per_second by user, by @group (its "
-            "members together) and for each other user (*). A call above them gets 429. burst_seconds "
-            "is the size of a burst."
-        ),
-    ] = {}
-    audit_log: Annotated[
-        str | None,
-        Meta(
-            description="One line per call with user, address, method, objects and outcome: stdout, syslog, or the "
-            "path of a file; unset is none.",
-        ),
-    ] = None
-    audit_changes_seconds: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="How long the user, address and request of each change are kept (hms-gateway audit), at "
-            "least as long as its event; 0 records nothing.",
-        ),
-    ] = 90 * 86_400
-    slow_call_seconds: Annotated[
-        float, Meta(gt=0, description="Calls that take longer are kept with the times of their parts (/status/costs).")
-    ] = 1.0
-    metrics_show_names: Annotated[
-        bool,
-        Meta(
-            description="Label the busiest users and objects in /metrics, which needs no password. /status/costs "
-            "shows them to administrators in any case."
-        ),
-    ] = False
-    otel_endpoint: Annotated[
-        str | None,
-        Meta(
-            description="OpenTelemetry collector for traces by OTLP over HTTP, such as http://127.0.0.1:4318 "
-            "(docs/observability.md, Traces); unset is none. Needs the extra otel."
-        ),
-    ] = None
-    otel_share: Annotated[
-        float,
-        Meta(ge=0, le=1, description="Share of the calls without a traceparent that are traced, 0 to 1."),
-    ] = 1.0
+    addresses: list[str] = []
+    """Addresses or networks of the proxies."""
+    users: list[str] = field(default_factory=lambda: ["*"])
+    """Users that they may name; ["*"] is all users."""
+    user_header: str | None = None
+    """Header with the user's name, such as X-Knox-Actor-ID."""
+    user_parameter: Literal["user.name", "doAs"] | None = None
+    """Query parameter with the user's name."""
+    asterisk_password: bool = False
+    """The user's name is sent in Basic credentials with the password *."""
+    secret: Secret | None = None
+    """Secret that they send in secret_header."""
+    secret_header: str = "X-Proxy-Secret"
+    """Header of the secret."""
+    authority: Path | None = None
+    """PEM certificates of the authority that signs their client certificates. With certificate_names, and addresses
+    empty, a certificate alone identifies a proxy."""
+    certificate_names: list[str] = []
+    """DNS names in their certificates, or the common name of a certificate without alternative names; empty accepts
+    any."""
 
     def __post_init__(self) -> None:
-        _check_networks("trusted_proxies", self.trusted_proxies)
+        """Exactly one source names the user; which one is not guessed."""
+        _check_networks("addresses", self.addresses)
+        named = {
+            "user_header": self.user_header is not None,
+            "user_parameter": self.user_parameter is not None,
+            "asterisk_password": self.asterisk_password,
+        }
+        chosen = [name for name, is_set in named.items() if is_set]
+        if len(chosen) > 1:
+            raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
+        by_certificate = self.authority is not None and bool(self.certificate_names)
+        if (self.addresses or by_certificate) and not chosen:
+            raise ValueError(f"addresses is set without a key that names the source of the user; {USER_SOURCES}")
+        useless = [*chosen, *(name for name in ("secret", "authority") if getattr(self, name) is not None)]
+        if useless and not self.addresses and not by_certificate:
+            raise ValueError(
+                f"{useless[0]} has no effect without addresses; set the addresses of the proxies there, or authority "
+                "and certificate_names"
+            )
+        if self.certificate_names and self.authority is None:
+            raise ValueError("certificate_names needs authority; set the authority's PEM file")
+        _check_header("user_header", self.user_header)
+        _check_header("secret_header", self.secret_header)
+        if self.secret is not None and not _SECRET.fullmatch(self.secret.get_secret_value()):
+            raise ValueError("secret is too weak; set 16 or more visible ASCII characters without spaces")
+
+
+class CertificateLogins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Client certificates as logins."""
+
+    authority: Path | None = None
+    """PEM certificates of the authority that signs users' certificates; read again when the file changes."""
+    use: Literal["allow", "require"] = "allow"
+    """Connections may (allow) or must (require) show a certificate of the authority."""
+    user: Literal["CN", "email", "DNS", "URI"] = "CN"
+    """The part of a certificate that names the user: the common name, or its only alternative name of this kind."""
+    revocations: Path | None = None
+    """PEM revocation lists (CRL), one of each authority, also for certificates of proxies; read again when the file
+    changes. With an outdated list no certificate is accepted."""
+
+    def __post_init__(self) -> None:
+        if self.authority is None and self.use == "require":
+            raise ValueError("use needs authority; set the authority's PEM file")
+
+
+class Kerberos(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Kerberos tickets as logins."""
+
+    keytab: Path | None = None
+    """Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port; enables Kerberos tickets. Read again
+    when it changes."""
+    realms: list[str] = []
+    """Realms whose users may log in by ticket, under short names; empty is the keytab's realm."""
+
+
+class MetastoreRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rules of the metastore that Hive has settings for."""
+
+    event_seconds_max: Annotated[int, Meta(ge=60)] = 86_400
+    """How long notification events are kept for clients that follow the log."""
+    partitions_per_reply_max: Count | None = None
+    """Most partitions that one call may request, except by names and, before Hive 4, by partial values
+    (hive.metastore.limit.partition.request); unset is any number."""
+    require_write_id_lists: bool = False
+    """Refuse reads of a transactional table without a list of write ids (docs/caching.md). Spark's client never sends
+    one."""
+    refuse_incompatible_column_changes: bool = True
+    """Refuse an alter_table that changes a column to a type that cannot read the old data
+    (hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables (table_type=ICEBERG) are exempt."""
+
+
+class Otel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Traces of calls."""
+
+    endpoint: str | None = None
+    """OpenTelemetry collector for traces by OTLP over HTTP, such as http://127.0.0.1:4318; unset is none."""
+    share: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """Share of the calls without a traceparent that are traced, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        _check_collector(self.endpoint)
+
+
+class FixedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Times, counts and names that no setting changes."""
+
+    one_processor: bool = True
+    delegation_token_seconds_max: float = 604_800.0
+    delegation_token_renewal_seconds: float = 86_400.0
+    realm: str = "hms-gateway"
+    credentials_remembered_seconds: float = 300.0
+    locks_implicit_retries: int = 100
+    locks_implicit_pause_seconds: float = 60.0
+    lease_seconds_max: int = 86_400
+    lease_wait_seconds_max: int = 300
+    partition_mark_seconds_max: int = 0
+    column_change_serdes: tuple[str, ...] = (
+        "org.apache.hadoop.hive.kudu.KuduSerDe",
+        "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
+    )
+    threads: int = 32
+    # Each keeps a database connection: of few there are fewer.
+    streams_max: int = 24
+    call_seconds_max: float = 600.0
+    header_seconds_max: float = 20.0
+    idle_seconds_max: float = 75.0
+    write_stall_seconds_max: float = 60.0
+    backlog: int = 2048
+    audit_changes_seconds: int = 90 * 86_400
+    slow_call_seconds: float = 1.0
+
+
+class Settings(FixedSettings, frozen=True, kw_only=True):
+    """Settings that are set. The environment variable is HMS_GATEWAY_ and the name in upper case."""
+
+    host: Text = "127.0.0.1"
+    """Address to listen on; 0.0.0.0 is every IPv4 address."""
+    port: Annotated[int, Meta(ge=0, le=65535)] = 30443
+    """Port to listen on; 0 takes a free one."""
+    path: Annotated[str, Meta(pattern=r"^/.+")] = "/gateway/default/hmshttpthrift/api/hms"
+    """URL path of the MS-HMSHTTP endpoint (Hive 2.3 messages); /metastore is served as well."""
+    data_dir: Path = Path("var")
+    """Folder of the embedded database, certificate and password file."""
+    database_url: str | None = None
+    """SQLAlchemy URL of the database; unset is SQLite in data_dir."""
+    database_connections_max: Annotated[int, Meta(ge=2)] = 40
+    """Connections of each process for reading, besides 8 for short reads; three fifths of them at most are for long
+    replies."""
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
+    """Server processes; on SQLite one is fastest."""
+    tls: bool = True
+    """Serve HTTPS. Without it passwords are sent unencrypted."""
+    tls_certificate: Path | None = None
+    """PEM certificate chain; unset makes a self-signed one in data_dir."""
+    tls_key: Path | None = None
+    """PEM private key of tls_certificate."""
+    users_file: Path | None = None
+    """Password file in htpasswd format; unset is data_dir/users."""
+    users_by_other_logins: list[str] = []
+    """Users of the password file who may also log in by issuer, Kerberos ticket, client certificate or trusted proxy;
+    ["*"] is all. Others log in by password or personal token only."""
+    groups_file: Path | None = None
+    """File of groups for users of every login, in lines `group: alice bob`, in addition to groups from the login. Read
+    again when it changes; unset is none."""
+    admin_password: Secret | None = None
+    """Password of admin in the password file that the first start makes."""
+    admin_password_file: Path | None = None
+    """File with admin_password in its first line; a variable stays readable as long as the process runs."""
+    secrets_key_file: Path | None = None
+    """Key file that seals delegation tokens and master keys in the database; unset is data_dir/secrets.key, made at the
+    first use. All gateways of a database need the same file."""
+    token_issuers: dict[str, TokenIssuer] = {}
+    """OAuth2 issuers whose signed tokens (JWT) are logins, each under a name of your choice (docs/logins.md)."""
+    ldap: Ldap | None = None
+    """LDAP directory whose users log in with their passwords there (docs/logins.md); needs the extra ldap."""
+    kerberos: Kerberos = Kerberos()
+    """Kerberos tickets as logins (docs/kerberos.md)."""
+    thrift_port: Annotated[int, Meta(ge=1, le=65535)] | None = None
+    """Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."""
+    thrift_host: Text = "127.0.0.1"
+    """Address of the Thrift port."""
+    delegation_tokens: bool = False
+    """Enable delegation tokens (get_delegation_token): logins of Hive's clients on other machines, by SASL DIGEST-MD5
+    or as Bearer over HTTPS. A token ends when its owner or requester leaves the password file or gets a new password;
+    user remove and token revoke --user cancel it."""
+    thrift_sasl: Literal["off", "allow", "require"] = "off"
+    """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos.keytab, DIGEST-MD5 with
+    delegation_tokens. off: a client is the user it names; if authorization is grants, the first of administrators. An
+    address that other machines reach needs require. This port has no TLS."""
+    thrift_open: bool = False
+    """Let every account of this machine use the Thrift port without a password, as any user; refused if authorization
+    is grants. false: without SASL only processes of the gateway's account."""
+    thrift_dialect: Literal["2.3", "4"] = "2.3"
+    """Messages on the Thrift port: those of Hive 2.3 or of Hive 4."""
+    trusted_proxy: TrustedProxy = TrustedProxy()
+    """Proxies that authenticate the caller and name the user (Knox; docs/logins.md)."""
+    client_certificates: CertificateLogins = CertificateLogins()
+    """Client certificates as logins (docs/logins.md)."""
+    forwarding_proxies: list[str] = []
+    """Addresses or networks of proxies that forward Authorization (nginx). The gateway reads forwarded_header of these
+    and of trusted proxies."""
+    forwarded_header: Literal["X-Forwarded-For", "Forwarded"] = "X-Forwarded-For"
+    """Header in which proxies send the client's address, for limits and logs."""
+    proxy_users: dict[str, ProxyUser] = {}
+    """Users who may act for others with ?doAs=."""
+    cors_origins: list[str] = []
+    """Origins of web pages that may call: https://page.example or http://localhost:*; empty is only the gateway's own,
+    ["*"] any. --demo sets those of localhost."""
+    console: bool = True
+    """Serve the web console at /ui; / redirects there (docs/console.md)."""
+    txn_timeout_seconds: Annotated[float, Meta(gt=0, le=10**9)] = 300.0
+    """A transaction or lock without a heartbeat for this long is aborted."""
+    locks_implicit: Literal["off", "deny", "wait"] = "off"
+    """A change that conflicts with a lock of others is made (off), refused (deny) or tried again (wait)."""
+    administrators: list[str] = field(default_factory=lambda: ["admin"])
+    """Users with all rights if authorization is grants. In any case they grant, make roles, change owners, end leases
+    and locks of others, use delegation tokens and master keys, and make recorded calls (docs/moving.md)."""
+    authorization: Literal["off", "grants"] | None = None
+    """grants: users have the rights from grants, roles, ownership and authorization_rules_file, and see nothing else.
+    off: every user may do everything except grant, make roles and change owners. Unset: grants for a database that this
+    version or a later one made, otherwise off."""
+    authorization_rules_file: Path | None = None
+    """TOML file of rules by patterns of names, read again when it changes (docs/rights.md)."""
+    authorization_locations: Literal["open", "owned"] = "owned"
+    """Locations that a call may name if authorization is grants. owned: the object's own place and those of
+    authorization_rules_file (docs/rights.md). open: any."""
+    warehouse_dir: str | None = None
+    """Location of new databases, with scheme; unset is data_dir/warehouse as file:."""
+    file_systems: dict[str, Literal["manage", "ignore", "refuse"]] = field(default_factory=lambda: {"file": "manage"})
+    """For each scheme: manage (make, move and delete directories below the roots), ignore, or refuse such locations.
+    "*" ignores or refuses all others; without it those of Hadoop and object stores are ignored and others refused."""
+    file_roots: list[str] = []
+    """Roots besides the warehouse. The gateway makes, moves, deletes and measures directories only below roots."""
+    metastore: MetastoreRules = MetastoreRules()
+    """Rules of the metastore that Hive has settings for."""
+    limits: Limits = Limits()
+    """Limits by name, such as body_bytes_max."""
+    drain_idle_seconds: Annotated[float, Meta(ge=0)] = 0.0
+    """Time for which a stopping gateway keeps idle connections, for requests under way; set more than the balancer's
+    idle time."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Minimum log level."""
+    log_format: Literal["json", "text"] | None = None
+    """One JSON object per line, or text for people; unset is text on a terminal, else JSON."""
+    user_rates: dict[str, Rate] = {}
+    """calls_per_second, bytes_per_second and partitions_per_second by user, by @group (its members together) and for
+    each other user (*). A call above them gets 429. burst_seconds is the size of a burst."""
+    audit_log: str | None = None
+    """One line per call with user, address, method, objects and outcome: stdout, syslog, or the path of a file; unset
+    is none."""
+    metrics_show_names: bool = False
+    """Label the busiest users and objects in /metrics, which needs no password. /status/costs shows them to
+    administrators in any case."""
+    otel: Otel = Otel()
+    """Traces of calls (docs/observability.md, Traces). Needs the extra otel."""
+
+    def __post_init__(self) -> None:
         _check_networks("forwarding_proxies", self.forwarding_proxies)
-        _check_proxies(self)
+        _check_certificates(self)
+        if self.file_systems.get("*") == "manage":
+            raise ValueError('file_systems: "*" must be ignore or refuse; name each scheme that is managed')
         _check_origins(self.cors_origins)
         _check_issuers(self.token_issuers)
-        _check_collector(self.otel_endpoint)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
         if self.admin_password is not None and self.admin_password_file is not None:
             raise ValueError("admin_password and admin_password_file name one password; set one of them")
         if self.audit_log is not None and not self.audit_log.strip():
             raise ValueError("audit_log must be stdout, syslog or the path of a file; leave it out for none")
-        if self.streams_max >= self.database_connections_max:
-            raise ValueError("streams_max has to be below database_connections_max, or long replies starve the rest")
         if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
             raise ValueError(
                 f"thrift_host {self.thrift_host} can be reached by others, who could call in any user's name: "
@@ -675,12 +538,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     @property
+    def access_log(self) -> bool:
+        """True if each call writes a line to the log."""
+        return self.log_level in ("debug", "info")
+
+    @property
     def users_path(self) -> Path:
         return self.users_file or self.data_dir / "users"
 
     @property
     def tokens_path(self) -> Path:
-        return self.tokens_file or self.data_dir / "tokens"
+        return self.data_dir / "tokens"
 
     @property
     def token_uses_path(self) -> Path:
@@ -703,24 +571,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return [self.warehouse_location, *self.file_roots]
 
 
-_KINDS: dict[str, Any] = get_type_hints(Settings, include_extras=True)
+def _settable(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """The types of a struct's own fields; those of its base are fixed."""
+    kinds = get_type_hints(struct, include_extras=True)
+    return {name: kinds[name] for name in struct.__annotations__}
 
 
-class DescribedSetting(msgspec.Struct, frozen=True):
-    """A setting as the documentation shows it."""
-
-    name: str
-    default: object
-    description: str
-
-
-def described_settings() -> list[DescribedSetting]:
-    """Every setting, in order of their declaration."""
-    defaults = Settings()
-    return [
-        DescribedSetting(name, getattr(defaults, name), kind.__metadata__[0].description)
-        for name, kind in _KINDS.items()
-    ]
+_KINDS: dict[str, Any] = _settable(Settings)
+_LIMITS: dict[str, Any] = _settable(Limits)
+_FIXED: dict[str, Any] = msgspec.structs.asdict(FixedSettings())
+_FIXED_LIMITS: dict[str, Any] = msgspec.structs.asdict(FixedLimits())
 
 
 def load_settings(config: Path | None = None, **given: object) -> Settings:
@@ -743,7 +603,7 @@ def _settings(values: Mapping[str, Any], places: Mapping[str, str]) -> Settings:
     for name, value in values.items():
         try:
             if name not in _KINDS:
-                raise SettingsError(f"{name}: {REPLACED.get(name) or _unknown(name)}")
+                raise SettingsError(f"{name}: {_gone(name) or _unknown(name)}")
             checked[name] = _converted(name, _KINDS[name], value)
         except SettingsError as error:
             problems.append(f"{places.get(name, '')}{error}")
@@ -759,10 +619,12 @@ def _settings(values: Mapping[str, Any], places: Mapping[str, str]) -> Settings:
 def _converted(name: str, kind: Any, value: Any) -> Any:
     """The value as one of its type, from whatever TOML, environment or command line can say. Raises SettingsError."""
     plain = _plain(kind)
-    if get_origin(plain) is dict and isinstance(value, dict):
-        return {key: _converted(f"{name}.{key}", get_args(plain)[1], one) for key, one in value.items()}
-    if plain is Limits and isinstance(value, dict):
-        return _limits(value)
+    if isinstance(value, dict):
+        if get_origin(plain) is dict:
+            return {key: _converted(f"{name}.{key}", get_args(plain)[1], one) for key, one in value.items()}
+        table = next((one for one in _alternatives(kind) if _is_table(one)), None)
+        if table is not None:
+            return _table(name, table, value)
     if plain is bool and isinstance(value, str):
         value = _BOOLEANS.get(value.lower(), value)
     try:
@@ -773,6 +635,28 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
         # A database URL may have a password in it.
         is_secret = name == "database_url" or Secret in (plain, *get_args(plain))
         raise SettingsError(f"{name} {what}" + ("" if is_secret else f", not {value!r}")) from error
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _table(name: str, struct: type[msgspec.Struct], given: Mapping[str, Any]) -> msgspec.Struct:
+    """A table of the settings; what is not named keeps its default."""
+    kinds = _LIMITS if struct is Limits else _settable(struct)
+    values = {}
+    for key, value in given.items():
+        if key not in kinds:
+            gone = _gone_limit(key) if struct is Limits else None
+            raise SettingsError(f"{name}: {gone or f'unknown key {key!r}{_meant(key, kinds)}'}")
+        values[key] = _converted(f"{name}.{key}", kinds[key], value)
+    missing = [one.name for one in msgspec.structs.fields(struct) if one.required and one.name not in values]
+    if missing:
+        raise SettingsError(f"{name}: {missing[0]} is missing")
+    try:
+        return struct(**values)
+    except ValueError as error:
+        raise SettingsError(f"{name}: {error}") from error
 
 
 def _unknown(name: str) -> str:
@@ -820,96 +704,37 @@ def _made_of_text(kind: type, value: object) -> object:
     return kind(value)
 
 
-def _limits(given: Mapping[str, Any]) -> Limits:
-    """A table of limits, each a positive number of its field's type; what is not named keeps its default."""
-    defaults = msgspec.structs.asdict(Limits())
-    numbers: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in defaults:
-            raise SettingsError(f"limits: unknown limit {name!r}{_meant(name, defaults)}")
-        try:
-            numbers[name] = int(value) if isinstance(defaults[name], int) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise SettingsError(f"limits: limit {name} must be a number, not {value!r}") from None
-        if not numbers[name] > 0:
-            raise SettingsError(f"limits: limit {name} must be above zero, not {value!r}")
-    return Limits(**numbers)
+def _gone_limit(name: str) -> str | None:
+    if name in _FIXED_LIMITS:
+        return f"{name} is fixed at {_FIXED_LIMITS[name]}"
+    for share in ("share_per_user", "share_per_address"):
+        if name.endswith(f"_{share.removeprefix('share_')}_max"):
+            return f"{name} is replaced by {share}, a fraction of every total"
+    return None
 
 
-def _check_networks(name: str, networks: list[str]) -> None:
-    """Addresses and CIDR networks, checked here so that a typing error stops the start and not a request."""
-    for network in networks:
-        try:
-            ip_network(network, strict=False)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
+def _gone(name: str) -> str | None:
+    """The reason that a setting of an earlier version cannot be set; None for a name that was none."""
+    return f"fixed at {_FIXED[name]}" if name in _FIXED else REPLACED.get(name)
 
 
-def _check_proxies(settings: Settings) -> None:
-    """Exactly one source names the user where proxies are trusted to do so; which one is not guessed."""
-    named = {
-        "trusted_user_header": settings.trusted_user_header is not None,
-        "trusted_user_parameter": settings.trusted_user_parameter is not None,
-        "trusted_asterisk_password": settings.trusted_asterisk_password,
-    }
-    chosen = [name for name, is_set in named.items() if is_set]
-    if len(chosen) > 1:
-        raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
-    by_certificate = settings.trusted_proxy_authority is not None and bool(settings.trusted_proxy_certificate_names)
-    if (settings.trusted_proxies or by_certificate) and not chosen:
-        raise ValueError(f"trusted_proxies is set without a setting that names the source of the user; {USER_SOURCES}")
-    proofs = ("trusted_proxy_secret", "trusted_proxy_authority")
-    useless = [*chosen, *(name for name in proofs if getattr(settings, name) is not None)]
-    if useless and not settings.trusted_proxies and not by_certificate:
+def _check_certificates(settings: Settings) -> None:
+    proxies, users = settings.trusted_proxy.authority, settings.client_certificates.authority
+    if proxies is not None and not settings.tls:
+        raise ValueError("trusted_proxy.authority needs tls; set trusted_proxy.secret, or serve HTTPS")
+    if users is not None and not settings.tls:
+        raise ValueError("client_certificates.authority needs tls; serve HTTPS")
+    if settings.client_certificates.revocations is not None and not (users or proxies):
         raise ValueError(
-            f"{useless[0]} has no effect without trusted_proxies; set the addresses of the proxies there, or "
-            "trusted_proxy_authority and trusted_proxy_certificate_names"
+            "client_certificates.revocations needs client_certificates.authority or trusted_proxy.authority; set the "
+            "PEM file"
         )
-    if settings.trusted_proxy_certificate_names and settings.trusted_proxy_authority is None:
-        raise ValueError("trusted_proxy_certificate_names needs trusted_proxy_authority; set the authority's PEM file")
-    if settings.trusted_proxy_authority is not None and not settings.tls:
-        raise ValueError("trusted_proxy_authority needs tls; set trusted_proxy_secret, or serve HTTPS")
-    if settings.client_authority is not None and not settings.tls:
-        raise ValueError("client_authority needs tls; serve HTTPS")
-    if settings.client_authority is None and settings.client_certificates == "require":
-        raise ValueError("client_certificates needs client_authority; set the authority's PEM file")
-    if settings.client_revocations is not None and not (settings.client_authority or settings.trusted_proxy_authority):
-        raise ValueError("client_revocations needs client_authority or trusted_proxy_authority; set the PEM file")
-    _check_header("trusted_user_header", settings.trusted_user_header)
-    _check_header("trusted_proxy_secret_header", settings.trusted_proxy_secret_header)
-    secret = settings.trusted_proxy_secret
-    if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
-        raise ValueError("trusted_proxy_secret is too weak; set 16 or more visible ASCII characters without spaces")
-
-
-def _check_collector(endpoint: str | None) -> None:
-    if endpoint is None:
-        return
-    try:
-        parts = urlsplit(endpoint)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-    except ValueError:
-        is_address = False
-    # The address itself may hold a password, so it is not repeated.
-    if not is_address:
-        raise ValueError("otel_endpoint is not an http:// or https:// address; set one such as http://127.0.0.1:4318")
-    if parts.username is not None:
-        raise ValueError("otel_endpoint has a user in it; set OTEL_EXPORTER_OTLP_HEADERS instead")
 
 
 def _check_issuers(issuers: Mapping[str, TokenIssuer]) -> None:
     names = [issuer.issuer for issuer in issuers.values()]
     if len(set(names)) < len(names):
         raise ValueError("token_issuers names one issuer twice; put its audiences into one table")
-
-
-def _check_header(name: str, header: str | None) -> None:
-    if header is None:
-        return
-    if not _HEADER.fullmatch(header):
-        raise ValueError(f"{name}: {header!r} is not the name of a header; use letters, digits, - and _")
-    if header.lower() in _HEADERS_OF_CLIENTS:
-        raise ValueError(f"{name}: {header} is a header of the client's own; name the one that the proxy sets")
 
 
 def _check_origins(origins: list[str]) -> None:
@@ -938,7 +763,7 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
             continue
         name, *keys = upper.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
         if name not in _KINDS:
-            problem = REPLACED.get(name)
+            problem = _gone(name)
             raise SettingsError(
                 f"environment variable {variable} is not a setting{_meant(name)}"
                 if problem is None
@@ -959,7 +784,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _is_compound(kind: Any) -> bool:
-    return kind in (Limits, Ldap) or get_origin(kind) in (list, dict)
+    return _is_table(kind) or get_origin(kind) in (list, dict)
 
 
 def _from_json(variable: str, text: str) -> Any:

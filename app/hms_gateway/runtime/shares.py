@@ -1,6 +1,6 @@
 """Counts what is shared out: how much of it there is, and how much of it one user or one address may hold.
 
-Everything that callers compete for has a total, a share for each user and a share for each address.
+Everything that callers compete for has a total; one user and one address may hold a fraction of it.
 """
 
 from typing import NamedTuple
@@ -30,18 +30,19 @@ def bound_of(limits: Limits, name: str) -> Bound:
     return Bound(name, getattr(limits, name))
 
 
-def part(bound: Bound, total: Bound) -> Bound:
-    """`bound`, cut to three quarters of `total`, so that one holder never has everything."""
-    return Bound(bound.name, max(1, min(bound.value, total.value * 3 // 4)))
-
-
-def body_memory(limits: Limits) -> "Shares":
-    """The memory for bodies and messages, by user and address."""
-    return Shares(
-        bound_of(limits, "body_memory_bytes_max"),
-        bound_of(limits, "body_memory_bytes_per_user_max"),
-        bound_of(limits, "body_memory_bytes_per_address_max"),
+def parts(total: Bound, limits: Limits) -> tuple[Bound, Bound]:
+    """The parts of a total that one user and one address may hold."""
+    fractions = {"share_per_user": limits.share_per_user, "share_per_address": limits.share_per_address}
+    per_user, per_address = (
+        Bound(f"{name} of {total.name}", max(1, int(total.value * fraction))) for name, fraction in fractions.items()
     )
+    return per_user, per_address
+
+
+def shares_of(limits: Limits, name: str) -> "Shares":
+    """The limit of that name, shared out among users and addresses."""
+    total = bound_of(limits, name)
+    return Shares(total, *parts(total, limits))
 
 
 class Shares:
@@ -50,7 +51,7 @@ class Shares:
     def __init__(self, total: Bound, per_user: Bound, per_address: Bound) -> None:
         self._total = total
         # In the order of a Holder.
-        self._each = (part(per_user, total), part(per_address, total))
+        self._each = (per_user, per_address)
         self._held: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self.taken = 0
 

@@ -272,7 +272,7 @@ def test_large_messages_on_their_way_in_share_a_bound():
                 await last.send(half)
                 reply = await last.receive()
                 assert BINARY.read_message(reply)[:3] == ("get_table", 3, 7)
-                assert b"body_memory_bytes_per_user_max" in reply
+                assert b"share_per_user of body_memory_bytes_max" in reply
                 await first.send(rest)
                 await first.receive()
                 assert len(server._arriving) == 1

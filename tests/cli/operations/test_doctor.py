@@ -144,9 +144,7 @@ def test_connections_are_compared_with_what_the_database_allows(server_database,
     allowed, wanted = map(int, re.fullmatch(text, said["warning database"]).groups())
     assert 50 < allowed < wanted == 16 * 52
     assert "lower database_connections_max (40) or workers" in said["warning database"]
-    assert "warning database" not in found(
-        settings(database_url=server_database, database_connections_max=2, streams_max=1)
-    )
+    assert "warning database" not in found(settings(database_url=server_database, database_connections_max=2))
 
 
 def test_a_file_system_without_its_library(settings):

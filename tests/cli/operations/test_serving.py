@@ -244,10 +244,13 @@ def test_an_audit_log_that_cannot_be_written_is_one_line_and_no_user_is_made(tmp
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("name", ["groups_file", "client_authority"])
-def test_a_file_of_logins_that_cannot_be_read_is_one_line_and_no_user_is_made(tmp_path, name, workers):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("groups_file", "/nonexistent"), ("client_certificates", '{"authority": "/nonexistent"}')],
+)
+def test_a_file_of_logins_that_cannot_be_read_is_one_line_and_no_user_is_made(tmp_path, name, value, workers):
     words = ("serve", "--data-dir", str(tmp_path), "--port", "0", "--workers", workers)
-    ended = hms_gateway(*words, **{f"HMS_GATEWAY_{name.upper()}": "/nonexistent"})
+    ended = hms_gateway(*words, **{f"HMS_GATEWAY_{name.upper()}": value})
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"error: {name}")
     assert len(ended.stderr.splitlines()) == 1

@@ -21,7 +21,7 @@ class Waits:
     def __init__(self, seconds: float) -> None:
         self.now = 0.0
         self.rates = Rates({"*": Rate(calls_per_second=1 / seconds, burst_seconds=1e-6)}, lambda: self.now)
-        self.waits = RateWaits(self.rates, Limits(waiting_calls_per_user_max=1), lambda: self.now)
+        self.waits = RateWaits(self.rates, Limits(waiting_calls_max=3), lambda: self.now)
         self.gone = asyncio.Event()
         for user in (ANN, BOB):
             self.rates.check(user, "get_table")
@@ -58,7 +58,7 @@ def test_so_many_calls_of_a_user_wait_and_one_more_is_refused_at_once():
         waits = Waits(seconds=20.0)
         waiting = [waits.begin(), waits.begin(BOB)]
         await a_turn()
-        with pytest.raises(Refused, match=r"waiting for their rate \(waiting_calls_per_user_max\)"):
+        with pytest.raises(Refused, match=r"waiting for their rate \(share_per_user of waiting_calls_max\)"):
             await waits.begin()
         # What gives back locks does not wait.
         await waits.begin(method="unlock")

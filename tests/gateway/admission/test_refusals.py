@@ -13,14 +13,14 @@ def test_all_are_counted_and_a_line_says_how_many_were_left_out():
     refusals = Refusals(metrics, lambda: now)
     with capture_logs() as lines:
         for _ in range(100):
-            refusals.note("streams_per_user_max", user="ann", address="10.0.0.1")
+            refusals.note("share_per_user of streams_max", user="ann", address="10.0.0.1")
         refusals.note("uploads_max")
         now += LOG_EVERY_SECONDS
-        refusals.note("streams_per_user_max", user="bob")
+        refusals.note("share_per_user of streams_max", user="bob")
     assert [(line["limit"], line["user"], line["left_out"]) for line in lines] == [
-        ("streams_per_user_max", "ann", 0),
+        ("share_per_user of streams_max", "ann", 0),
         ("uploads_max", "", 0),
-        ("streams_per_user_max", "bob", 99),
+        ("share_per_user of streams_max", "bob", 99),
     ]
-    assert metrics.limited == {"streams_per_user_max": 101, "uploads_max": 1}
-    assert b'hms_gateway_limited_total{limit="streams_per_user_max"} 101.0' in metrics_text(metrics)
+    assert metrics.limited == {"share_per_user of streams_max": 101, "uploads_max": 1}
+    assert b'hms_gateway_limited_total{limit="share_per_user of streams_max"} 101.0' in metrics_text(metrics)

@@ -9,7 +9,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
 from tests.support.patience import PATIENCE_SECONDS
 
-LIMITS = Limits(unread_reply_bytes_max=100, unread_reply_bytes_per_user_max=40, unread_reply_bytes_per_address_max=60)
+LIMITS = Limits(unread_reply_bytes_max=100, share_per_user=0.4, share_per_address=0.6)
 
 
 class Buffer:
@@ -49,7 +49,10 @@ def test_the_oldest_of_the_user_or_the_address_in_the_way_goes():
         fourth = it.paused(35, "bob", "a")
         assert ann.is_aborted
         assert not fourth.is_aborted
-        assert it.metrics.limited == {"unread_reply_bytes_per_user_max": 1, "unread_reply_bytes_per_address_max": 1}
+        assert it.metrics.limited == {
+            "share_per_user of unread_reply_bytes_max": 1,
+            "share_per_address of unread_reply_bytes_max": 1,
+        }
         assert it.replies.bytes_counted == 65
 
     asyncio.run(scenario())

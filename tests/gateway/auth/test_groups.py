@@ -84,9 +84,7 @@ def test_every_login_has_them_also_on_an_open_connection(tmp_path):
     settings = load_settings(
         data_dir=tmp_path,
         groups_file=path,
-        trusted_proxies=["127.0.0.1"],
-        trusted_user_header="X-User",
-        trusted_proxy_users=["*"],
+        trusted_proxy={"addresses": ["127.0.0.1"], "user_header": "X-User"},
         proxy_users={"ann": {"users": ["bob"]}},
     )
     add_user(settings.users_path, "ann", "ann's password")

@@ -8,7 +8,6 @@ import pytest
 
 from hms_gateway.gateway.calls import thread_runner
 from hms_gateway.gateway.calls.streaming import PIECE_BYTES, SendingTurns
-from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running
 from tests.support.patience import PATIENCE_SECONDS, until
 
@@ -131,7 +130,7 @@ def test_a_long_reply_waits_a_moment_for_another_one_of_its_user(monkeypatch):
     monkeypatch.setattr(thread_runner, "LATE_SECONDS_MAX", 60.0)
     begun = iter([Chunks([b"x" * 1_000_000] * 1000), Chunks([b"{", b"}"])])
     processor = CannedProcessor(get_all_databases=lambda message, call: next(begun))
-    bounds = {"limits": Limits(streams_per_user_max=1), "streams_max": 4}
+    bounds = {"streams_max": 2}
     with running(processor, **bounds) as server, server.connect() as late:
         with server.connect() as slow:
             slow.sendall(post(CALL))

@@ -196,13 +196,13 @@ def answer_of(connection: socket.socket, call: bytes) -> bytes:
 
 
 def test_too_many_calls_are_refused_and_not_made(store, metastore):
-    limits = Limits(calls_per_user_max=1)
+    limits = Limits(calls_in_flight_max=2)
     with running(processor(metastore), limits=limits) as server, server.connect() as first, server.connect() as second:
         first.sendall(post(LOCK))
         commit = store.next()
         second.sendall(post(LOCK))
         status, _, body = read_response(second)
-        assert (status, b"calls_per_user_max" in body) == (503, True)
+        assert (status, b"share_per_user of calls_in_flight_max" in body) == (503, True)
         commit(Result(GRANTED))
         assert read_response(first)[2] == LOCKED
         second.sendall(post(LOCK))

@@ -45,7 +45,7 @@ def test_a_login_is_remembered_for_a_second_and_nothing_of_it_stays():
 
 def test_calls_that_show_the_same_token_at_once_take_one_check():
     begin = threading.Event()
-    with contextlib.closing(LoginChecks(Limits(ticket_checks_per_address_max=2))) as checks:
+    with contextlib.closing(LoginChecks(Limits(ticket_checks_max=3))) as checks:
 
         def password_of(name: bytes) -> bytes:
             assert begin.wait(PATIENCE_SECONDS)

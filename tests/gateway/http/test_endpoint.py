@@ -250,7 +250,7 @@ def test_one_user_cannot_take_all_calls(client):
     go = threading.Event()
     processor = CannedProcessor(get_all_databases=lambda message, call: go.wait() and DATABASES)
     user = Anybody()
-    with running(processor, authenticator=user, limits=Limits(calls_per_user_max=1)) as server:
+    with running(processor, authenticator=user, limits=Limits(calls_in_flight_max=3)) as server:
         with server.connect() as waiting, server.connect() as other:
             waiting.sendall(post(CALL))
             until(lambda: processor.calls)
@@ -261,7 +261,7 @@ def test_one_user_cannot_take_all_calls(client):
             go.set()
             assert read_response(other)[0] == 200
         assert refused.status_code == 503
-        assert "calls_per_user_max" in exception(refused.content)[2]
+        assert "share_per_user of calls_in_flight_max" in exception(refused.content)[2]
 
 
 def test_an_unavailable_store_is_503_in_words_that_no_client_takes_for_a_lost_connection(client):

@@ -75,7 +75,7 @@ def test_a_client_that_leaves_inside_its_body_is_forgotten(server):
 
 
 def test_bodies_together_are_bounded():
-    limits = Limits(body_memory_bytes_max=300_000, body_memory_bytes_per_user_max=225_000)
+    limits = Limits(body_memory_bytes_max=300_000, share_per_user=0.75)
     with running(limits=limits) as server:
         memory = server.bodies.memory
         connections = [server.connect() for _ in range(2)]
@@ -88,14 +88,14 @@ def test_bodies_together_are_bounded():
             one_more.sendall(CALL[:30] + b" " * (50_000 + UNCOUNTED_BYTES))
             status, headers, body = read_response(one_more)
             assert (status, headers["x-call-outcome"]) == (503, "not-tried")
-            assert b"body_memory_bytes_per_user_max" in body
+            assert b"share_per_user of body_memory_bytes_max" in body
         with server.connect() as small:
             small.sendall(post(CALL))
             assert read_response(small)[2] == ANSWER
         for connection in connections:
             connection.close()
         until(lambda: memory.taken == 0)
-        assert server.metrics.limited == {"body_memory_bytes_per_user_max": 1}
+        assert server.metrics.limited == {"share_per_user of body_memory_bytes_max": 1}
 
 
 def test_a_processor_is_not_called_for_what_was_not_received():

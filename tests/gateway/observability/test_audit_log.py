@@ -28,7 +28,7 @@ SECRETS = ("planted-password", "planted-parameter", "planted-token", "planted-ke
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audited")
-    with GatewayServer(folder, settings={"audit_log": str(folder / "audit.log"), "access_log": False}) as it:
+    with GatewayServer(folder, settings={"audit_log": str(folder / "audit.log"), "log_level": "warning"}) as it:
         yield it
 
 

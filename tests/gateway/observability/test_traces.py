@@ -150,10 +150,12 @@ def test_what_is_done_for_several_calls_at_once_is_noted_for_each():
 
 def test_without_the_extra_the_setting_is_refused_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
-    settings = load_settings(data_dir=tmp_path, tls=False, access_log=False, otel_endpoint="http://127.0.0.1:4318")
-    line = "otel_endpoint needs packages that are missing: pip install 'hms-gateway[otel]'"
+    settings = load_settings(
+        data_dir=tmp_path, tls=False, log_level="warning", otel={"endpoint": "http://127.0.0.1:4318"}
+    )
+    line = "otel.endpoint needs packages that are missing: pip install 'hms-gateway[otel]'"
     assert line in start_problems(settings)
-    with pytest.raises(SettingsError, match="otel_endpoint needs packages") as refused:
+    with pytest.raises(SettingsError, match=r"otel\.endpoint needs packages") as refused:
         build_gateway(
             settings, codecs=None, processor=None, cache=None, ready=None, metrics=None, certificate=None, database=""
         )  # fmt: skip
@@ -172,10 +174,10 @@ def test_without_the_extra_the_setting_is_refused_in_one_line(tmp_path, monkeypa
 )
 def test_an_endpoint_that_is_none_is_refused_without_repeating_it(endpoint, problem):
     with pytest.raises(SettingsError, match=problem) as refused:
-        load_settings(otel_endpoint=endpoint)
+        load_settings(otel={"endpoint": endpoint})
     assert "planted" not in str(refused.value)
 
 
 def test_a_share_is_between_none_and_all():
-    with pytest.raises(SettingsError, match="otel_share must be"):
-        load_settings(otel_share=1.5)
+    with pytest.raises(SettingsError, match=r"otel\.share must be"):
+        load_settings(otel={"share": 1.5})

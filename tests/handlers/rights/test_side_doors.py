@@ -12,7 +12,7 @@ from hms_gateway.handlers.rights.answers import ANSWERS
 from hms_gateway.metastore.rights.decisions import USER, Sight
 from hms_gateway.metastore.rights.keeper import _touched
 from hms_gateway.metastore.rights.policy import Held, Party, Policy, Thing
-from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings import MetastoreRules, Settings
 from hms_gateway.structs import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
@@ -213,7 +213,7 @@ def test_a_list_is_asked_for_after_rights(tmp_path: Path) -> None:
         file_systems={"file": "ignore"},
         administrators=["root"],
         authorization="grants",
-        require_write_id_lists=True,
+        metastore=MetastoreRules(require_write_id_lists=True),
     )
     made = Everybody(build_metastore(settings))
     with contextlib.closing(made.metastore.store):

@@ -31,7 +31,7 @@ NO_COLUMNS = {"columns": [], "column_types": []}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A gateway of its own: a crawl looks at every table."""
-    settings = {"file_system_default": "ignore"}
+    settings = {'file_systems."*"': "ignore", "file_systems.file": "manage"}
     with GatewayServer(tmp_path_factory.mktemp("crawl") / "var", settings=settings) as running:
         yield running
 

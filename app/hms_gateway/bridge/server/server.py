@@ -17,7 +17,7 @@ from hms_gateway.bridge.thrift.session import share_address
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, body_memory, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of, parts, shares_of
 from hms_gateway.wire import Codecs, make_codecs
 
 BACKLOG = 2048
@@ -48,13 +48,10 @@ class BridgeServer:
         self.codecs = codecs or make_codecs(limits)
         self.metrics = metrics or BridgeMetrics()
         self.call_log = call_log
-        self._counted = connections or Connections(
-            bound_of(limits, "connections_max"),
-            bound_of(limits, "connections_per_address_max"),
-            self._refused,
-            per_user=bound_of(limits, "connections_per_user_max"),
-        )
-        self._memory = memory or body_memory(limits)
+        total = bound_of(limits, "connections_max")
+        per_user, per_address = parts(total, limits)
+        self._counted = connections or Connections(total, per_address, self._refused, per_user=per_user)
+        self._memory = memory or shares_of(limits, "body_memory_bytes_max")
         self._connections: set[Connection] = set()
         self._arriving: dict[Connection, _Arriving] = {}
         self._server: asyncio.Server | None = None

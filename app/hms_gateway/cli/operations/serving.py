@@ -88,7 +88,7 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         run(settings, build, listeners, on_listening=lambda addresses: _listening(settings, addresses, password))
         _log.info("stopped")
     except KerberosError as error:
-        fail(f"kerberos_keytab: {error}")
+        fail(f"kerberos.keytab: {error}")
     except RootRefused as error:
         fail(str(error), "warehouse_dir and file_roots name folders for tables and nothing else")
     except SettingsError as error:

@@ -186,7 +186,7 @@ def _keytab(settings: Settings) -> Iterator[str]:
     try:
         service_keys(settings)
     except KerberosError as error:
-        yield f"kerberos_keytab: {error}"
+        yield f"kerberos.keytab: {error}"
 
 
 def _directory(settings: Settings) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _directory(settings: Settings) -> Iterator[str]:
 
 
 def _tracing(settings: Settings) -> Iterator[str]:
-    if settings.otel_endpoint is None:
+    if settings.otel.endpoint is None:
         return
     try:
         check_installed()

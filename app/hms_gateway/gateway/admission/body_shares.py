@@ -4,7 +4,7 @@ from types import TracebackType
 
 from hms_gateway.gateway.admission.refusals import overloaded
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, body_memory, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, shares_of
 
 # So much of every body is not counted, so that small calls get in whatever others send.
 UNCOUNTED_BYTES = 64 * 1024
@@ -14,12 +14,8 @@ class BodyShares:
     """Two budgets: bytes of bodies in memory, received or inflated, and bodies that are on their way."""
 
     def __init__(self, limits: Limits) -> None:
-        self.memory = body_memory(limits)
-        self.uploads = Shares(
-            bound_of(limits, "uploads_max"),
-            bound_of(limits, "uploads_per_user_max"),
-            bound_of(limits, "uploads_per_address_max"),
-        )
+        self.memory = shares_of(limits, "body_memory_bytes_max")
+        self.uploads = shares_of(limits, "uploads_max")
 
     def of(self, holder: Holder) -> "BodyShare":
         """The memory of one request of the holder, released at the end of a `with`."""

@@ -12,7 +12,7 @@ from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.rates import Rates, too_many
 from hms_gateway.gateway.admission.refusals import ClientGone, overloaded
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Shares, bound_of
+from hms_gateway.runtime.shares import Holder, shares_of
 
 # A call that has to wait for longer is refused.
 SECONDS_MAX: Final = 30.0
@@ -24,8 +24,7 @@ class RateWaits:
     def __init__(self, rates: Rates, limits: Limits, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._rates = rates
         self._monotonic = monotonic
-        names = ("waiting_calls_max", "waiting_calls_per_user_max", "waiting_calls_per_address_max")
-        self._places = Shares(*(bound_of(limits, name) for name in names))
+        self._places = shares_of(limits, "waiting_calls_max")
 
     async def wait(self, identity: Identity, method: str, share_address: str | None, gone: asyncio.Event) -> None:
         """Returns when the call may be made, and is paid for. Raises Refused, and ClientGone when `gone` is set."""

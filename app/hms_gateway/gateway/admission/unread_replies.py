@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hms_gateway.gateway.admission.refusals import Refusals
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of, parts
 
 UNCOUNTED_BYTES = 64 * 1024
 PIECE_BYTES = 256 * 1024
@@ -67,13 +67,10 @@ class UnreadReplies:
 
     def __init__(self, limits: Limits, refusals: Refusals, *, stall_seconds_max: float) -> None:
         total = bound_of(limits, "unread_reply_bytes_max")
-        per_user = bound_of(limits, "unread_reply_bytes_per_user_max")
-        per_address = bound_of(limits, "unread_reply_bytes_per_address_max")
-        self._per_user = per_user
-        self._per_address = per_address
-        self._shares = Shares(total, per_user, per_address)
+        self._per_user, self._per_address = parts(total, limits)
+        self._shares = Shares(total, self._per_user, self._per_address)
         # A single reply fits into every share, however long it is.
-        self._counted_max = max(1, min(total.value * 3 // 4, per_user.value, per_address.value))
+        self._counted_max = min(self._per_user.value, self._per_address.value)
         self._refusals = refusals
         self._stall_seconds_max = stall_seconds_max
         # In the order of `until`.

@@ -29,7 +29,7 @@ from hms_gateway.gateway.auth.users import Verifier, verify_password
 from hms_gateway.gateway.calls.niceness import be_nice
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import bound_of
+from hms_gateway.runtime.shares import bound_of, parts
 
 T = TypeVar("T")
 
@@ -124,11 +124,8 @@ class BasicAuthenticator:
         self._sleep = sleep
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
         limits = limits or Limits()
-        self._queue: PasswordQueue[_Job] = PasswordQueue(
-            bound_of(limits, "password_checks_max"),
-            bound_of(limits, "password_checks_per_user_max"),
-            bound_of(limits, "password_checks_per_address_max"),
-        )
+        checks = bound_of(limits, "password_checks_max")
+        self._queue: PasswordQueue[_Job] = PasswordQueue(checks, *parts(checks, limits))
         self._checking = self._suspects_checking = 0
         self._results: dict[bytes, asyncio.Future[bool]] = {}
         # By address, the attempt that came last and has not been answered.

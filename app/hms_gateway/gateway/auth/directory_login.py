@@ -21,7 +21,7 @@ from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, read_ba
 from hms_gateway.gateway.auth.directory import DirectoryAway, DirectoryUser
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Shares, bound_of
+from hms_gateway.runtime.shares import Holder, shares_of
 
 THREADS: Final = 8
 HEADER_BYTES_MAX: Final = 8_192
@@ -71,12 +71,7 @@ class DirectoryAuthenticator:
         self._share_of = share_of
         self._attempts = FailedAttempts(monotonic)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="directory")
-        limits = limits or Limits()
-        self._checks = Shares(
-            bound_of(limits, "password_checks_max"),
-            bound_of(limits, "password_checks_per_user_max"),
-            bound_of(limits, "password_checks_per_address_max"),
-        )
+        self._checks = shares_of(limits or Limits(), "password_checks_max")
         self._known: KnownHeaders[_Known] = KnownHeaders()
         self._away_until = 0.0
         self._asking: dict[bytes, asyncio.Task[DirectoryUser | None]] = {}

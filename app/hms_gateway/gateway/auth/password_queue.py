@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from hms_gateway.runtime.shares import Bound, part
+from hms_gateway.runtime.shares import Bound
 
 T = TypeVar("T")
 
@@ -47,8 +47,8 @@ class PasswordQueue(Generic[T]):
 
     def __init__(self, total: Bound, per_user: Bound, per_address: Bound) -> None:
         self._total = total
-        self._per_user = part(per_user, total)
-        self._per_address = part(per_address, total)
+        self._per_user = per_user
+        self._per_address = per_address
         self._first: deque[Check[T]] = deque()
         self._addresses: OrderedDict[str | None, _Address[T]] = OrderedDict()
         # Of each user, how many checks wait from where.

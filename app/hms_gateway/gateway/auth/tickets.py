@@ -73,7 +73,7 @@ class TicketAuthenticator:
     def _identity(self, accepted: Accepted, address: str) -> Identity:
         realm = accepted.principal.rpartition("@")[2]
         if realm not in (self._realms or {accepted.service.rpartition("@")[2]}):
-            text = f"Users of the realm {realm} are not let in: the setting kerberos_realms does not name it"
+            text = f"Users of the realm {realm} are not let in: the setting kerberos.realms does not name it"
             raise Refused(403, text, reason="realm")
         user = short_name(accepted.principal)
         return Identity(user, address, headers=_reply_headers(accepted.answer), by_others=True)

@@ -112,7 +112,7 @@ class TrustedProxyAuthenticator:
         if head.trust is ProxyTrust.UNPROVEN:
             text = (
                 "The proxy named a user and did not prove itself; "
-                "let it send what trusted_proxy_secret or trusted_proxy_authority asks for"
+                "let it send what trusted_proxy.secret or trusted_proxy.authority asks for"
             )
             raise Refused(401, text, reason="unproven_proxy")
         by_token, by_others = False, True
@@ -124,7 +124,7 @@ class TrustedProxyAuthenticator:
         if not _is_readable(user):
             raise Refused(401, "The name of the user that the proxy sent is not readable", reason="unreadable_user")
         if objection := self._proxied_users.objection(user, head.peer):
-            text = f"The proxy may not act for user {user}: the setting trusted_proxy_users {objection}"
+            text = f"The proxy may not act for user {user}: the setting trusted_proxy.users {objection}"
             raise Refused(403, text, reason="not_proxied")
         return Identity(user, head.address, by_token=by_token, by_others=by_others)
 

@@ -17,10 +17,9 @@ from hms_gateway.rpc.chunk_turns import take_turns
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, Shares, parts, shares_of
 from hms_gateway.timing.spans import Span, begin_spans, end_spans, note_span
 
-PER_USER = "streams_per_user_max"
 # One long reply of a user waits so long for another one to end, before it is refused.
 LATE_SECONDS_MAX = 1.0
 
@@ -98,19 +97,17 @@ class ThreadRunner:
         self, limits: Limits, metrics: Metrics, *, threads: int, streams_max: int, call_seconds_max: float
     ) -> None:
         self._metrics = metrics
-        self._threads = WorkerThreads(threads, limits.threads_per_user_max, limits.threads_per_address_max)
+        self._threads = WorkerThreads(threads, parts(Bound("threads", threads), limits)[0].value)
         self._call_seconds_max = call_seconds_max
-        self._calls = _calls_in_flight(limits)
+        self._calls = shares_of(limits, "calls_in_flight_max")
         # Counted apart: a lock must not be lost because its owner, or anyone else, has a lot of calls in flight.
-        self._urgent_calls = _calls_in_flight(limits)
+        self._urgent_calls = shares_of(limits, "calls_in_flight_max")
         self._making = MakingTurns()
         self._sending = SendingTurns()
         self._late: dict[str | None, tuple[InFlightCall, Reply, ReplyStream]] = {}
-        self._streams = Shares(
-            Bound("streams_max", streams_max),
-            bound_of(limits, "streams_per_user_max"),
-            bound_of(limits, "streams_per_address_max"),
-        )
+        streams = Bound("streams_max", streams_max)
+        self._streams_of_user, of_address = parts(streams, limits)
+        self._streams = Shares(streams, self._streams_of_user, of_address)
 
     @property
     def queued(self) -> int:
@@ -193,7 +190,7 @@ class ThreadRunner:
             return
         # Calls that follow would be worked for and refused.
         self._threads.narrow(in_flight.holder)
-        if bound.name == PER_USER and user not in self._late:
+        if bound == self._streams_of_user and user not in self._late:
             self._late[user] = in_flight, reply, stream
             asyncio.get_running_loop().call_later(LATE_SECONDS_MAX, self._refuse_late, user, in_flight, bound)
         else:
@@ -227,11 +224,6 @@ class ThreadRunner:
         late = self._late.pop(holder.user, None)
         if late is not None:
             self._deliver_stream(*late)
-
-
-def _calls_in_flight(limits: Limits) -> Shares:
-    names = ("calls_in_flight_max", "calls_per_user_max", "calls_per_address_max")
-    return Shares(*(bound_of(limits, name) for name in names))
 
 
 def _urgent(holder: Holder) -> Holder:

@@ -13,7 +13,7 @@ from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Shares, bound_of
+from hms_gateway.runtime.shares import Holder, shares_of
 
 T = TypeVar("T")
 
@@ -25,11 +25,7 @@ class WaitingCalls:
 
     def __init__(self, limits: Limits, metrics: Metrics, releases: Releases) -> None:
         self._metrics = metrics
-        self._places = Shares(
-            bound_of(limits, "waiting_calls_max"),
-            bound_of(limits, "waiting_calls_per_user_max"),
-            bound_of(limits, "waiting_calls_per_address_max"),
-        )
+        self._places = shares_of(limits, "waiting_calls_max")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pauses: set[asyncio.Event] = set()
         self._releases = releases

@@ -53,16 +53,14 @@ class _Place(threading.local):
 
 
 class WorkerThreads:
-    """Runs jobs on up to `threads_max` threads, a part of them for one user and for one address.
+    """Runs jobs on up to `threads_max` threads, a part of them for one user.
 
     They are started when first needed. The standard pool costs more than twice as much per job, cannot lend a thread
     out, and knows no users.
     """
 
-    def __init__(self, threads_max: int, per_user: int | None = None, per_address: int | None = None) -> None:
-        self._turns: Turns[_Asked] = Turns(
-            threads_max, per_user or threads_max, per_address or threads_max, BUSY_THREADS
-        )
+    def __init__(self, threads_max: int, per_user: int | None = None) -> None:
+        self._turns: Turns[_Asked] = Turns(threads_max, per_user or threads_max, threads_max, BUSY_THREADS)
         self._handing: JobHanding[_HeldJob] = JobHanding(threads_max)
         # One entry for each idle thread that is to go on: its job, or None to end.
         self._woken: queue.SimpleQueue[_HeldJob | None] = queue.SimpleQueue()

@@ -60,4 +60,4 @@ def read_revocations(file: Path) -> frozenset[Serial]:
             raise ValueError("it has no PEM list of revoked certificates (X509 CRL)")
         return frozenset().union(*(revoked_serials(base64.b64decode(one)) for one in lists))
     except (OSError, ValueError, binascii.Error, IndexError) as error:
-        raise CertificateError(f"client_revocations {file} cannot be used: {error}") from error
+        raise CertificateError(f"client_certificates.revocations {file} cannot be used: {error}") from error

@@ -111,7 +111,7 @@ def _ask_for_certificate(context: ssl.SSLContext, clients: ClientRules) -> None:
     for setting, authority in clients.authorities:
         _load(context, setting, authority)
     if clients.revocations is not None:
-        _load(context, "client_revocations", clients.revocations)
+        _load(context, "client_certificates.revocations", clients.revocations)
         context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
     context.verify_mode = ssl.CERT_REQUIRED if clients.is_required else ssl.CERT_OPTIONAL
     # A session that is taken up again brings a certificate that was verified with the files of then.

@@ -75,7 +75,7 @@ def check_installed() -> None:
     except ModuleNotFoundError:
         is_there = False
     if not is_there:
-        raise SettingsError("otel_endpoint needs packages that are missing: pip install 'hms-gateway[otel]'")
+        raise SettingsError("otel.endpoint needs packages that are missing: pip install 'hms-gateway[otel]'")
 
 
 def parse_trace_parent(header: bytes) -> TraceParent | None:

@@ -143,7 +143,7 @@ class _Taking:
         except EventsExpired as expired:
             text = f"the metastore has forgotten events that it wrote since the snapshot was begun: {expired}"
             raise JobFailed(
-                text, "take a new one; event_seconds_max of the gateway is how long it keeps them"
+                text, "take a new one; metastore.event_seconds_max of the gateway is how long it keeps them"
             ) from expired
         return frozenset(unit for unit in units if unit.kind == CATALOG or self._only.wants(unit.database, unit.table))
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, shares_of
 
 T = TypeVar("T")
 
@@ -25,9 +25,7 @@ class LoginChecks:
     """What waits is shared out among addresses: whose a login is is known when it has been checked."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        limits = limits or Limits()
-        total = bound_of(limits, "ticket_checks_max")
-        self._shares = Shares(total, total, bound_of(limits, "ticket_checks_per_address_max"))
+        self._shares = shares_of(limits or Limits(), "ticket_checks_max")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ticket")
 
     async def run(self, check: Callable[..., T], *arguments: Any, address: str | None) -> T:
