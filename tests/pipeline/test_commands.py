@@ -80,7 +80,7 @@ def test_the_document_crawls_prunes_and_lists_its_runs(shell, server):
     assert re.search(r"partitions to register +3$", printed, re.MULTILINE)
     assert re.search(r"partitions gone +1 \(1 dropped\)$", printed, re.MULTILINE)
     listed = shell(lines_with("pipeline runs")).splitlines()
-    assert [line.split("\t")[1] for line in listed] == 2 * ["Status", "planned", "done", "done"]
+    assert [line.split("\t")[1] for line in listed] == 2 * ["status", "planned", "done", "done"]
 
 
 @pytest.mark.parametrize("kind", ["apply", "audit", "clean", "compact", "crawl", "migrate", "snapshot", "stats"])
