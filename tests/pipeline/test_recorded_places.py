@@ -216,7 +216,8 @@ def test_a_link_below_the_warehouse_leads_nowhere(spark, client, options, others
     folder.symlink_to(others)
     before = contents(others)
     taken = stats(of(options, "links"), StatsArguments(), spark=spark)
-    assert [note["reason"].partition(",")[0] for note in taken.notes] == [f"{folder} leads through a symbolic link"]
+    notes = [(note["path"], note["reason"].partition(",")[0]) for note in taken.notes]
+    assert notes == [(str(folder), "leads through a symbolic link")]
     assert known_columns(client, "links") == {}
     plan = str(tmp_path / "plan.jsonl")
     found = audit(of(options, "links"), replace_options(AT_ONCE, fix=plan), spark=spark)
@@ -238,7 +239,9 @@ def test_a_link_among_files_leads_nowhere(spark, client, options, others, is_dir
     fill(location)
     (path(location) / "part-9").symlink_to(others if is_directory else data_files(str(others))[0])
     taken = stats(of(options, table.tableName), StatsArguments(), spark=spark)
-    assert (taken.counts["failed"], "part-9 leads through a symbolic link" in taken.notes[0]["reason"]) == (1, True)
+    [note] = taken.notes
+    assert (taken.counts["failed"], path(note["path"]).name) == (1, "part-9")
+    assert note["reason"].startswith("leads through a symbolic link")
     full = stats(of(options, table.tableName), StatsArguments(is_full=True), spark=spark)
     assert full.counts["failed"] == 1
     assert compact(of(options, table.tableName), CompactArguments(), spark=spark).counts["compacted"] == 0

@@ -76,6 +76,8 @@ def on_terminal(*words: str, environment: Mapping[str, str]) -> Iterator[Termina
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
     pid, descriptor = pty.fork()
     if pid == 0:
+        # A shell starts what runs in its background without it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execve(command, [command, *words], {**inherited, "TERM": "xterm", **environment})
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     try:

@@ -7,11 +7,11 @@ from tests.cli.conftest import Run
 
 
 @pytest.fixture
-def shop(run: Run) -> None:
-    if run("ls", "shop").exit_code:
+def stall(run: Run) -> None:
+    if run("ls", "stall").exit_code:
         assert (
             run(
-                "sql", "-k", "-e", "create database shop; create table shop.items (id int); create role clerk"
+                "sql", "-k", "-e", "create database stall; create table stall.items (id int); create role clerk"
             ).exit_code
             == 0
         )
@@ -33,8 +33,8 @@ class Grants:
         return self._run(command, words[0], *words[1:])
 
 
-@pytest.mark.usefixtures("shop")
-@pytest.mark.parametrize("thing", ["shop.items", "shop", "*"])
+@pytest.mark.usefixtures("stall")
+@pytest.mark.parametrize("thing", ["stall.items", "stall", "*"])
 def test_what_is_granted_is_shown_until_it_is_revoked(grants: Grants, thing: str) -> None:
     for party in ("zoe", "group:staff", "role:clerk"):
         assert grants.call("grant", "Select", thing, party).exit_code == 0
@@ -44,38 +44,38 @@ def test_what_is_granted_is_shown_until_it_is_revoked(grants: Grants, thing: str
         assert not any("select" in line for line in grants.of(party))
 
 
-@pytest.mark.usefixtures("shop")
+@pytest.mark.usefixtures("stall")
 def test_a_refused_revoke_leads_to_what_the_party_has(grants: Grants) -> None:
-    refused = grants.call("revoke", "select", "shop.items", "role:nobody")
+    refused = grants.call("revoke", "select", "stall.items", "role:nobody")
     assert refused.exit_code == 1
     assert "hms-gateway grants role:nobody lists what it has" in refused.stderr
 
 
-@pytest.mark.usefixtures("shop")
+@pytest.mark.usefixtures("stall")
 def test_a_group_that_has_nothing_yet_is_noted(grants: Grants) -> None:
     off = 'note: authorization is not "grants": every user may do everything, whatever is said here\n'
     note = f"{off}note: it is the first grant to group salse-team; is that its name?\n"
-    assert grants.call("grant", "select", "shop.items", "group:salse-team").stderr == note
-    assert grants.call("grant", "insert", "shop.items", "group:salse-team").stderr == off
+    assert grants.call("grant", "select", "stall.items", "group:salse-team").stderr == note
+    assert grants.call("grant", "insert", "stall.items", "group:salse-team").stderr == off
     for privilege in ("select", "insert"):
-        assert grants.call("revoke", privilege, "shop.items", "group:salse-team").exit_code == 0
+        assert grants.call("revoke", privilege, "stall.items", "group:salse-team").exit_code == 0
     assert grants.call("grant", "role", "clerk", "group:salse-team").stderr == note
-    assert "user salse is not in the password file" in grants.call("grant", "select", "shop.items", "salse").stderr
+    assert "user salse is not in the password file" in grants.call("grant", "select", "stall.items", "salse").stderr
 
 
-@pytest.mark.usefixtures("shop")
+@pytest.mark.usefixtures("stall")
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("selct", "shop.items", "zoe"), "the privilege selct is not known"),
-        (("select", "shop.nothing", "zoe"), "NoSuchObjectException"),
+        (("selct", "stall.items", "zoe"), "the privilege selct is not known"),
+        (("select", "stall.nothing", "zoe"), "NoSuchObjectException"),
         (("select", "nowhere", "zoe"), "NoSuchObjectException"),
-        (("select", "shop.items.id", "zoe"), "'shop.items.id' is not an object"),
-        (("select", "shop.", "zoe"), "'shop.' is not an object"),
+        (("select", "stall.items.id", "zoe"), "'stall.items.id' is not an object"),
+        (("select", "stall.", "zoe"), "'stall.' is not an object"),
         (("select", "", "zoe"), "'' is not an object"),
-        (("select", "shop.items", ""), "'' is not a party"),
-        (("select", "shop.items", "group:"), "'group:' is not a party"),
-        (("select", "shop.items", "team:a"), "'team:a' is not a party"),
+        (("select", "stall.items", ""), "'' is not a party"),
+        (("select", "stall.items", "group:"), "'group:' is not a party"),
+        (("select", "stall.items", "team:a"), "'team:a' is not a party"),
     ],
 )
 def test_a_grant_that_would_do_nothing_is_refused(grants: Grants, words: tuple[str, str, str], expected: str) -> None:
