@@ -263,7 +263,7 @@ def test_large_messages_on_their_way_in_share_a_bound():
     half, rest = head + b"x" * 2 * MIB, b"x" * MIB + b"\x00"
 
     async def work():
-        async with both(limits=replace(Limits(), body_memory_bytes_max=7 * MIB)) as (_, server):
+        async with both(limits=replace(Limits(), body_memory_bytes_max=11 * MIB)) as (_, server):
             async with client(server) as first, client(server) as second, client(server) as last:
                 for peer in (first, second):
                     await peer.send(half)
