@@ -104,7 +104,7 @@ async def connected(store: SqlStore) -> None:
     """The first call is written by the thread and has the connection opened, which is there soon."""
     writer = store._writer._event_loop
     assert writer is not None
-    for _ in range(PATIENCE_SECONDS * 100):
+    for _ in range(int(PATIENCE_SECONDS * 100)):
         await begin(lambda: Services(store).call("unlock", 0))
         if writer._pipeline is not None:
             return
