@@ -32,8 +32,12 @@ class Process:
 
 @pytest.fixture
 def scheduling():
+    return scheduling_of(2)
+
+
+def scheduling_of(processes):
     option = SimpleNamespace(loadscopereorder=False)
-    return Scheduling(SimpleNamespace(getvalue=lambda _: ["popen"] * 2, option=option), None)
+    return Scheduling(SimpleNamespace(getvalue=lambda _: ["popen"] * processes, option=option), None)
 
 
 def begin(scheduling, *processes):
@@ -55,6 +59,16 @@ def test_what_a_process_has_left_others_run_but_for_the_test_it_died_of(scheduli
     assert scheduling.remove_node(other) == TESTS[2]
     begin(scheduling, third)
     assert third.given == [TESTS[3]]
+
+
+def test_a_file_that_a_dead_process_was_done_with_is_given_to_nobody():
+    scheduling, one = scheduling_of(1), Process(0)
+    begin(scheduling, one)
+    assert one.given == TESTS
+    for index in (0, 1):
+        scheduling.mark_test_complete(one, index)
+    assert scheduling.remove_node(one) == TESTS[2]
+    assert [list(tests) for tests in scheduling.workqueue.values()] == [TESTS[2:]]
 
 
 def test_what_takes_longest_begins():

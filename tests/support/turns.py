@@ -31,5 +31,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         died = next((test for tests in work.values() for test, is_done in tests.items() if not is_done), None)
         if died is not None:
             work[self._split_scope(died)][died] = True
+        # A process that is given a file without tests to run never asks for the next one.
+        for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+            del work[scope]
         super().remove_node(node)
         return died
