@@ -163,7 +163,7 @@ def unescaped(body: bytes, head: RequestHead) -> bytes:
     if body[:3].upper() != FORM_ENCODED_BRACKET or not _is_form(head):
         return body
     if head.trust is not ProxyTrust.TRUSTED:
-        text = "A form-encoded body is decoded only from trusted_proxy.addresses; send the message as it is"
+        text = "The body is form-encoded, which only trusted_proxy.addresses may send; send the message as it is"
         raise Refused(400, text, reason="form_encoded")
     return unquote_to_bytes(body.replace(b"+", b" ").rstrip(b"=\r\n"))
 
