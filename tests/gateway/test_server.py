@@ -218,7 +218,7 @@ def test_silent_connections_keep_nobody_out():
 def test_connections_that_are_being_served_are_never_cut_off_for_new_ones():
     go = threading.Event()
     processor = CannedProcessor(get_all_databases=lambda message, call: go.wait() and DATABASES)
-    with running(processor, limits=Limits(connections_max=3)) as server:
+    with running(processor, limits=Limits(connections_max=3, share_per_user=0.7)) as server:
         busy = [server.connect(), server.connect()]
         for connection in busy:
             connection.sendall(post(CALL))
