@@ -10,8 +10,7 @@ from tests.oracle.third_peer import LIBRARIES, SHORT_LIFE
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
 
-# `make test` has that client under Iceberg's catalog for Java.
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.whole]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 SOURCE = Path(__file__).parent / "java" / "third" / "ThirdClient.java"
 
