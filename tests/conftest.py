@@ -240,7 +240,7 @@ def migrated_server_database(database_server: PrivatePostgres | PrivateMariadb, 
 
 @pytest.fixture
 def server_databases(database_server: PrivatePostgres | PrivateMariadb) -> Iterator[Iterator[str]]:
-    """As `server_database`, as many databases as the test takes."""
+    """Databases like `server_database`, as many as the test takes."""
 
     def fresh() -> AbstractContextManager[str]:
         if isinstance(database_server, PrivateMariadb):
@@ -292,7 +292,7 @@ def postgres_catalog(postgres_server: PrivatePostgres) -> str:
 
 @pytest.fixture
 def migrated_postgres_database(postgres_server: PrivatePostgres, postgres_catalog: str) -> Iterator[str]:
-    """As `fresh_postgres_database`, with the tables of a catalog."""
+    """A database like `fresh_postgres_database`, with the tables of a catalog."""
     yield from _fresh_database(postgres_server, postgres_catalog)
 
 

@@ -44,7 +44,7 @@ ways = pytest.mark.parametrize("way", [running, by_asgi])
 
 @pytest.fixture(autouse=True)
 def lines() -> Iterator[list[Any]]:
-    """What is logged; to print tracebacks takes longer than all else."""
+    """The lines logged; printing tracebacks takes longer than all else."""
     with capture_logs() as logged:
         yield logged
 
@@ -54,7 +54,7 @@ def broken(*_: object, **__: object) -> Any:
 
 
 class Stranger(Anybody):
-    """Whose login is not remembered, and whose check is broken."""
+    """A user whose login is not remembered and whose check is broken."""
 
     def remembered(self, head):
         return None
@@ -64,7 +64,7 @@ class Stranger(Anybody):
 
 
 def is_failure(server: Running, answer: httpx.Response, name: str = "get_all_databases", seqid: int = 1) -> None:
-    """Of ours, said as the sender of `CALL` understands it, and counted."""
+    """An error of ours, in the form that the sender of `CALL` reads, and counted."""
     assert (answer.status_code, answer.headers["x-request-id"]) == (500, "r-1"), answer.text
     assert "broken" not in answer.text
     assert answer.text != "Internal Server Error"

@@ -17,7 +17,7 @@ FEW_FILES = ("sh", "-c", 'ulimit -n 64 && exec "$@"', "sh")
 
 
 def ended(*words: str, before: tuple[str, ...] = (), **variables: str) -> list[str]:
-    """What a start that must fail says; `before` is a command that starts it."""
+    """The output of a start that must fail; `before` is a command that starts it."""
     serve = ("serve", "--port", "0", *words)
     if before:
         process = subprocess.run(

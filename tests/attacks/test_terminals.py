@@ -37,7 +37,7 @@ class Planted(Faker):
 
 @contextlib.contextmanager
 def on_screen() -> Iterator[Terminal]:
-    """What is written meanwhile is for a terminal."""
+    """Context in which output is written for a terminal."""
     screen = Terminal()
     with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
         guard_terminals()

@@ -135,7 +135,7 @@ def test_nor_by_partitions_that_stay_behind(shared: Shared) -> None:
 
 
 def test_nor_for_the_owner_of_the_database(shared: Shared) -> None:
-    """Who could drop the trap would lose the data all the same, when its owner drops it first."""
+    """A user who could drop the trap would lose the data all the same, when its owner drops it first."""
     assert shared.ask("root", "create_database", Database(name="sales", ownerName="victor", ownerType=1)) is None
     assert shared.grant("victor", "create", "sales", "mallory") is True
     lies = f"{shared.warehouse}/sales.db/orders"

@@ -90,7 +90,7 @@ GRANT = b'[1,"grant_role",1,1,{"1":{"str":"admin"},"2":{"str":"%s"},"3":{"i32":1
 
 
 def wait_for(server: GatewayServer, line: str) -> None:
-    """What is stored is told by a thread."""
+    """A thread tells what is stored."""
     ends = time.monotonic() + 30
     while line not in server.log_text():
         assert time.monotonic() < ends, server.log_text()

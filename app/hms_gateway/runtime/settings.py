@@ -239,7 +239,7 @@ class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds_max: Annotated[float, Meta(gt=0, le=60)] = 5.0
     """Timeout of each step."""
     remembered_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 300.0
-    """How long a successful login is cached."""
+    """Time for which a successful login is cached."""
     kept_seconds: Annotated[float, Meta(ge=0, le=10**6)] = 3600.0
     """While the directory is unreachable, cached logins stay valid this long."""
 
@@ -341,7 +341,7 @@ class MetastoreRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rules of the metastore that Hive has settings for."""
 
     event_seconds_max: Annotated[int, Meta(ge=60)] = 86_400
-    """How long notification events are kept for clients that follow the log."""
+    """Time for which notification events are kept for clients that follow the log."""
     partitions_per_reply_max: Count | None = None
     """Most partitions that one call may request, except by names and, before Hive 4, by partial values
     (hive.metastore.limit.partition.request); unset is any number."""

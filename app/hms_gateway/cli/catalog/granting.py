@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from hms_gateway.cli.calls.calling import connected, open_client
+from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.catalog.listing import answer_of
 from hms_gateway.cli.terminal.formats import Cell, write_rows
@@ -43,10 +43,10 @@ def change(target: Target, privilege: str, thing: str, party: str, *, is_revoked
     with connected(target, hint) as client:
         if privilege != ROLE and not is_revoked:
             _need_object(client, place)
-        answer_of(statement, ShellState(client, target.user or "admin", ""))
-    if not is_revoked:
-        for note in _notes(target, principal):
-            click.echo(f"note: {note}", err=True)
+        _answered(client, target, statement)
+        if not is_revoked:
+            for note in _notes(client, target.user, principal):
+                click.echo(f"note: {note}", err=True)
 
 
 def show(target: Target, party: str | None, thing: str | None, form: str) -> None:
@@ -115,9 +115,13 @@ def drop_role(target: Target, role: str) -> None:
 
 def _answer(target: Target, statement: Statement, form: str = "") -> None:
     with connected(target) as client:
-        found: Rows | None = answer_of(statement, ShellState(client, target.user or "admin", ""))
+        found = _answered(client, target, statement)
         if found is not None:
             write_rows(sys.stdout, form, found.columns, found.rows)
+
+
+def _answered(client: MetastoreClient, target: Target, statement: Statement) -> Rows | None:
+    return answer_of(statement, ShellState(client, target.user or "admin", ""))
 
 
 def explain(target: Target, name: str, action: str, thing: str, groups: Iterable[str]) -> None:
@@ -133,21 +137,20 @@ def explain(target: Target, name: str, action: str, thing: str, groups: Iterable
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
-def _notes(target: Target, principal: Principal) -> Iterator[str]:
+def _notes(client: MetastoreClient, user: str | None, principal: Principal) -> Iterator[str]:
     """Nothing where the metastore is no gateway, or the caller may not ask."""
     kind, name = principal
     is_user = kind == PrincipalType.USER
-    with open_client(target) as client:
+    with contextlib.suppress(ThriftException, ApplicationError):
+        # Of others than users only what is true of all.
+        said = client.call("explain_right", name if is_user else user, [], "see", "", "").notes
+        yield from (note for note in said if is_user or not note.startswith(f"user {user} "))
+    if kind == PrincipalType.GROUP:
+        # It is any text that a login may prove, so a misspelt one is not refused.
         with contextlib.suppress(ThriftException, ApplicationError):
-            # Of others than users only what is true of all.
-            said = client.call("explain_right", name if is_user else target.user, [], "see", "", "").notes
-            yield from (note for note in said if is_user or not note.startswith(f"user {target.user} "))
-        if kind == PrincipalType.GROUP:
-            # It is any text that a login may prove, so a misspelt one is not refused.
-            with contextlib.suppress(ThriftException, ApplicationError):
-                held: list[Any] = client.call("list_privileges", name, kind, HiveObjectRef())
-                if len([*held, *client.call("list_roles", name, kind)]) == 1:
-                    yield f"it is the first grant to group {name}; is that its name?"
+            held: list[Any] = client.call("list_privileges", name, kind, HiveObjectRef())
+            if len([*held, *client.call("list_roles", name, kind)]) == 1:
+                yield f"it is the first grant to group {name}; is that its name?"
 
 
 def _need_object(client: MetastoreClient, place: PlaceName) -> None:

@@ -58,7 +58,7 @@ def _one_column(statement: say.Describe, table: Table) -> _Row:
 
 
 def _statistics(statement: say.Describe, state: ShellState, partition: Partition | None) -> Any:
-    """Those of the column that the metastore keeps; None without any."""
+    """The column's statistics that the metastore keeps; None without any."""
     name, column = statement.table, statement.column
     try:
         if partition is None:
