@@ -8,12 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hms_gateway.catalog.functions import Functions
 from hms_gateway.files import Directories, FilePolicy
 from hms_gateway.idl import StructType
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.partitions.marks import PartitionMarkService
 from hms_gateway.metastore.ports.store import StoredEvent
-from hms_gateway.metastore.registry.functions import FunctionService
 from hms_gateway.metastore.registry.notifications import NotificationService
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.tables.alter import AlterTableService
@@ -55,7 +55,7 @@ class Catalog:
         self.truncations = TruncateService(*parts)
         self.fields = FieldService(store)
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
-        self.functions = FunctionService(store, self.clock, self.event_maker)
+        self.functions = Functions(store, self.clock, self.event_maker)
         self.indexes = IndexService(store, self.clock, self.event_maker, self.tables)
         self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
         self.partition_marks = PartitionMarkService(store, self.clock, self.settings)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hms_gateway.cache import ReplyCache
+from hms_gateway.catalog.functions import Functions
 from hms_gateway.composition.health import Health, files_of, folders_of
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
@@ -39,7 +40,6 @@ from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
-from hms_gateway.handlers.functions import Functions
 from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
 from hms_gateway.handlers.indexes import Indexes
 from hms_gateway.handlers.key_order import KeyOrder
@@ -77,7 +77,6 @@ from hms_gateway.metastore.partitions.marks import PartitionMarkService
 from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens, TokenTimes
-from hms_gateway.metastore.registry.functions import FunctionService
 from hms_gateway.metastore.registry.notifications import NotificationService
 from hms_gateway.metastore.registry.people import PeopleService
 from hms_gateway.metastore.registry.properties import PropertyService
@@ -525,7 +524,7 @@ def _handlers(
         Constraints(ConstraintService(store, clock, rules, to_tjson)),
         ColumnStatisticsMethods(statistics),
         PartitionChanges(partitions),
-        Functions(FunctionService(store, clock, events)),
+        Functions(store, clock, events),
         Indexes(IndexService(store, clock, events, tables)),
         Notifications(NotificationService(store, clock, rules, events, limits)),
         PartitionMarks(PartitionMarkService(store, clock, rules)),

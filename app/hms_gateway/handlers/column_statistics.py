@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hms_gateway.handlers.arguments import is_newer, with_fields
+from hms_gateway.catalog.arguments import is_newer, with_fields
 from hms_gateway.handlers.statistics_shapes import received, shown, shown_aggregate, shown_of_partitions, shown_of_table
 from hms_gateway.handlers.table_names import table_in, table_named, table_shown
 from hms_gateway.metastore.checks.errors import required

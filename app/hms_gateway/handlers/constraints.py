@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from hms_gateway.handlers.arguments import in_catalog, is_newer, with_fields
+from hms_gateway.catalog.arguments import in_catalog, is_newer, with_fields
 from hms_gateway.handlers.table_names import table_in
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.constraints import ConstraintKind

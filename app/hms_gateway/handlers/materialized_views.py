@@ -1,6 +1,6 @@
 """Methods on materialized views: what they were built from, and whether that has changed (3.1 and later)."""
 
-from hms_gateway.handlers.arguments import in_catalog, with_fields
+from hms_gateway.catalog.arguments import in_catalog, with_fields
 from hms_gateway.handlers.table_names import table_in
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.registry import ChangeCounts

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hms_gateway.handlers.arguments import in_catalog, is_newer
+from hms_gateway.catalog.arguments import in_catalog, is_newer
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import EventId, EventSelection, StoredEvent
 from hms_gateway.metastore.registry.notifications import MESSAGE_FORMAT, Insertion, NotificationService, Written

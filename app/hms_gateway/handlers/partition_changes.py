@@ -1,6 +1,6 @@
 """Changing partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
 
-from hms_gateway.handlers.arguments import in_catalog, with_fields
+from hms_gateway.catalog.arguments import in_catalog, with_fields
 from hms_gateway.handlers.table_names import table_in, table_named, table_shown
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.partitions.service import PartitionService

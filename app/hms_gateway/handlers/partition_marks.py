@@ -1,6 +1,6 @@
 """Methods that mark partitions for events (semantics §2.12)."""
 
-from hms_gateway.handlers.arguments import database_name
+from hms_gateway.catalog.arguments import database_name
 from hms_gateway.metastore.partitions.marks import PartitionMarkService
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.rpc.call import Call

@@ -1,6 +1,6 @@
 """Methods for people who look for something in the catalog."""
 
-from hms_gateway.handlers.arguments import database_name
+from hms_gateway.catalog.arguments import database_name
 from hms_gateway.handlers.table_names import table_named
 from hms_gateway.metastore.registry.people import PeopleService
 from hms_gateway.rpc.call import Call

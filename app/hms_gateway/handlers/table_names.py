@@ -1,6 +1,6 @@
 """The table that arguments or the fields of a request name."""
 
-from hms_gateway.handlers.arguments import database_name, in_catalog, is_newer
+from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.rpc.call import Call

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
-from hms_gateway.handlers.arguments import database_name, in_catalog, is_newer, with_fields
+from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, with_fields
 from hms_gateway.handlers.constraints import plain
 from hms_gateway.handlers.table_names import table_in, table_named, table_shown
 from hms_gateway.metastore.checks.errors import required

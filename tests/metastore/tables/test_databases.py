@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     AlreadyExistsException,
     Database,
@@ -354,7 +355,7 @@ def test_what_a_dropped_database_held_is_told_too(catalog: Catalog) -> None:
     catalog.databases.create(Database(name="d"))
     for name in ("b", "a"):
         catalog.tables.create(new_table(name, "d"))
-    catalog.functions.create(Function("f", "d", "a.B", ownerType=PrincipalType.USER))
+    catalog.functions.create_function(Call("tester"), Function("f", "d", "a.B", ownerType=PrincipalType.USER))
     newest = catalog.events()[-1].event_id
     catalog.databases.drop("d", True, True)
     told = [event.event for event in catalog.events() if event.event_id > newest]

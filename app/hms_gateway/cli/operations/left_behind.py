@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.cli.terminal.output import fail, fail_for_store
 from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import Snapshot, StoreError
@@ -59,7 +60,7 @@ def left_behind(store: SqlStore, user: str) -> list[str]:
         ]
         functions = [
             f"function {one.dbName}.{one.functionName}"
-            for one in snapshot.functions.objects()
+            for one in FunctionRows(snapshot).objects()
             if Party(int(one.ownerType or USER), one.ownerName or "") == party
         ]
         return [*tables, *functions]

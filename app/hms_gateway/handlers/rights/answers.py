@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from hms_gateway.handlers.arguments import database_name, with_fields
+from hms_gateway.catalog.arguments import database_name, with_fields
 from hms_gateway.handlers.notifications import event_selection
 from hms_gateway.handlers.rights.slots import slots
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from hms_gateway.handlers.arguments import database_name
+from hms_gateway.catalog.arguments import database_name
 from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.call import Call

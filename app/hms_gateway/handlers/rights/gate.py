@@ -10,7 +10,8 @@ from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
-from hms_gateway.handlers.arguments import database_name
+from hms_gateway.catalog.arguments import database_name
+from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
 from hms_gateway.handlers.rights.locations import LocationCheck
 from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
@@ -221,7 +222,7 @@ class _Passage:
     def _owns_function(self, db_name: str, name: str | None) -> bool:
         if not name or "\0" in name:
             return False
-        found = self._store.read(lambda snapshot: snapshot.functions.find(db_name, normalize(name)))
+        found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(db_name, normalize(name)))
         if found is None or not found.function.ownerName:
             return False
         party = Party(int(found.function.ownerType or USER), found.function.ownerName)
@@ -324,7 +325,7 @@ class _Passage:
         if kind == "database":
             found = self._store.read(lambda snapshot: snapshot.database(database))
         else:
-            found = self._store.read(lambda snapshot: snapshot.functions.find(database, normalize(names[1] or "")))
+            found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(database, normalize(names[1] or "")))
         if found is None:
             return Thing(database), False, None
         struct = getattr(found, kind)

@@ -5,16 +5,8 @@ from typing import Protocol
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, FunctionId, IndexId, TableId
-from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.structs import Function, Index, Type
-
-
-class StoredFunction(msgspec.Struct, frozen=True):
-    """A function as get_function returns it, and its id."""
-
-    function_id: FunctionId
-    function: Function
+from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
+from hms_gateway.structs import Index, Type
 
 
 class StoredIndex(msgspec.Struct, frozen=True):
@@ -22,28 +14,6 @@ class StoredIndex(msgspec.Struct, frozen=True):
 
     index_id: IndexId
     index: Index
-
-
-class FunctionReads(Protocol):
-    """Names are lower-cased by the caller."""
-
-    def find(self, db_name: str, name: str) -> StoredFunction | None: ...
-
-    def names(self, db_name: str, pattern: Pattern | None = None) -> list[str]:
-        """Sorted in byte order; an unknown database has none."""
-
-    def objects(self, db_name: str | None = None, pattern: Pattern | None = None) -> list[Function]:
-        """Of one database or of all, ordered by database and name."""
-
-
-class FunctionWrites(FunctionReads, Protocol):
-    def insert(self, database_id: DatabaseId, function: Function) -> None:
-        """Raises DuplicateKey."""
-
-    def update(self, function_id: FunctionId, database_id: DatabaseId, function: Function) -> None:
-        """Replace everything. Raises DuplicateKey for a taken name."""
-
-    def delete(self, function_id: FunctionId) -> None: ...
 
 
 class TypeReads(Protocol):

@@ -5,7 +5,7 @@ Primitives below, semantics above: nothing here knows Hive's error texts, and no
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -13,8 +13,6 @@ from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
 from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RightsReads, RoleReads, RoleWrites
 from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
 from hms_gateway.metastore.ports.objects import (
-    FunctionReads,
-    FunctionWrites,
     IndexReads,
     IndexWrites,
     PartitionMarkReads,
@@ -61,6 +59,9 @@ from hms_gateway.structs.encoded import EncodedTexts
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
 from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
 
@@ -209,10 +210,11 @@ class Snapshot(Protocol):
         """These and their databases will be asked for: read them at once."""
 
     @property
-    def txns(self) -> TxnReads: ...
+    def connection(self) -> "Connection":
+        """The connection for the rows of an aggregate."""
 
     @property
-    def functions(self) -> FunctionReads: ...
+    def txns(self) -> TxnReads: ...
 
     @property
     def types(self) -> TypeReads: ...
@@ -350,9 +352,6 @@ class Transaction(Snapshot, HeldLocks, Protocol):
 
     def made_events(self) -> Sequence[Event]:
         """Those that this unit of work has appended."""
-
-    @property
-    def functions(self) -> FunctionWrites: ...
 
     @property
     def types(self) -> TypeWrites: ...

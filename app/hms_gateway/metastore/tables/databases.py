@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.directories.warehouse import Warehouse
@@ -247,13 +248,13 @@ class DatabaseService:
         if not cascade:
             if tx.table_names(stored_name, limit=1):
                 raise InvalidOperationException(f"Database {stored_name} is not empty. One or more tables exist.")
-            if tx.functions.names(stored_name):
+            if FunctionRows(tx).names(stored_name):
                 raise InvalidOperationException(f"Database {stored_name} is not empty. One or more functions exist.")
         elsewhere = list(_index_tables_elsewhere(tx, found.database_id))
         tables = [*tx.tables(stored_name), *elsewhere]
         doomed = self._doomed(tx, found.database, tables) if delete_data else None
         # Consumers of the log that follow single tables need their events too (semantics §2.20).
-        for function in tx.functions.objects(stored_name):
+        for function in FunctionRows(tx).objects(stored_name):
             tx.append_event(self._events.drop_function(function))
         for table in tables:
             tx.append_event(self._events.drop_table(table.table))

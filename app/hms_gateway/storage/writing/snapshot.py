@@ -20,7 +20,6 @@ from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
-from hms_gateway.storage.registry.functions import FunctionRepository
 from hms_gateway.storage.registry.properties import PropertyRepository
 from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
 from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
@@ -35,9 +34,9 @@ from hms_gateway.storage.txn.txns import SqlTxnReads
 class Objects(NameReads):
     """The repositories of the smaller aggregates, each made when it is first used."""
 
-    @cached_property
-    def functions(self) -> FunctionRepository:
-        return FunctionRepository(self._connection)
+    @property
+    def connection(self) -> Connection:
+        return self._connection
 
     @cached_property
     def types(self) -> TypeRepository:
