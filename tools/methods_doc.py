@@ -78,7 +78,7 @@ def named_proofs(text: str) -> dict[str, str]:
 
 
 def answering_classes() -> dict[str, type]:
-    """The handler class that answers each method, by method name: the classes of `catalog` and `handlers`, as they stand."""
+    """The class that answers each method, by method name: those of `catalog` and `handlers`, as they stand."""
     packages = (hms_gateway.catalog, hms_gateway.handlers)
     found = (each for package in packages for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
     modules = (importlib.import_module(module.name) for module in found)
