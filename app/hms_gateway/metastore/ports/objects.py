@@ -1,12 +1,11 @@
 """What the rules of the smaller aggregates need from storage; each is an attribute of the units of work in `ports`."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
-from hms_gateway.structs import Index, Type
+from hms_gateway.structs import Index
 
 
 class StoredIndex(msgspec.Struct, frozen=True):
@@ -14,18 +13,6 @@ class StoredIndex(msgspec.Struct, frozen=True):
 
     index_id: IndexId
     index: Index
-
-
-class TypeReads(Protocol):
-    def find(self, name: str) -> Type | None: ...
-
-
-class TypeWrites(TypeReads, Protocol):
-    def insert(self, new: Type) -> None:
-        """Raises DuplicateKey."""
-
-    def delete(self, name: str) -> None:
-        """A missing one is ignored."""
 
 
 class IndexReads(Protocol):
@@ -48,18 +35,6 @@ class IndexWrites(IndexReads, Protocol):
         """Replace everything but name and table."""
 
     def delete(self, index_id: IndexId) -> None: ...
-
-
-class PartitionMarkReads(Protocol):
-    def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
-        """Whether there is a mark of that time or later."""
-
-
-class PartitionMarkWrites(PartitionMarkReads, Protocol):
-    def insert(self, table_id: TableId, values: Sequence[str], event_type: int, now_seconds: int) -> None: ...
-
-    def delete_before(self, seconds: int) -> int:
-        """Forget the marks that are older; how many there were."""
 
 
 class TokenReads(Protocol):
@@ -97,19 +72,3 @@ class TokenWrites(TokenReads, Protocol):
 
     def delete_master_key(self, number: int) -> bool:
         """Whether it was there."""
-
-
-class PropertyReads(Protocol):
-    """Texts by namespace and path, of the service rather than of an object in the catalog."""
-
-    def get(self, namespace: str, path: str) -> str | None: ...
-
-    def under(self, namespace: str, prefix: str) -> dict[str, str]:
-        """All whose path starts with `prefix`, ordered by path."""
-
-
-class PropertyWrites(PropertyReads, Protocol):
-    def put(self, namespace: str, path: str, value: str) -> None: ...
-
-    def delete(self, namespace: str, path: str) -> None:
-        """A missing one is ignored."""

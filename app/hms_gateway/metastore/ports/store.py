@@ -15,14 +15,8 @@ from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintW
 from hms_gateway.metastore.ports.objects import (
     IndexReads,
     IndexWrites,
-    PartitionMarkReads,
-    PartitionMarkWrites,
-    PropertyReads,
-    PropertyWrites,
     TokenReads,
     TokenWrites,
-    TypeReads,
-    TypeWrites,
 )
 from hms_gateway.metastore.ports.places import PlaceReads
 from hms_gateway.metastore.ports.registry import (
@@ -217,22 +211,13 @@ class Snapshot(Protocol):
     def txns(self) -> TxnReads: ...
 
     @property
-    def types(self) -> TypeReads: ...
-
-    @property
     def indexes(self) -> IndexReads: ...
-
-    @property
-    def partition_event_marks(self) -> PartitionMarkReads: ...
 
     @property
     def tokens(self) -> TokenReads: ...
 
     @property
     def places(self) -> PlaceReads: ...
-
-    @property
-    def properties(self) -> PropertyReads: ...
 
     @property
     def registry(self) -> RegistryReads: ...
@@ -354,19 +339,10 @@ class Transaction(Snapshot, HeldLocks, Protocol):
         """Those that this unit of work has appended."""
 
     @property
-    def types(self) -> TypeWrites: ...
-
-    @property
     def indexes(self) -> IndexWrites: ...
 
     @property
-    def partition_event_marks(self) -> PartitionMarkWrites: ...
-
-    @property
     def tokens(self) -> TokenWrites: ...
-
-    @property
-    def properties(self) -> PropertyWrites: ...
 
     @property
     def registry(self) -> RegistryWrites: ...
