@@ -27,7 +27,7 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.gateway.observability.worker_figures import WorkerFigures
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, Snapshot, StoreUnavailable
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Unavailable
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store

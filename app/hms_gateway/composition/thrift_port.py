@@ -16,8 +16,7 @@ from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents, LoginParts, service_keys
 from hms_gateway.gateway.auth.trusted_proxy import check_reserved
 from hms_gateway.gateway.server import listening_sockets
-from hms_gateway.rpc.call import Caller, Dialect
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Caller, Dialect, Unavailable
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits

@@ -52,8 +52,8 @@ from hms_gateway.gateway.observability.traces import Traces, check_installed
 from hms_gateway.gateway.open_files import bounded_connections
 from hms_gateway.gateway.server import ServerOptions
 from hms_gateway.gateway.status import GatewayStatus
+from hms_gateway.rpc.call import Releases
 from hms_gateway.rpc.processor import MessageProcessor
-from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.file_versions import WatchedFile

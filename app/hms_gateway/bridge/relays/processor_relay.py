@@ -16,8 +16,7 @@ from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried, 
 from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.rpc.call import Call, Caller, Dialect
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Call, Caller, Dialect, Unavailable
 from hms_gateway.rpc.processor import Reply as ProcessorReply
 from hms_gateway.timing.call_record import Objects
 from hms_gateway.wire import ApplicationError, Codec, Codecs, Message, MessageType

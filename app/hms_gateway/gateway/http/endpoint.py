@@ -29,9 +29,8 @@ from hms_gateway.gateway.http.failures import Failures
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, unescaped
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces
-from hms_gateway.rpc.call import Waiting
+from hms_gateway.rpc.call import Releases, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
-from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
 from hms_gateway.timing.call_record import CallRecord, object_names
