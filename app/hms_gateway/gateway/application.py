@@ -13,7 +13,7 @@ from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
-from hms_gateway.gateway.observability.audit_log import AuditLog
+from hms_gateway.gateway.observability.call_logs import AuditLog
 from hms_gateway.gateway.observability.figures import Health
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.status import GatewayStatus

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.gateway.observability.figures import Figures
+from hms_gateway.gateway.observability.figures import Figures, WorkerFigures
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.gateway.observability.worker_figures import WorkerFigures
 
 LOOK_SECONDS = 1.0
 

@@ -9,7 +9,7 @@ from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal, Ro
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import creation_seconds
+from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
 
 T = TypeVar("T")
