@@ -1,8 +1,8 @@
 """H2: no call is worse than linear. Twice as long a text, or twice as many elements, is at most twice the work.
 
 The work is what Python executes, in lines, so it is the same on every machine. What single calls into C cost is not
-seen here: `test_long_patterns.py` and its like look at those. By default each second method is tried with one of its texts
-or lists, another one for each method; `make test-all` tries all of them (330,000: an hour of one processor).
+seen here: `test_long_patterns.py` and its like look at those. By default each second method is tried with one of its
+texts or lists, another one for each method; `make test-all` tries all of them (330,000: an hour of one processor).
 """
 
 import zlib

@@ -107,6 +107,19 @@ HOLDS_LOCKS = """
   };
 })();
 """
+# While `held` is a promise, what is in a database is not counted; `counting` calls that count are at the gateway.
+HOLDS_COUNTS = """
+(() => {
+  globalThis.kept = fetch;
+  globalThis.counting = 0;
+  globalThis.fetch = async (url, options) => {
+    if (!options?.body?.includes('"count_objects"')) return kept(url, options);
+    await globalThis.held;
+    counting += 1;
+    return kept(url, options).finally(() => (counting -= 1));
+  };
+})();
+"""
 IN_HASTE = f"const real = setTimeout; globalThis.setTimeout = (go, time, ...more) => real(go, time / {FAST}, ...more);"
 
 pytestmark = [
@@ -454,15 +467,20 @@ def test_a_database_is_made_edited_and_dropped(page: Page, client: MetastoreClie
 
 
 def test_what_was_refused_is_tried_again_when_its_reason_is_gone(page: Page, client: MetastoreClient) -> None:
+    """The page does not learn before the gateway refuses it that the database has got something."""
     client.call("create_database", Database("full"))
+    page.run(HOLDS_COUNTS)
     go(page, "d/full")
     page.click(".actions button", "Drop")
     page.type("dialog input:not([type])", "full")
     page.wait("!document.querySelector('dialog button.danger').disabled")
+    page.run("void (globalThis.held = new Promise((go) => (globalThis.release = go)))")
+    page.wait("counting === 0")
     client.call("create_table", new_view("full", "seen"))
     page.click("dialog button.danger")
     page.sees("is not empty")
     client.call("drop_table", "full", "seen", False)
+    page.run("void (fetch = kept, release())")
     page.wait("!document.querySelector('dialog button.danger').disabled")
     page.click("dialog button.danger")
     page.wait("location.hash === '#/'")

@@ -135,7 +135,16 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         pytest.skip(f"no jars of Hive: {reason}")
     folder = tmp_path_factory.mktemp("classes")
     source = Path(__file__).parent / "SaslClient.java"
-    run("javac", "-nowarn", "-d", folder, "-cp", f"{jars}/*", source, environment={"PATH": "/usr/bin:/bin", **SHORT_LIVES})
+    run(
+        "javac",
+        "-nowarn",
+        "-d",
+        folder,
+        "-cp",
+        f"{jars}/*",
+        source,
+        environment={"PATH": "/usr/bin:/bin", **SHORT_LIVES},
+    )
     return ["-cp", f"{folder}:{jars}/*", "SaslClient"]
 
 

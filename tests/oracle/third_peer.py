@@ -41,7 +41,9 @@ def compiled(folder: Path) -> str:
     sources = [SOURCES / "HmsPeer.java", *(SOURCES / "third").rglob("*.java")]
     options = ("-nowarn", "-proc:none", "-Xlint:none", "-d", str(folder), "-cp", f"{LIBRARIES}/*")
     command = ["javac", *options, *map(str, sources)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS_MAX, env=os.environ | SHORT_LIVES)
+    finished = subprocess.run(
+        command, capture_output=True, text=True, timeout=COMPILE_SECONDS_MAX, env=os.environ | SHORT_LIVES
+    )
     if finished.returncode:
         raise PeerDidNotStart(finished.stdout + finished.stderr)
     return f"{folder}:{LIBRARIES}/*"

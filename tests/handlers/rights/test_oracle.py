@@ -101,7 +101,7 @@ def test_a_replica_that_keeps_the_policy_of_before_is_found(
 @pytest.mark.parametrize(
     "leak",
     [
-        # The oracle needs a longer history to find them than the others, and each is of a kind that is found with those.
+        # Longer histories show them than the others.
         *(pytest.param(leak, marks=pytest.mark.whole) for leak in ("one cache for all", "owners of before")),
         *("grants of before", "unfiltered names", "grants by everybody"),
     ],
