@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import httpx
 import hypothesis
 import psycopg
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from hms_gateway.storage import migrate
 from tests.oracle.peer import PeerUnavailable, RealMetastore
@@ -64,6 +65,10 @@ def pytest_configure() -> None:
     # A busy machine is no bug.
     hypothesis.settings.register_profile("project", deadline=None)
     hypothesis.settings.load_profile("project")
+    if not WHOLE:
+        # It tries the constants of all our modules, too; to find them takes a second of each process.
+        none = providers.Constants()
+        setattr(providers, "_get_local_constants", lambda: none)  # noqa: B010
     # Nor are five seconds, after which httpx gives up by itself.
     for step in ("connect", "read", "write", "pool"):
         setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, step, PATIENCE_SECONDS)
@@ -145,10 +150,16 @@ def pytest_unconfigure() -> None:
     stop_warm_programs()
 
 
-def pytest_collection_finish() -> None:
-    """The tests themselves stay to the end: collections need not look at them."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is read stays to the end: collections of garbage need not look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,7 @@ def program():
     return "\n".join(blocks)
 
 
+@pytest.mark.whole
 def test_the_document_runs_as_printed_and_its_logs_hold_no_password(tmp_path):
     """A program of its own, found without registration."""
     if reason := why_not():
