@@ -20,11 +20,11 @@ from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
 from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens, TokenTimes
 from hms_gateway.catalog.registry.notifications import NotificationService
-from hms_gateway.catalog.registry.resource_plans import ResourcePlanService
-from hms_gateway.catalog.registry.runtime_records import RuntimeRecordService
-from hms_gateway.catalog.registry.scheduled_queries import ScheduledQueryService
-from hms_gateway.catalog.registry.schema_registry import SchemaRegistryService
 from hms_gateway.catalog.registry.tokens import TokenService
+from hms_gateway.catalog.resource_plans import ResourcePlans
+from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
+from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
+from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
@@ -77,13 +77,10 @@ from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.handlers.presented_lease import under_presented_lease
 from hms_gateway.handlers.recorded_calls import as_recorded
 from hms_gateway.handlers.required_lists import RequiredLists
-from hms_gateway.handlers.resource_plans import ResourcePlans
 from hms_gateway.handlers.rights.explained import ExplainedRights
 from hms_gateway.handlers.rights.gate import Gate as RightsGate
 from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.roles import Privileges, Roles
-from hms_gateway.handlers.runtime_records import RuntimeRecords
-from hms_gateway.handlers.schemas import Schemas
 from hms_gateway.handlers.service import Service
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.handlers.tokens import Tokens
@@ -479,8 +476,8 @@ def _chores(
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
         Chore("expire changes", EXPIRY_SECONDS, partial(_expire_changes, store, clock, settings)),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
-        Chore("expire notes of query engines", EXPIRY_SECONDS, RuntimeRecordService(store, clock, rules).expire),
-        Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
+        Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
+        Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
         Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
         Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
     )
@@ -527,9 +524,10 @@ def _handlers(
         People(store, limits),
         Types(store),
         Properties(store),
-        Schemas(SchemaRegistryService(store, clock)),
-        ResourcePlans(ResourcePlanService(store)),
-        RuntimeRecords(RuntimeRecordService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
+        Schemas(store, clock),
+        ResourcePlans(store),
+        RuntimeRecords(store, clock),
+        ScheduledQueries(store, clock, rules),
         FileMetadata(),
     ]
 

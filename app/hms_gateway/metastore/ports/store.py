@@ -20,14 +20,6 @@ from hms_gateway.metastore.ports.objects import (
 )
 from hms_gateway.metastore.ports.places import PlaceReads
 from hms_gateway.metastore.ports.registry import (
-    RegistryReads,
-    RegistryWrites,
-    ResourcePlanReads,
-    ResourcePlanWrites,
-    RuntimeRecordReads,
-    RuntimeRecordWrites,
-    ScheduleReads,
-    ScheduleWrites,
     ViewReads,
     ViewWrites,
 )
@@ -220,18 +212,6 @@ class Snapshot(Protocol):
     def places(self) -> PlaceReads: ...
 
     @property
-    def registry(self) -> RegistryReads: ...
-
-    @property
-    def resource_plans(self) -> ResourcePlanReads: ...
-
-    @property
-    def runtime_records(self) -> RuntimeRecordReads: ...
-
-    @property
-    def schedules(self) -> ScheduleReads: ...
-
-    @property
     def views(self) -> ViewReads: ...
 
     @property
@@ -343,18 +323,6 @@ class Transaction(Snapshot, HeldLocks, Protocol):
 
     @property
     def tokens(self) -> TokenWrites: ...
-
-    @property
-    def registry(self) -> RegistryWrites: ...
-
-    @property
-    def resource_plans(self) -> ResourcePlanWrites: ...
-
-    @property
-    def runtime_records(self) -> RuntimeRecordWrites: ...
-
-    @property
-    def schedules(self) -> ScheduleWrites: ...
 
     @property
     def views(self) -> ViewWrites: ...

@@ -19,10 +19,6 @@ from hms_gateway.storage.catalog.tables import TableReads, table_row, table_stat
 from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
-from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
-from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
-from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
-from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
@@ -46,22 +42,6 @@ class Objects(NameReads):
     @cached_property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
-
-    @cached_property
-    def registry(self) -> RegistryRepository:
-        return RegistryRepository(self._connection)
-
-    @cached_property
-    def resource_plans(self) -> ResourcePlanRepository:
-        return ResourcePlanRepository(self._connection)
-
-    @cached_property
-    def runtime_records(self) -> RuntimeRecordRepository:
-        return RuntimeRecordRepository(self._connection)
-
-    @cached_property
-    def schedules(self) -> ScheduleRepository:
-        return ScheduleRepository(self._connection)
 
     @cached_property
     def views(self) -> ViewRepository:
