@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from hms_gateway.catalog.materialized_views import ChangeCounts, ViewRows
 from hms_gateway.catalog.resource_plans import ResourcePlanRows
 from hms_gateway.catalog.runtime_records import RuntimeRecordRows
 from hms_gateway.catalog.scheduled_queries import Execution, ScheduleRows
 from hms_gateway.catalog.schemas import RegistryRows
-from hms_gateway.metastore.ports.registry import ChangeCounts
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import (
     Database,
@@ -140,11 +140,11 @@ def test_scheduled_queries_and_executions(store: SqlStore) -> None:
 def test_sources_of_views(store: SqlStore, clock: ManualClock) -> None:
     source = create(store)
     view = store.write(lambda tx: tx.insert_table(source.database_id, Table("v", source.table.dbName)))
-    store.write(lambda tx: tx.views.set_sources(view, {source.table_id: ChangeCounts(1, 2, 3)}))
+    store.write(lambda tx: ViewRows(tx).set_sources(view, {source.table_id: ChangeCounts(1, 2, 3)}))
     for counts in (ChangeCounts(1, 0, 0), ChangeCounts(2**63 - 1, 0, 2)):
-        changed = store.write(lambda tx, counts=counts: tx.views.add_changes(source.table_id, counts))
+        changed = store.write(lambda tx, counts=counts: ViewRows(tx).add_changes(source.table_id, counts))
         assert changed == [(source.table.dbName, "v")]
-    [found] = store.read(lambda snapshot: snapshot.views.sources(view))
+    [found] = store.read(lambda snapshot: ViewRows(snapshot).sources(view))
     assert found.counts == ChangeCounts(2**63 - 1, 2, 5)
     store.write(lambda tx: tx.delete_table(source.table_id))
-    assert store.read(lambda snapshot: snapshot.views.sources(view)) == []
+    assert store.read(lambda snapshot: ViewRows(snapshot).sources(view)) == []

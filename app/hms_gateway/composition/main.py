@@ -14,13 +14,13 @@ from hms_gateway.catalog.access.grants import PrivilegeService
 from hms_gateway.catalog.access.roles import RoleService
 from hms_gateway.catalog.directories.outside_places import OutsidePlaces, find_outside
 from hms_gateway.catalog.functions import Functions
+from hms_gateway.catalog.indexes import Indexes
+from hms_gateway.catalog.materialized_views import MaterializedViews
 from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
-from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens, TokenTimes
 from hms_gateway.catalog.registry.notifications import NotificationService
-from hms_gateway.catalog.registry.tokens import TokenService
 from hms_gateway.catalog.resource_plans import ResourcePlans
 from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
@@ -31,10 +31,9 @@ from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
 from hms_gateway.catalog.tables.constraints import ConstraintService
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.fields import FieldService
-from hms_gateway.catalog.tables.indexes import IndexService
-from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
+from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
 from hms_gateway.catalog.types import Types
 from hms_gateway.composition.health import Health, files_of, folders_of
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
@@ -66,11 +65,9 @@ from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
 from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
-from hms_gateway.handlers.indexes import Indexes
 from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.leases import Leases
 from hms_gateway.handlers.locks import Locks
-from hms_gateway.handlers.materialized_views import MaterializedViews
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
@@ -83,7 +80,6 @@ from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.handlers.service import Service
 from hms_gateway.handlers.tables import Tables
-from hms_gateway.handlers.tokens import Tokens
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.idl.method_rights import lasting_rights
@@ -500,7 +496,6 @@ def _handlers(
     partitions = PartitionService(*parts, limits, statistics)
     privileges = PrivilegeService(store, clock)
     roles = RoleService(store, clock, rules)
-    views = MaterializedViewService(store, clock, events)
     databases.create_default()
     roles.create_defaults()
     alterations.recover_pending_moves()
@@ -509,8 +504,8 @@ def _handlers(
         Catalogs(rules.warehouse_location),
         Databases(databases),
         Fields(FieldService(store)),
-        Tables(tables, alterations, TruncateService(*parts), statistics, views),
-        MaterializedViews(views, ViewFreshnessService(store)),
+        Tables(tables, alterations, TruncateService(*parts), statistics, store),
+        MaterializedViews(store, clock, events, ViewFreshnessService(store)),
         Partitions(partitions, privileges, statistics),
         Roles(roles),
         Privileges(privileges),
@@ -518,7 +513,7 @@ def _handlers(
         ColumnStatisticsMethods(statistics),
         PartitionChanges(partitions),
         Functions(store, clock, events),
-        Indexes(IndexService(store, clock, events, tables)),
+        Indexes(store, clock, events, tables),
         Notifications(NotificationService(store, clock, rules, events, limits)),
         PartitionMarks(store, clock, rules),
         People(store, limits),

@@ -12,17 +12,7 @@ import msgspec
 from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
 from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RightsReads, RoleReads, RoleWrites
 from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
-from hms_gateway.metastore.ports.objects import (
-    IndexReads,
-    IndexWrites,
-    TokenReads,
-    TokenWrites,
-)
 from hms_gateway.metastore.ports.places import PlaceReads
-from hms_gateway.metastore.ports.registry import (
-    ViewReads,
-    ViewWrites,
-)
 from hms_gateway.metastore.ports.statistics import StatisticsReads, StatisticsWrites
 from hms_gateway.metastore.ports.stored_table import StoredTable as StoredTable
 from hms_gateway.metastore.vocabulary.ids import DatabaseId as DatabaseId
@@ -203,16 +193,7 @@ class Snapshot(Protocol):
     def txns(self) -> TxnReads: ...
 
     @property
-    def indexes(self) -> IndexReads: ...
-
-    @property
-    def tokens(self) -> TokenReads: ...
-
-    @property
     def places(self) -> PlaceReads: ...
-
-    @property
-    def views(self) -> ViewReads: ...
 
     @property
     def statistics(self) -> StatisticsReads: ...
@@ -317,15 +298,6 @@ class Transaction(Snapshot, HeldLocks, Protocol):
 
     def made_events(self) -> Sequence[Event]:
         """Those that this unit of work has appended."""
-
-    @property
-    def indexes(self) -> IndexWrites: ...
-
-    @property
-    def tokens(self) -> TokenWrites: ...
-
-    @property
-    def views(self) -> ViewWrites: ...
 
     @property
     def statistics(self) -> StatisticsWrites: ...
