@@ -1,7 +1,6 @@
 """What reads are handed: one consistent state."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from sqlalchemy import Connection
 
@@ -22,33 +21,33 @@ from hms_gateway.storage.txn.txns import SqlTxnReads
 
 
 class Objects(NameReads):
-    """The repositories of the smaller aggregates, each made when it is first used."""
+    """The repositories of the smaller aggregates. A unit of work writes its changes whenever one is asked for."""
 
     @property
     def connection(self) -> Connection:
         return self._connection
 
-    @cached_property
+    @property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
 
-    @cached_property
+    @property
     def statistics(self) -> StatisticsRepository:
         return StatisticsRepository(self._connection)
 
-    @cached_property
+    @property
     def constraints(self) -> ConstraintRepository:
         return ConstraintRepository(self._connection)
 
-    @cached_property
+    @property
     def roles(self) -> RoleRepository:
         return RoleRepository(self._connection)
 
-    @cached_property
+    @property
     def grants(self) -> GrantRepository:
         return GrantRepository(self._connection)
 
-    @cached_property
+    @property
     def rights(self) -> RightsRepository:
         return RightsRepository(self._connection)
 
@@ -68,6 +67,6 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
         self._foreseen_tables = {name: table_row(next(answers)) for name in names}
         self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
 
-    @cached_property
+    @property
     def txns(self) -> SqlTxnReads:
         return SqlTxnReads(self._connection)
