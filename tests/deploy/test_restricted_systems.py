@@ -39,7 +39,7 @@ def ordinary(*before: str) -> Under:
 MASK_000 = 'umask 000 && exec "$@"'
 POOR_ENVIRONMENT = ("env", "-u", "PYTHONUTF8", "LANG=C", "LC_ALL=C")
 SYSTEMS = [
-    # What a shell takes from a program does not get into each other's way; the whole has each of it alone.
+    # Those that a shell makes are one system; the whole has each of them alone.
     pytest.param(
         ordinary("nice", "-n", "15", "sh", "-c", MASK_000, "sh", *POOR_ENVIRONMENT, "env", "-u", "HOME"),
         id="niceness-15-umask-000-lang-c-no-home",
