@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.composition.main import Metastore, build_metastore
 from hms_gateway.rpc import Call
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.structs import (
     METHODS,
     AbortCompactionRequest,
@@ -340,6 +340,7 @@ HARMLESS: dict[str, tuple[Any, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_changes_nothing(unchanged: Caller, row: tuple[tuple[Any, ...], str]) -> None:
     arguments, expected = row

@@ -50,6 +50,9 @@ class ThriftException(Exception):
         return f"{type(self).__name__}(message:{self.message})"
 
 
+# Values of a reply that are already encoded, so that sending them costs a copy (design D5).
+
+
 @runtime_checkable
 class Encoded(Protocol):
     """Takes the place of a struct in a reply; the codec splices it or asks for the struct."""

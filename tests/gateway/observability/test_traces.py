@@ -9,7 +9,8 @@ import pytest
 from hms_gateway.cli.operations.start_checks import start_problems
 from hms_gateway.gateway.assembly import build_gateway
 from hms_gateway.gateway.observability.traces import SPANS_WAITING_MAX, Traces, parse_trace_parent
-from hms_gateway.runtime.settings import SettingsError, load_settings
+from hms_gateway.runtime.settings import SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.timing.call_record import CallRecord, Trace, TraceParent
 from hms_gateway.timing.spans import Note, Notes, set_notes, shared_notes
 from hms_gateway.timing.spans import current_notes as notes_here

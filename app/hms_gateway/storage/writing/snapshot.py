@@ -1,7 +1,6 @@
 """What reads are handed: one consistent state."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from sqlalchemy import Connection
 
@@ -9,81 +8,46 @@ from hms_gateway.storage.catalog.constraints import ConstraintRepository
 from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, found_database
 from hms_gateway.storage.catalog.events import EventReads
 from hms_gateway.storage.catalog.grants import GrantRepository
-from hms_gateway.storage.catalog.indexes import IndexRepository
 from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.places import PlaceRepository
 from hms_gateway.storage.catalog.rights import RightsRepository
 from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
-from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
-from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
-from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
-from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
-from hms_gateway.storage.registry.schemas import RegistryRepository
-from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
 
 class Objects(NameReads):
-    """The repositories of the smaller aggregates, each made when it is first used."""
+    """The repositories of the smaller aggregates. A unit of work writes its changes whenever one is asked for."""
 
     @property
     def connection(self) -> Connection:
         return self._connection
 
-    @cached_property
-    def indexes(self) -> IndexRepository:
-        return IndexRepository(self._connection)
-
-    @cached_property
-    def tokens(self) -> TokenRepository:
-        return TokenRepository(self._connection)
-
-    @cached_property
+    @property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
 
-    @cached_property
-    def registry(self) -> RegistryRepository:
-        return RegistryRepository(self._connection)
-
-    @cached_property
-    def resource_plans(self) -> ResourcePlanRepository:
-        return ResourcePlanRepository(self._connection)
-
-    @cached_property
-    def runtime_records(self) -> RuntimeRecordRepository:
-        return RuntimeRecordRepository(self._connection)
-
-    @cached_property
-    def schedules(self) -> ScheduleRepository:
-        return ScheduleRepository(self._connection)
-
-    @cached_property
-    def views(self) -> ViewRepository:
-        return ViewRepository(self._connection)
-
-    @cached_property
+    @property
     def statistics(self) -> StatisticsRepository:
         return StatisticsRepository(self._connection)
 
-    @cached_property
+    @property
     def constraints(self) -> ConstraintRepository:
         return ConstraintRepository(self._connection)
 
-    @cached_property
+    @property
     def roles(self) -> RoleRepository:
         return RoleRepository(self._connection)
 
-    @cached_property
+    @property
     def grants(self) -> GrantRepository:
         return GrantRepository(self._connection)
 
-    @cached_property
+    @property
     def rights(self) -> RightsRepository:
         return RightsRepository(self._connection)
 
@@ -103,6 +67,6 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
         self._foreseen_tables = {name: table_row(next(answers)) for name in names}
         self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
 
-    @cached_property
+    @property
     def txns(self) -> SqlTxnReads:
         return SqlTxnReads(self._connection)
