@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.catalog.access.grants import PrivilegeService
-from hms_gateway.catalog.access.roles import RoleService
+from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
+from hms_gateway.catalog.access.roles import Roles, RoleService
+from hms_gateway.catalog.constraints import Constraints, ConstraintService
 from hms_gateway.catalog.directories.outside_places import OutsidePlaces, find_outside
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
@@ -28,7 +29,6 @@ from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
-from hms_gateway.catalog.tables.constraints import ConstraintService
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.fields import FieldService
 from hms_gateway.catalog.tables.service import TableService
@@ -60,7 +60,6 @@ from hms_gateway.handlers.change_trail import ChangeTrails, noted
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.configuration import Configuration
-from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
@@ -77,7 +76,6 @@ from hms_gateway.handlers.required_lists import RequiredLists
 from hms_gateway.handlers.rights.explained import ExplainedRights
 from hms_gateway.handlers.rights.gate import Gate as RightsGate
 from hms_gateway.handlers.rights.gate import NoGrants
-from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.handlers.service import Service
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.handlers.transactions import Transactions
