@@ -27,7 +27,7 @@ from hms_gateway.structs import (
     Table,
     TableMeta,
 )
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
 from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
