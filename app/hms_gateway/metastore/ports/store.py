@@ -1,6 +1,7 @@
 """What the metastore's rules need from storage and from file systems.
 
-Primitives below, semantics above: nothing here knows Hive's error texts, and nothing above knows SQL.
+Primitives below, semantics above: nothing here knows Hive's error texts. Tables, partitions, databases and events are
+methods of a unit of work; the rows of any other aggregate are a class over its connection, in `catalog`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import msgspec
 
 from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
-from hms_gateway.metastore.ports.stored_table import StoredTable as StoredTable
 from hms_gateway.metastore.vocabulary.ids import DatabaseId as DatabaseId
 from hms_gateway.metastore.vocabulary.ids import EventId as EventId
 from hms_gateway.metastore.vocabulary.ids import PartitionId as PartitionId
@@ -31,6 +31,7 @@ from hms_gateway.structs.base import EncodedTexts
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
 from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
+
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -73,6 +74,24 @@ class DuplicateKey(StoreError):
 
 class UnstorableText(StoreError):
     """A name or text cannot be stored: it is too long for an index, or no database can hold its characters."""
+
+
+class StoredTable(msgspec.Struct, frozen=True):
+    """A table as get_table returns it, its ids, the exact number of its partitions, and whether it has indexes.
+
+    `as_stored` is storage's own, by which it sees whether the table has changed since.
+    """
+
+    table_id: TableId
+    database_id: DatabaseId
+    table: Table
+    partition_count: int
+    has_indexes: bool
+    as_stored: object = None
+
+    @property
+    def key_names(self) -> list[str]:
+        return [key.name or "" for key in self.table.partitionKeys or []]
 
 
 class StoredDatabase(msgspec.Struct, frozen=True):
