@@ -32,7 +32,6 @@ from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
 from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
 
-
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
