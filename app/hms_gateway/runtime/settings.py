@@ -58,6 +58,7 @@ REPLACED = {
     "otel_endpoint": "replaced by otel.endpoint",
     "otel_share": "replaced by otel.share",
     "tokens_file": "replaced by data_dir; the tokens are in its file tokens",
+    "one_processor": "gone: the system places the threads",
     "access_log": "replaced by log_level; a call writes a line at debug and info",
 }
 USER_SOURCES = (
@@ -368,7 +369,6 @@ class Otel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FixedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times, counts and names that no setting changes."""
 
-    one_processor: bool = True
     delegation_token_seconds_max: float = 604_800.0
     delegation_token_renewal_seconds: float = 86_400.0
     realm: str = "hms-gateway"

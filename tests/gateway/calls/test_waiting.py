@@ -2,7 +2,7 @@
 
 import threading
 
-from hms_gateway.gateway.calls.waiting import WaitingCalls
+from hms_gateway.gateway.calls.dispatcher import WaitingCalls
 from hms_gateway.rpc.call import Waiting
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.limits import Limits

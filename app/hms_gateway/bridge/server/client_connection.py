@@ -21,7 +21,7 @@ from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Asked, SaslPolicy
 from hms_gateway.bridge.thrift.session import Session, share_address
 from hms_gateway.runtime.addresses import host_and_port
-from hms_gateway.runtime.connections import Silence
+from hms_gateway.runtime.shares import Silence
 from hms_gateway.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 
 # While a call is being answered, so much of the next ones is read; then the client has to wait.
