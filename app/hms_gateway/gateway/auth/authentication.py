@@ -26,7 +26,7 @@ from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, basic_c
 from hms_gateway.gateway.auth.password_queue import UNKNOWN, Check, PasswordQueue
 from hms_gateway.gateway.auth.user_file import UserFile
 from hms_gateway.gateway.auth.users import Verifier, verify_password
-from hms_gateway.gateway.calls.niceness import be_nice
+from hms_gateway.gateway.calls.worker_threads import be_nice
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Ledger

@@ -10,7 +10,9 @@ A job that waits for its unit of work gives its place to another one, and goes o
 calls as come wait together, and are committed together.
 """
 
+import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +27,8 @@ from hms_gateway.runtime.shares import NO_HOLDER, Bound, FairQueue, Holder, Ledg
 from hms_gateway.runtime.suspension import wait_by
 
 CLOSING_SECONDS_MAX = 1.0
+# For one thread beside a busy event loop that is a tenth of a processor at least.
+NICENESS = 10
 # Threads that wait for units of work, and are replaced.
 REPLACED_MAX = 128
 # A user is busy whose jobs took more than this part of a processor's time lately.
@@ -237,7 +241,7 @@ class WorkerThreads:
                     self._begin(asked)
             if following is not None:
                 return following
-            if self._is_closing or self._idle >= self._places.total:
+            if self._idle >= (0 if self._is_closing else self._places.total):
                 self._threads -= 1
                 if self._threads == 0:
                     self._have_ended.set()
@@ -268,3 +272,14 @@ class WorkerThreads:
             outcome.add_done_callback(lambda _: self.submit(turn.release, holder, turn))
             turn.acquire()
         return outcome.result()
+
+
+def be_nice(niceness: int = NICENESS) -> None:
+    """Give the calling thread a lower priority, and never a higher one; only Linux has one for each thread."""
+    if sys.platform != "linux":
+        return
+    try:
+        if os.getpriority(os.PRIO_PROCESS, 0) < niceness:
+            os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    except OSError as error:
+        _log.debug("the system refuses a lower priority, which saves time", problem=str(error))

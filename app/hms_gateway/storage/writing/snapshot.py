@@ -1,7 +1,6 @@
 """What reads are handed: one consistent state."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from sqlalchemy import Connection
 
@@ -17,89 +16,73 @@ from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.catalog.views import ViewRepository
-from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
-from hms_gateway.storage.registry.functions import FunctionRepository
-from hms_gateway.storage.registry.properties import PropertyRepository
 from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
 from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
 from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
 from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
-from hms_gateway.storage.registry.types import TypeRepository
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
 
 class Objects(NameReads):
-    """The repositories of the smaller aggregates, each made when it is first used."""
+    """The repositories of the smaller aggregates. A unit of work writes its changes whenever one is asked for."""
 
-    @cached_property
-    def functions(self) -> FunctionRepository:
-        return FunctionRepository(self._connection)
+    @property
+    def connection(self) -> Connection:
+        return self._connection
 
-    @cached_property
-    def types(self) -> TypeRepository:
-        return TypeRepository(self._connection)
-
-    @cached_property
+    @property
     def indexes(self) -> IndexRepository:
         return IndexRepository(self._connection)
 
-    @cached_property
-    def partition_event_marks(self) -> PartitionMarkRepository:
-        return PartitionMarkRepository(self._connection)
-
-    @cached_property
+    @property
     def tokens(self) -> TokenRepository:
         return TokenRepository(self._connection)
 
-    @cached_property
+    @property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
 
-    @cached_property
-    def properties(self) -> PropertyRepository:
-        return PropertyRepository(self._connection)
-
-    @cached_property
+    @property
     def registry(self) -> RegistryRepository:
         return RegistryRepository(self._connection)
 
-    @cached_property
+    @property
     def resource_plans(self) -> ResourcePlanRepository:
         return ResourcePlanRepository(self._connection)
 
-    @cached_property
+    @property
     def runtime_records(self) -> RuntimeRecordRepository:
         return RuntimeRecordRepository(self._connection)
 
-    @cached_property
+    @property
     def schedules(self) -> ScheduleRepository:
         return ScheduleRepository(self._connection)
 
-    @cached_property
+    @property
     def views(self) -> ViewRepository:
         return ViewRepository(self._connection)
 
-    @cached_property
+    @property
     def statistics(self) -> StatisticsRepository:
         return StatisticsRepository(self._connection)
 
-    @cached_property
+    @property
     def constraints(self) -> ConstraintRepository:
         return ConstraintRepository(self._connection)
 
-    @cached_property
+    @property
     def roles(self) -> RoleRepository:
         return RoleRepository(self._connection)
 
-    @cached_property
+    @property
     def grants(self) -> GrantRepository:
         return GrantRepository(self._connection)
 
-    @cached_property
+    @property
     def rights(self) -> RightsRepository:
         return RightsRepository(self._connection)
 
@@ -119,6 +102,6 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
         self._foreseen_tables = {name: table_row(next(answers)) for name in names}
         self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
 
-    @cached_property
+    @property
     def txns(self) -> SqlTxnReads:
         return SqlTxnReads(self._connection)
