@@ -8,7 +8,6 @@ from structlog.testing import capture_logs
 
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc import Call, MessageProcessor, Releases, RepeatableProcessor, Reply
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
@@ -94,7 +93,7 @@ def test_a_long_reply_for_a_closed_loop_is_closed_in_its_thread() -> None:
 
 def test_an_outcome_for_a_closed_loop_is_dropped() -> None:
     store = Store()
-    dispatcher = dispatcher_of(RepeatableProcessor(Metastore(store), None, method_facts()))
+    dispatcher = dispatcher_of(RepeatableProcessor(Metastore(store), None))
     begin(dispatcher, LOCK)
     # In the thread that commits, which goes on with the next batch.
     store.commit()

@@ -17,10 +17,8 @@ from hms_gateway.gateway.admission.refusals import ClientGone, Refused, overload
 from hms_gateway.gateway.calls.streaming import MakingTurns, ReplyStream, SendingTurns
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc.call import Call, Waiting
-from hms_gateway.rpc.chunk_turns import take_turns
-from hms_gateway.rpc.processor import MessageProcessor, Reply
-from hms_gateway.rpc.releases import Releases
+from hms_gateway.rpc.call import Call, Releases, Waiting
+from hms_gateway.rpc.processor import MessageProcessor, Reply, take_turns
 from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits

@@ -10,7 +10,7 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import PartitionNameError, make_name, partial_spec
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import EncodedList, MetaException, Partition
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 
 def values_name(table: StoredTable, values: Sequence[str] | None) -> str:
