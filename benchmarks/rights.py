@@ -23,7 +23,7 @@ from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
-from hms_gateway.gateway.admission.identity import ShownCertificate
+from hms_gateway.gateway.admission.identity import Serial, ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
@@ -46,7 +46,7 @@ ROLES = 100
 USER = "admin"
 TABLES_AT_ONCE = 5_000
 ISSUER = "https://issuer.example"
-CERTIFICATE = ShownCertificate(USER, time.time() + 3600, (b"", b""))
+CERTIFICATE = ShownCertificate(USER, time.time() + 3600, Serial(b"", 0))
 
 
 def main() -> None:
