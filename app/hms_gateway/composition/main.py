@@ -34,8 +34,7 @@ from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
 from hms_gateway.catalog.types import Types
-from hms_gateway.composition.health import Health, files_of, folders_of
-from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
+from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import (

@@ -62,7 +62,7 @@ from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,

@@ -29,7 +29,7 @@ from hms_gateway.metastore.vocabulary.partition_names import (
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
 from hms_gateway.structs import (
     AggrStats_v4,

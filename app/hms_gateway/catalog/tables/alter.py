@@ -66,7 +66,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     Database,

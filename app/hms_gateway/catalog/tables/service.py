@@ -59,7 +59,7 @@ from hms_gateway.metastore.vocabulary.table_types import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
-from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
