@@ -9,8 +9,7 @@ from hms_gateway.metastore.ports.store import DuplicateKey
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
+from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
 from hms_gateway.structs import Index
 
 _EXTRA: Final = names_except(Index, "indexName", "dbName", "origTableName", "indexTableName")

@@ -7,8 +7,7 @@ from sqlalchemy import Row, Select, and_, delete, insert, select, update
 from hms_gateway.metastore.ports.access import RoleId
 from hms_gateway.metastore.ports.store import DuplicateKey
 from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
+from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
 from hms_gateway.structs import PrincipalType, Role, RolePrincipalGrant
 
 

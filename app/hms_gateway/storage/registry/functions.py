@@ -11,8 +11,7 @@ from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS
 from hms_gateway.storage.sql.filter_sql import matches_pattern
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, is_storable
+from hms_gateway.storage.sql.repository import Repository, check_name, is_storable
 from hms_gateway.structs import Function
 
 _EXTRA: Final = names_except(Function, "functionName", "dbName", "catName")

@@ -4,8 +4,7 @@ from sqlalchemy import delete, insert, select
 
 from hms_gateway.storage.schema.catalog import PROPERTIES
 from hms_gateway.storage.sql.fragments import encode_texts, text_hash
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_text, is_storable
+from hms_gateway.storage.sql.repository import Repository, check_text, is_storable
 
 
 class PropertyRepository(Repository):

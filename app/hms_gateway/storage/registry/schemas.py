@@ -10,8 +10,7 @@ from hms_gateway.metastore.vocabulary.ids import DatabaseId
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.storage.schema.catalog import DATABASES, REGISTRY_COLUMNS, REGISTRY_SCHEMAS, REGISTRY_VERSIONS, SERDES
 from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.sql.repository import Repository, is_storable
 from hms_gateway.structs import ISchema, ISchemaName, SchemaVersion, SchemaVersionDescriptor, SerDeInfo
 
 _SCHEMA: Final = (

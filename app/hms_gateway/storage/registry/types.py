@@ -7,8 +7,7 @@ from sqlalchemy import delete, insert, select
 from hms_gateway.metastore.ports.store import DuplicateKey
 from hms_gateway.storage.schema.catalog import TYPES
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, is_storable
+from hms_gateway.storage.sql.repository import Repository, check_name, is_storable
 from hms_gateway.structs import Type
 
 _EXTRA: Final = names_except(Type, "name")

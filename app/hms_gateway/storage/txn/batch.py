@@ -6,7 +6,7 @@ one that raises takes its changes back. A statement costs many times what a deci
 of many. A single call is a batch of one.
 
 What callers say they need (`ports.TxnWork`) is read ahead. What turns out to be missing is read when it is asked for
-(`storage.txn.connected_batch`). Where that would block the event loop (`storage.writing.pipelined_writer`) it raises
+(`storage.txn.batch`). Where that would block the event loop (`storage.writing.pipelined_writer`) it raises
 `BatchMiss`, and the unit of work is run by the other writer.
 
 Nothing here talks to the database: what is to be asked and changed are values.
@@ -18,18 +18,17 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+from sqlalchemy import Connection
 
 from hms_gateway.metastore.changes.txn_events import aborted, committed
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.dialects import Dialect
-from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
-from hms_gateway.storage.dialects.statements import Rows, Statement
+from hms_gateway.storage.dialects import Dialect, dialect_of
+from hms_gateway.storage.dialects.statements import DATABASE_NOW, Rows, Statement
 from hms_gateway.storage.registry.outcomes import outcome_row
 from hms_gateway.storage.schema.txn import TXNS
-from hms_gateway.storage.sql.texts import check_text, is_storable
-from hms_gateway.storage.txn.batch_changes import BatchChanges
+from hms_gateway.storage.sql.repository import check_text, is_storable
 from hms_gateway.storage.txn.batch_statements import (
     BELOW_PARTITION,
     COUNT_OPEN,
@@ -38,6 +37,7 @@ from hms_gateway.storage.txn.batch_statements import (
     IN_DATABASE,
     OPEN_IDS,
     TXN_OF_REFUSED_LOCK,
+    BatchChanges,
     batch_statements,
     committed_since,
     over_partition,
@@ -615,3 +615,32 @@ def _places(wanted: _Wanted) -> _Strengths:
         for place in [(target.db_name, None)] if target.table_name is None else of_table:
             places[place] = min(least, places.get(place, least))
     return places
+
+
+class ConnectedBatch(TxnBatch):
+    """Errors of the database, which end the batch, are those of SQLAlchemy."""
+
+    def __init__(self, connection: Connection, clock: Clock, jobs: Sequence[BatchJob] = ()) -> None:
+        super().__init__(dialect_of(connection), clock, jobs)
+        self._connection = connection
+
+    def read_ahead(self) -> None:
+        """What the jobs said they will ask for."""
+        reading = self.reading()
+        statements = next(reading, None)
+        while statements is not None:
+            try:
+                statements = reading.send(self._rows(statements))
+            except StopIteration:
+                return
+
+    def write(self) -> None:
+        """Write what was changed. Nothing may be run afterwards."""
+        self._rows(self.changes())
+
+    def _load(self, *readings: Reading) -> None:
+        for reading, rows in zip(readings, self._rows([each.statement for each in readings]), strict=True):
+            reading.learn(rows)
+
+    def _rows(self, statements: Sequence[Statement]) -> list[Rows]:
+        return self._dialect.run_together(self._connection, statements)

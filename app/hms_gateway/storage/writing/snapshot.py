@@ -17,8 +17,7 @@ from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
-from hms_gateway.storage.partitions.partition_list import SharedSnapshot
-from hms_gateway.storage.partitions.reads import PartitionReads
+from hms_gateway.storage.partitions.reads import PartitionReads, SharedSnapshot
 from hms_gateway.storage.registry.functions import FunctionRepository
 from hms_gateway.storage.registry.properties import PropertyRepository
 from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
@@ -27,7 +26,7 @@ from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
 from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.storage.registry.types import TypeRepository
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.sql.repository import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
 

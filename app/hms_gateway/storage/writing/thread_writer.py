@@ -34,12 +34,19 @@ from hms_gateway.storage.dialects.errors import (
     translated,
 )
 from hms_gateway.storage.dialects.statements import ConnectionLost, Statement, Values
-from hms_gateway.storage.txn.batch import BatchJob
+from hms_gateway.storage.txn.batch import BatchJob, ConnectedBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
-from hms_gateway.storage.txn.connected_batch import ConnectedBatch
 from hms_gateway.storage.writing.availability import Availability
-from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
-from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
+from hms_gateway.storage.writing.pipelined_writer import (
+    Failure,
+    Job,
+    Later,
+    Outcome,
+    Pipeline,
+    PipelinedWriter,
+    Success,
+    deliver_outcomes,
+)
 from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.timing.spans import current_notes, set_notes, shared_notes
 from hms_gateway.timing.work_times import WorkTimes
