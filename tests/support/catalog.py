@@ -18,10 +18,9 @@ from hms_gateway.metastore.registry.notifications import NotificationService
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.tables.alter import AlterTableService
 from hms_gateway.metastore.tables.databases import DatabaseService
-from hms_gateway.metastore.tables.fields import FieldService
 from hms_gateway.metastore.tables.indexes import IndexService
 from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
-from hms_gateway.metastore.tables.service import TableService
+from hms_gateway.metastore.tables.service import FieldService, TableService
 from hms_gateway.metastore.tables.truncate import TruncateService
 from hms_gateway.metastore.vocabulary.ids import EventId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings

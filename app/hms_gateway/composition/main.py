@@ -88,14 +88,12 @@ from hms_gateway.metastore.registry.schema_registry import SchemaRegistryService
 from hms_gateway.metastore.registry.tokens import TokenService
 from hms_gateway.metastore.registry.types import TypeService
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.metastore.tables.alter import AlterTableService
-from hms_gateway.metastore.tables.commit_key_value import CommitKeyValue
+from hms_gateway.metastore.tables.alter import AlterTableService, CommitKeyValue
 from hms_gateway.metastore.tables.constraints import ConstraintService
 from hms_gateway.metastore.tables.databases import DatabaseService
-from hms_gateway.metastore.tables.fields import FieldService
 from hms_gateway.metastore.tables.indexes import IndexService
 from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
-from hms_gateway.metastore.tables.service import TableService
+from hms_gateway.metastore.tables.service import FieldService, TableService
 from hms_gateway.metastore.tables.truncate import TruncateService
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings

@@ -2,7 +2,7 @@
 
 from hms_gateway.handlers.table_names import table_in, table_named
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.tables.fields import FieldService
+from hms_gateway.metastore.tables.service import FieldService
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     EnvironmentContext,

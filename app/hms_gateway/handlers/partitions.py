@@ -6,8 +6,7 @@ from hms_gateway.handlers.table_names import table_shown
 from hms_gateway.idl import ListType, StructType, Type
 from hms_gateway.metastore.access.grants import PrivilegeService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.partitions.projections import Projection
-from hms_gateway.metastore.partitions.reads import NameList, PartitionList
+from hms_gateway.metastore.partitions.reads import NameList, PartitionList, Projection
 from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.selection.partitions import names_of, partitions_of
 from hms_gateway.metastore.selection.table_name import TableName

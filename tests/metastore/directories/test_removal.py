@@ -8,8 +8,7 @@ import pytest
 
 from hms_gateway.files import Directories
 from hms_gateway.metastore.directories.known_places import Candidate, KnownPlaces
-from hms_gateway.metastore.directories.removal import ASIDE, DirectoryRemoval, UnknownDirectory
-from hms_gateway.metastore.directories.unknown import UnknownDirectories
+from hms_gateway.metastore.directories.unknown import ASIDE, DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.selection.table_name import TableName

@@ -17,10 +17,13 @@ from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, 
 from hms_gateway.composition.main import database_url, directories, find_outside_places
 from hms_gateway.files import Directories
 from hms_gateway.metastore.directories.known_places import Candidate, KnownPlaces
-from hms_gateway.metastore.directories.missing import MissingDirectories
 from hms_gateway.metastore.directories.outside_places import Counted
-from hms_gateway.metastore.directories.removal import DirectoryRemoval, UnknownDirectory
-from hms_gateway.metastore.directories.unknown import UnknownDirectories
+from hms_gateway.metastore.directories.unknown import (
+    DirectoryRemoval,
+    MissingDirectories,
+    UnknownDirectories,
+    UnknownDirectory,
+)
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError
 from hms_gateway.metastore.vocabulary.locations import normalize_location

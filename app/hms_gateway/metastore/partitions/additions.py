@@ -7,13 +7,13 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from hms_gateway.metastore.access.grants import has_partition_privileges
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
-from hms_gateway.metastore.checks.partition_values import PartitionValues
 from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
 from hms_gateway.metastore.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.metastore.partitions.specs import partitions_of
 from hms_gateway.metastore.partitions.writes import (
+    PartitionValues,
     check_count,
     location_of,
     properties,

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
-from hms_gateway.metastore.directories.placement import check_place
-from hms_gateway.metastore.partitions.moves import Move, PartitionMoves
+from hms_gateway.metastore.directories.warehouse import check_place
+from hms_gateway.metastore.partitions.changes import Move, PartitionMoves
 from hms_gateway.metastore.partitions.writes import (
     Conflict,
     location_of,

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 
-from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
-from hms_gateway.metastore.checks.partition_values import PartitionValues
+from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.directories.of_partitions import PartitionDirectories
 from hms_gateway.metastore.partitions.additions import PartitionAdditions
 from hms_gateway.metastore.partitions.changes import PartitionChanges
 from hms_gateway.metastore.partitions.drops import PartitionDrops
 from hms_gateway.metastore.partitions.exchange import PartitionExchange
 from hms_gateway.metastore.partitions.reads import PartitionReads
+from hms_gateway.metastore.partitions.writes import PartitionValues
 from hms_gateway.metastore.ports.store import FileSystem, Store
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings

@@ -22,7 +22,7 @@ from hms_gateway.metastore.ports.store import (
     StoreError,
     Transaction,
 )
-from hms_gateway.metastore.tables.index_drops import dropped_table
+from hms_gateway.metastore.tables.service import dropped_table
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.names import (
     DEFAULT_DATABASE,

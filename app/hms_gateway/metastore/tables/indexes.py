@@ -10,8 +10,7 @@ from hms_gateway.metastore.checks.table_shape import stored_descriptor
 from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.tables.index_drops import index_event, index_table, index_table_name, remove_index
-from hms_gateway.metastore.tables.service import TableService
+from hms_gateway.metastore.tables.service import TableService, index_event, index_table, index_table_name, remove_index
 from hms_gateway.metastore.vocabulary.java_text import java_text
 from hms_gateway.metastore.vocabulary.names import display_name, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_new_ddl_time, without_nulls

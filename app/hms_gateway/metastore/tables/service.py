@@ -1,7 +1,7 @@
 """Tables: create, read and drop, with their directories (semantics §2.6). Changing one is `alter_table`."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -20,9 +20,11 @@ from hms_gateway.metastore.checks.table_shape import (
 from hms_gateway.metastore.directories.warehouse import Warehouse
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
+from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
+    Event,
     FileSystem,
     LookUp,
     OutcomeUnknown,
@@ -36,7 +38,6 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.tables.constraints import ConstraintRules, with_table
-from hms_gateway.metastore.tables.index_drops import remove_index
 from hms_gateway.metastore.tables.materialized_views import (
     check_creation_metadata,
     note_sources,
@@ -64,15 +65,71 @@ from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
     ExtendedTableInfo,
+    FieldSchema,
     GetTablesExtRequestFields,
+    Index,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
+    NoSuchObjectException,
     Struct,
     Table,
     TableMeta,
     UnknownDBException,
+    UnknownTableException,
 )
+
+DROP_INDEX: Final = "DROP_INDEX"
+
+
+class TableRemoval(Protocol):
+    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[str]:
+        """Take a table out of the catalog; the directories to delete after the commit."""
+
+
+def remove_index(
+    tx: Transaction, stored: StoredIndex, tables: TableRemoval, events: EventMaker, *, delete_data: bool
+) -> list[str]:
+    """Remove the index and the table it keeps its entries in; the directories to delete after the commit."""
+    table = dropped_table(tx, stored.index)
+    tx.indexes.delete(stored.index_id)
+    locations = [] if table is None else tables.remove(tx, table, delete_data=delete_data)
+    tx.append_event(_dropped(events, stored.index))
+    return locations
+
+
+def dropped_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
+    """What goes with the index. Another table that took the name stays: who drops an index may have no right to it."""
+    table = index_table(snapshot, index)
+    return table if table is not None and table.table.tableType == TableType.INDEX_TABLE else None
+
+
+def index_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
+    """Where the index keeps its entries, in its own database unless it names another one."""
+    return None if index.indexTableName is None else snapshot.table(*index_table_name(index, index.indexTableName))
+
+
+def index_table_name(index: Index, given: str) -> tuple[str, str]:
+    """Database and table that an index's `indexTableName` means."""
+    db_name, dot, tbl_name = given.rpartition(".")
+    return normalize(db_name if dot else index.dbName or ""), normalize(tbl_name)
+
+
+def index_event(events: EventMaker, event_type: str, index: Index, fields: dict[str, Any]) -> Event:
+    """An event about an index, filed under the table it is for."""
+    db_name = index.dbName or ""
+    message = {"db": db_name, **fields, "timestamp": events.timestamp()}
+    return events.event(event_type, db_name, index.origTableName, message)
+
+
+def _dropped(events: EventMaker, index: Index) -> Event:
+    fields = {
+        "indexName": index.indexName,
+        "origTableName": index.origTableName,
+        "indexTableName": index.indexTableName,
+    }
+    return index_event(events, DROP_INDEX, index, fields)
+
 
 # What a table allows a client to do with it, as 4.x counts it: reading and writing.
 _ACCESS_READ_WRITE: Final = 8
@@ -386,3 +443,28 @@ def _check_name_free(snapshot: Snapshot, table: Table, given: Table) -> StoredDa
 
 def _taken(given: Table) -> AlreadyExistsException:
     return AlreadyExistsException(f"Table {given.tableName} already exists")
+
+
+class FieldService:
+    """Hive asks some serde classes for the columns; here they are always those that are stored."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def columns(self, name: TableName) -> list[FieldSchema]:
+        """Without partition keys. Raises UnknownTableException `db.t table not found`, MetaException."""
+        table = self._table(name)
+        return (table.sd.cols if table.sd else None) or []
+
+    def columns_and_keys(self, name: TableName) -> list[FieldSchema]:
+        """With partition keys, last. Raises as `columns`."""
+        table = self._table(name)
+        return [*((table.sd.cols if table.sd else None) or []), *(table.partitionKeys or [])]
+
+    def _table(self, name: TableName) -> Table:
+        # Callers may ask for `table.column`.
+        tbl_name = required(name.tbl_name, "table name").partition(".")[0]
+        try:
+            return self._store.read(TableName(name.db_name, tbl_name).load).table
+        except NoSuchObjectException as error:
+            raise UnknownTableException(error.message) from error

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, case, delete, func, insert, literal, null, select
 
-from hms_gateway.metastore.changes.txn_events import COMMIT_TXN
+from hms_gateway.metastore.changes.events import COMMIT_TXN
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
 from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
 from hms_gateway.runtime.presented import Actor

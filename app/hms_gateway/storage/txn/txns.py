@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_gateway.metastore.changes.txn_events import allocated, opened
+from hms_gateway.metastore.changes.events import allocated, opened
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
