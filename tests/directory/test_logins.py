@@ -13,7 +13,8 @@ from hms_gateway.gateway.assembly import build_authenticator
 from hms_gateway.gateway.auth.directory import Directory, DirectoryAway
 from hms_gateway.gateway.auth.directory_login import AWAY_SECONDS, DirectoryAuthenticator
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.runtime.settings import SettingsError, load_settings
+from hms_gateway.runtime.settings import SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import Clock, basic
 from tests.support.private_slapd import BASE, PASSWORD, SEARCH_PASSWORD, PrivateSlapd, SlapdUnavailable
 

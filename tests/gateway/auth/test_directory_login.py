@@ -10,7 +10,7 @@ from hms_gateway.gateway.assembly import build_authenticator
 from hms_gateway.gateway.auth.directory import DirectoryUser
 from hms_gateway.gateway.auth.directory_login import DirectoryAuthenticator
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import Clock, basic
 
 

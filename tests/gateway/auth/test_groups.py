@@ -12,7 +12,8 @@ from hms_gateway.gateway.auth import groups
 from hms_gateway.gateway.auth.groups import READ_AT_ONCE_BYTES, GroupsFile, GroupsFileError, read_groups
 from hms_gateway.gateway.auth.tokens import create_token
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.runtime.settings import SettingsError, load_settings
+from hms_gateway.runtime.settings import SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, CannedProcessor, running
 from tests.support.patience import until
 from tests.support.server import basic

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.filters.binding import BoundFilter, FilterError, bind, parse_filter
+from hms_gateway.metastore.filters.binding import BoundFilter, bind
 from hms_gateway.metastore.filters.expression_filter import expression_filter
+from hms_gateway.metastore.filters.grammar import FilterError, parse_filter
 from hms_gateway.metastore.filters.hive_expression import read_expression
 from hms_gateway.metastore.filters.hiveql_condition import metastore_filter
 from hms_gateway.metastore.ports.store import Selection, StoredTable

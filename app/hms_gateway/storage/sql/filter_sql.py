@@ -31,9 +31,9 @@ from hms_gateway.metastore.filters.binding import (
     BoundMultiIn,
     BoundNode,
     BoundOr,
-    Operator,
     null_key,
 )
+from hms_gateway.metastore.filters.grammar import Operator
 from hms_gateway.metastore.filters.table_filter import (
     TableAnd,
     TableComparison,

@@ -16,16 +16,12 @@ from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.catalog.views import ViewRepository
-from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.reads import PartitionReads, SharedSnapshot
-from hms_gateway.storage.registry.functions import FunctionRepository
-from hms_gateway.storage.registry.properties import PropertyRepository
 from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
 from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
 from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
 from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
-from hms_gateway.storage.registry.types import TypeRepository
 from hms_gateway.storage.sql.repository import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
@@ -34,20 +30,12 @@ class Objects(NameReads):
     """The repositories of the smaller aggregates. A unit of work writes its changes whenever one is asked for."""
 
     @property
-    def functions(self) -> FunctionRepository:
-        return FunctionRepository(self._connection)
-
-    @property
-    def types(self) -> TypeRepository:
-        return TypeRepository(self._connection)
+    def connection(self) -> Connection:
+        return self._connection
 
     @property
     def indexes(self) -> IndexRepository:
         return IndexRepository(self._connection)
-
-    @property
-    def partition_event_marks(self) -> PartitionMarkRepository:
-        return PartitionMarkRepository(self._connection)
 
     @property
     def tokens(self) -> TokenRepository:
@@ -56,10 +44,6 @@ class Objects(NameReads):
     @property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
-
-    @property
-    def properties(self) -> PropertyRepository:
-        return PropertyRepository(self._connection)
 
     @property
     def registry(self) -> RegistryRepository:
