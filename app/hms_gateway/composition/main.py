@@ -2,10 +2,9 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,25 +13,24 @@ from hms_gateway.catalog.access.grants import PrivilegeService
 from hms_gateway.catalog.access.roles import RoleService
 from hms_gateway.catalog.directories.outside_places import OutsidePlaces, find_outside
 from hms_gateway.catalog.functions import Functions
+from hms_gateway.catalog.indexes import Indexes
+from hms_gateway.catalog.materialized_views import MaterializedViews
 from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
-from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens, TokenTimes
 from hms_gateway.catalog.registry.notifications import NotificationService
-from hms_gateway.catalog.registry.resource_plans import ResourcePlanService
-from hms_gateway.catalog.registry.runtime_records import RuntimeRecordService
-from hms_gateway.catalog.registry.scheduled_queries import ScheduledQueryService
-from hms_gateway.catalog.registry.schema_registry import SchemaRegistryService
-from hms_gateway.catalog.registry.tokens import TokenService
+from hms_gateway.catalog.resource_plans import ResourcePlans
+from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
+from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
+from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.tables.alter import AlterTableService, CommitKeyValue
 from hms_gateway.catalog.tables.constraints import ConstraintService
 from hms_gateway.catalog.tables.databases import DatabaseService
-from hms_gateway.catalog.tables.indexes import IndexService
-from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
 from hms_gateway.catalog.tables.service import FieldService, TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
+from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
 from hms_gateway.catalog.types import Types
 from hms_gateway.composition.health import Health, files_of, folders_of
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
@@ -53,9 +51,8 @@ from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.memory import return_free_memory
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.handlers.bounded_texts import BoundedTexts
 from hms_gateway.handlers.catalogs import Catalogs
-from hms_gateway.handlers.change_trail import ChangeTrails, noted
+from hms_gateway.handlers.change_trail import ChangeTrails
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.configuration import Configuration
@@ -63,44 +60,39 @@ from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
-from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
-from hms_gateway.handlers.indexes import Indexes
 from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.leases import Leases
 from hms_gateway.handlers.locks import Locks
-from hms_gateway.handlers.materialized_views import MaterializedViews
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.handlers.presented_lease import under_presented_lease
-from hms_gateway.handlers.recorded_calls import as_recorded
-from hms_gateway.handlers.required_lists import RequiredLists
-from hms_gateway.handlers.resource_plans import ResourcePlans
 from hms_gateway.handlers.rights.explained import ExplainedRights
 from hms_gateway.handlers.rights.gate import Gate as RightsGate
 from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.roles import Privileges, Roles
-from hms_gateway.handlers.runtime_records import RuntimeRecords
-from hms_gateway.handlers.schemas import Schemas
 from hms_gateway.handlers.service import Service
+from hms_gateway.handlers.steps import (
+    BoundedTexts,
+    ImplicitLocks,
+    NotedChanges,
+    PresentedLease,
+    RecordedCalls,
+    RequiredLists,
+)
 from hms_gateway.handlers.tables import Tables
-from hms_gateway.handlers.tokens import Tokens
 from hms_gateway.handlers.transactions import Transactions
-from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.idl.method_rights import lasting_rights
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc import (
-    Around,
-    Call,
     Failed,
-    Gate,
     MessageProcessor,
     Processor,
     Releases,
     RepeatableProcessor,
+    Step,
     Unavailable,
 )
 from hms_gateway.runtime.addresses import host_of
@@ -111,7 +103,7 @@ from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
-from hms_gateway.structs import METHODS, MetaException, Method, Struct
+from hms_gateway.structs import METHODS, MetaException, Struct
 from hms_gateway.txn.services.compaction import CompactionService
 from hms_gateway.txn.services.expiry import Expiry
 from hms_gateway.txn.services.lease_settings import LeaseSettings
@@ -196,17 +188,14 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers.append(Tokens(tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
         handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
-        gate, keeper = _gate(settings, store)
+        steps, keeper = call_steps(settings, store)
         handlers.append(_explained_rights(settings, store, keeper))
-        # Without authorization few methods are looked at.
-        gated = METHODS if keeper is not None or settings.metastore.require_write_id_lists else lasting_rights()
-        around = _around(settings)
-        processor = Processor(handlers, translated, bytes_max, around, limits=settings.limits, gate=gate, gated=gated)
+        processor = Processor(handlers, translated, bytes_max, steps, limits=settings.limits)
     except BaseException:
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
-    repeatable = RepeatableProcessor(processor, store, method_facts())
+    repeatable = RepeatableProcessor(processor, store)
     chores = (
         *_chores(store, clock, rules, events, settings),
         Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
@@ -341,23 +330,49 @@ def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
     return objection
 
 
-def _gate(settings: Settings, store: SqlStore) -> tuple[Gate, "PolicyKeeper | None"]:
-    """The gate that calls go through, and where rights are enforced the keeper of the policy.
+def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "PolicyKeeper | None"]:
+    """What a call passes on the way to its handler, in this order; where rights are enforced the policy's keeper.
 
     Raises SettingsError for rules that cannot be read.
     """
     administrators = frozenset(settings.administrators)
-    if settings.authorization != "grants":
-        standing = RightsGate(NoGrants(), store, administrators, rights=lasting_rights())
-        return _requiring_lists(settings, store, standing.answer), None
+    has_rights = settings.authorization == "grants"
+    rights, keeper = _rights(settings, store) if has_rights else (_standing_rights(store, administrators), None)
+    steps: list[Step] = [
+        BoundedTexts(settings.limits),
+        PresentedLease(is_owned=has_rights),
+        *_implicit_locks(settings),
+        NotedChanges(),
+        RecordedCalls(administrators),
+        rights,
+    ]
+    if settings.metastore.require_write_id_lists:
+        # After rights, since the refusal says what the table is.
+        steps.append(RequiredLists(store))
+    return steps, keeper
+
+
+def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> RightsGate:
+    return RightsGate(NoGrants(), store, administrators, rights=lasting_rights())
+
+
+def _rights(settings: Settings, store: SqlStore) -> tuple[RightsGate, "PolicyKeeper"]:
     # Only here, since a gateway without authorization needs none of it.
     from hms_gateway.handlers.rights.locations import LocationCheck
 
     keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
-    gate = RightsGate(keeper, store, administrators, locations)
-    return _requiring_lists(settings, store, gate.answer), keeper
+    return RightsGate(keeper, store, frozenset(settings.administrators), locations), keeper
+
+
+def _implicit_locks(settings: Settings) -> Sequence[ImplicitLocks]:
+    """None where changes take no locks."""
+    if settings.locks_implicit == "off":
+        return ()
+    retries = settings.locks_implicit_retries if settings.locks_implicit == "wait" else 0
+    pause_seconds = settings.locks_implicit_pause_seconds
+    return [ImplicitLocks(_txn_settings(settings).timeout_ms, retries * pause_seconds, pause_seconds)]
 
 
 def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper | None") -> ExplainedRights:
@@ -399,47 +414,6 @@ def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
     return PolicyKeeper(store, frozenset(settings.administrators), rules)
 
 
-def _requiring_lists(settings: Settings, store: SqlStore, gate: Gate) -> Gate:
-    """Lists are asked for after rights, since the refusal says what the table is."""
-    if not settings.metastore.require_write_id_lists:
-        return gate
-    lists = RequiredLists(store)
-
-    def answer(method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
-        return gate(method, call, arguments, lambda: lists.answer(method, call, arguments, handle))
-
-    return answer
-
-
-def _around(settings: Settings) -> Around:
-    """What every call is answered in, checks first."""
-    texts = BoundedTexts(settings.limits)
-    administrators = frozenset(settings.administrators)
-    locks = _implicit_locks(settings)
-    has_rights = settings.authorization == "grants"
-
-    def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
-        texts.check(method, arguments)
-        fence = under_presented_lease(method, call, arguments, call.principal if has_rights else None)
-        inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
-        if changes_something(method.name):
-            inner = noted(call, method.name, inner)
-        if locks is None or not changes_something(method.name) or method_facts()[method.name].suspendable:
-            return inner
-        return UnderImplicitLocks(locks, method, call, arguments, inner)
-
-    return around
-
-
-def _implicit_locks(settings: Settings) -> ImplicitLocks | None:
-    """None where changes take no locks."""
-    if settings.locks_implicit == "off":
-        return None
-    retries = settings.locks_implicit_retries if settings.locks_implicit == "wait" else 0
-    pause_seconds = settings.locks_implicit_pause_seconds
-    return ImplicitLocks(_txn_settings(settings).timeout_ms, retries * pause_seconds, pause_seconds)
-
-
 def translated(error: Exception) -> Exception:
     """What storage, file systems and seals raise, as the peer is to see it; the rest are bugs and stay as they are."""
     if isinstance(error, StoreUnavailable):
@@ -477,8 +451,8 @@ def _chores(
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
         Chore("expire changes", EXPIRY_SECONDS, partial(_expire_changes, store, clock, settings)),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
-        Chore("expire notes of query engines", EXPIRY_SECONDS, RuntimeRecordService(store, clock, rules).expire),
-        Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
+        Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
+        Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
         Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
         Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
     )
@@ -501,7 +475,6 @@ def _handlers(
     partitions = PartitionService(*parts, limits, statistics)
     privileges = PrivilegeService(store, clock)
     roles = RoleService(store, clock, rules)
-    views = MaterializedViewService(store, clock, events)
     databases.create_default()
     roles.create_defaults()
     alterations.recover_pending_moves()
@@ -510,8 +483,8 @@ def _handlers(
         Catalogs(rules.warehouse_location),
         Databases(databases),
         Fields(FieldService(store)),
-        Tables(tables, alterations, TruncateService(*parts), statistics, views),
-        MaterializedViews(views, ViewFreshnessService(store)),
+        Tables(tables, alterations, TruncateService(*parts), statistics, store),
+        MaterializedViews(store, clock, events, ViewFreshnessService(store)),
         Partitions(partitions, privileges, statistics),
         Roles(roles),
         Privileges(privileges),
@@ -519,15 +492,16 @@ def _handlers(
         ColumnStatisticsMethods(statistics),
         PartitionChanges(partitions),
         Functions(store, clock, events),
-        Indexes(IndexService(store, clock, events, tables)),
+        Indexes(store, clock, events, tables),
         Notifications(NotificationService(store, clock, rules, events, limits)),
         PartitionMarks(store, clock, rules),
         People(store, limits),
         Types(store),
         Properties(store),
-        Schemas(SchemaRegistryService(store, clock)),
-        ResourcePlans(ResourcePlanService(store)),
-        RuntimeRecords(RuntimeRecordService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
+        Schemas(store, clock),
+        ResourcePlans(store),
+        RuntimeRecords(store, clock),
+        ScheduledQueries(store, clock, rules),
         FileMetadata(),
     ]
 

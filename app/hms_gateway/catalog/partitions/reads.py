@@ -39,7 +39,7 @@ from hms_gateway.structs import (
     PartitionValuesRequest,
     Struct,
 )
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 

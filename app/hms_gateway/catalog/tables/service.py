@@ -1,19 +1,20 @@
 """Tables: create, read and drop, with their directories (semantics §2.6). Changing one is `alter_table`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Final
 
 import msgspec
 
 from hms_gateway.catalog.access.creation_grants import creation_grants
 from hms_gateway.catalog.directories.warehouse import Warehouse
-from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
-from hms_gateway.catalog.tables.materialized_views import (
+from hms_gateway.catalog.indexes import IndexRows, remove_index
+from hms_gateway.catalog.materialized_views import (
     check_creation_metadata,
     note_sources,
     stored_creation_metadata,
     with_id,
 )
+from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
@@ -27,11 +28,9 @@ from hms_gateway.metastore.checks.table_shape import (
 )
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
-from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
-    Event,
     FileSystem,
     LookUp,
     OutcomeUnknown,
@@ -67,7 +66,6 @@ from hms_gateway.structs import (
     ExtendedTableInfo,
     FieldSchema,
     GetTablesExtRequestFields,
-    Index,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
@@ -78,58 +76,6 @@ from hms_gateway.structs import (
     UnknownDBException,
     UnknownTableException,
 )
-
-DROP_INDEX: Final = "DROP_INDEX"
-
-
-class TableRemoval(Protocol):
-    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[str]:
-        """Take a table out of the catalog; the directories to delete after the commit."""
-
-
-def remove_index(
-    tx: Transaction, stored: StoredIndex, tables: TableRemoval, events: EventMaker, *, delete_data: bool
-) -> list[str]:
-    """Remove the index and the table it keeps its entries in; the directories to delete after the commit."""
-    table = dropped_table(tx, stored.index)
-    tx.indexes.delete(stored.index_id)
-    locations = [] if table is None else tables.remove(tx, table, delete_data=delete_data)
-    tx.append_event(_dropped(events, stored.index))
-    return locations
-
-
-def dropped_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
-    """What goes with the index. Another table that took the name stays: who drops an index may have no right to it."""
-    table = index_table(snapshot, index)
-    return table if table is not None and table.table.tableType == TableType.INDEX_TABLE else None
-
-
-def index_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
-    """Where the index keeps its entries, in its own database unless it names another one."""
-    return None if index.indexTableName is None else snapshot.table(*index_table_name(index, index.indexTableName))
-
-
-def index_table_name(index: Index, given: str) -> tuple[str, str]:
-    """Database and table that an index's `indexTableName` means."""
-    db_name, dot, tbl_name = given.rpartition(".")
-    return normalize(db_name if dot else index.dbName or ""), normalize(tbl_name)
-
-
-def index_event(events: EventMaker, event_type: str, index: Index, fields: dict[str, Any]) -> Event:
-    """An event about an index, filed under the table it is for."""
-    db_name = index.dbName or ""
-    message = {"db": db_name, **fields, "timestamp": events.timestamp()}
-    return events.event(event_type, db_name, index.origTableName, message)
-
-
-def _dropped(events: EventMaker, index: Index) -> Event:
-    fields = {
-        "indexName": index.indexName,
-        "origTableName": index.origTableName,
-        "indexTableName": index.indexTableName,
-    }
-    return index_event(events, DROP_INDEX, index, fields)
-
 
 # What a table allows a client to do with it, as 4.x counts it: reading and writing.
 _ACCESS_READ_WRITE: Final = 8
@@ -419,7 +365,7 @@ class TableService:
             )
         locations = [
             location
-            for index in (tx.indexes.of_table(found.table_id) if found.has_indexes else ())
+            for index in (IndexRows(tx).of_table(found.table_id) if found.has_indexes else ())
             for location in remove_index(tx, index, self, self._events, delete_data=True)
         ]
         return [*locations, *self.remove(tx, found, delete_data=delete_data)]

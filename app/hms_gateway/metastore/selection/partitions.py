@@ -19,7 +19,7 @@ from hms_gateway.metastore.vocabulary.partition_names import (
 )
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import EncodedList, MetaException, NoSuchObjectException, Partition
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 
 def values_name(table: StoredTable, values: Sequence[str] | None) -> str:

@@ -45,7 +45,7 @@ from hms_gateway.storage.sql.filter_sql import (
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import Repository, is_storable
 from hms_gateway.structs import EncodedList, PartitionGroup, Struct, Table
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 CHUNK_ROWS: Final = 100
 # Lists up to here are read at once: they cost little memory and need not keep a snapshot open for a slow client.
