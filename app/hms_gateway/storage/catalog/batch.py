@@ -9,6 +9,7 @@ it is asked for.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, bindparam, select
@@ -246,7 +247,10 @@ class CatalogBatch:
         self._table_ids: list[int] = []
         self._changes = CatalogChanges()
         self.partitions: Final = KnownPartitions(self.dialect, self._read_together, self.flush)
-        self.locks: Final = KnownLocks(self.dialect, clock, self._read_together)
+
+    @cached_property
+    def locks(self) -> KnownLocks:
+        return KnownLocks(self.dialect, self.clock, self._read_together)
 
     def begin(self, lock: Statement, works: Sequence[CatalogWork[Any]], keys: Sequence[tuple[str, str]]) -> None:
         """Take the lock, and read what the units of work say they will ask for."""
@@ -355,12 +359,12 @@ class CatalogBatch:
         self._tables, self._databases, self._moves, self._concluded, self._table_ids = {}, {}, None, {}, []
         self._names = {}
         self.partitions.forget()
-        self.locks.forget()
+        vars(self).pop("locks", None)
 
     def forget_calls(self) -> None:
         """Calls on transactions and locks were answered by other statements."""
         self._concluded = {}
-        self.locks.forget()
+        vars(self).pop("locks", None)
 
     def commit(self) -> None:
         """Raises ConnectionLost when it may have happened or not."""

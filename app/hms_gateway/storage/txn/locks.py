@@ -400,10 +400,6 @@ class KnownLocks:
         db_name, table_name, _ = target
         return table_name is not None and self._held.get((db_name, table_name)) == [] == self._held.get((db_name, ""))
 
-    def forget(self) -> None:
-        """Locks were changed by other statements."""
-        self._held = {}
-
     def _reading(self, places: Iterable[_Place]) -> list[Statement]:
         made = _statements(self._dialect)
         pairs = [(db_name, name) for db_name, name in places if name is not None]
