@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from hms_gateway.gateway.admission.body_shares import UNCOUNTED_BYTES
+from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES
 from hms_gateway.gateway.http import inflation, request_body
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, post, read_response, running

@@ -12,11 +12,10 @@ import msgspec
 from hms_gateway.idl import StructType
 from hms_gateway.rpc.binding import Bound, Step, bind, methods_of
 from hms_gateway.rpc.call import Call, Dialect, Failed, Unavailable, Uncacheable, Waiting
-from hms_gateway.rpc.call_objects import objects_of
-from hms_gateway.rpc.partition_counts import partitions_of
+from hms_gateway.rpc.call_objects import objects_of, partitions_of
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Shares, bound_of, parts
+from hms_gateway.runtime.shares import Holder, Ledger
 from hms_gateway.structs import METHODS, MetaException, Method, Struct, ThriftException
 from hms_gateway.wire import ApplicationError, ApplicationErrorType, Codec, LimitExceeded, Message, MessageType
 
@@ -182,13 +181,12 @@ class DecodedMemory:
     """
 
     def __init__(self, limits: Limits) -> None:
-        total = bound_of(limits, "decoded_bytes_max")
-        per_user, per_address = parts(total, limits)
+        self._ledger = Ledger(limits, "decoded_bytes_max")
         # While it is decoded, a message keeps Python's lock, and the event loop waits. What is larger than a share
         # could never be taken.
-        per_message = bound_of(limits, "decoded_bytes_per_message_max")
-        self._message = min(per_message, per_user, per_address, key=lambda bound: bound.value)
-        self._shares = Shares(total, per_user, per_address)
+        per_message = Ledger(limits, "decoded_bytes_per_message_max").total
+        bounds = (per_message, self._ledger.per_user, self._ledger.per_address)
+        self._message = min(bounds, key=lambda bound: bound.value)
         self._lock = threading.Lock()
 
     def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
@@ -212,11 +210,11 @@ class DecodedMemory:
             yield
         finally:
             with self._lock:
-                self._shares.give_back(size, holder)
+                self._ledger.give_back(size, holder)
 
     def _take(self, size: int, holder: Holder) -> None:
         with self._lock:
-            bound = self._shares.take(size, holder)
+            bound = self._ledger.take(size, holder)
         if bound is not None:
             text = f"too many large messages are being worked on; try again, or raise {bound.name}"
             raise Unavailable(text, limit=bound.name)

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.application import GatewayStatus
 from hms_gateway.gateway.observability.call_counter import (
     FOLD_SECONDS,
     GROUPS_MAX,
@@ -20,7 +21,6 @@ from hms_gateway.gateway.observability.figures import SECONDS_BUCKETS, Figures, 
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.gateway.observability.worker_figures import WorkerFigures, make_folder
-from hms_gateway.gateway.status import GatewayStatus
 from tests.gateway.serving import CALL, Anybody, record, running
 
 SCOPES = (("table", "sales", "orders"),)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.idl.method_rights import method_rights
+from hms_gateway.idl.method_facts import method_rights
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect

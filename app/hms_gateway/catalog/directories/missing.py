@@ -8,7 +8,8 @@ import msgspec
 
 from hms_gateway.catalog.directories.known_places import partition_places, table_places
 from hms_gateway.catalog.directories.outside_places import Counted
-from hms_gateway.metastore.ports.places import DirectoryTrees, PartitionPlace, TablePlace
+from hms_gateway.catalog.directories.places import PartitionPlace, PlaceRows, TablePlace
+from hms_gateway.metastore.ports.places import DirectoryTrees
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Snapshot, Store
 from hms_gateway.metastore.vocabulary.ids import TableId
 
@@ -56,19 +57,19 @@ class MissingDirectories:
             return False
 
     def _read_table(self, table_id: TableId) -> TablePlace | None:
-        found = self._store.read(lambda snapshot: snapshot.places.tables_with_ids([table_id]))
+        found = self._store.read(lambda snapshot: PlaceRows(snapshot).tables_with_ids([table_id]))
         return found[0] if found else None
 
     def _has_table(self, table: TablePlace) -> bool:
         def read(snapshot: Snapshot) -> bool:
-            found = snapshot.places.tables_with_ids([table.table_id])
+            found = PlaceRows(snapshot).tables_with_ids([table.table_id])
             return any(one.location == table.location for one in found) and not _is_moved(snapshot, table.table_id)
 
         return self._store.read(read)
 
     def _has_partition(self, partition: PartitionPlace) -> bool:
         def read(snapshot: Snapshot) -> bool:
-            found = snapshot.places.partitions_named(partition.table_id, [partition.name])
+            found = PlaceRows(snapshot).partitions_named(partition.table_id, [partition.name])
             return partition in found and not _is_moved(snapshot, partition.table_id)
 
         return self._store.read(read)

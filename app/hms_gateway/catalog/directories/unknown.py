@@ -12,8 +12,9 @@ from typing import Final, TypeVar
 
 from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces, table_places
 from hms_gateway.catalog.directories.outside_places import database_places
+from hms_gateway.catalog.directories.places import DatabasePlace, PlaceRows, TablePlace
 from hms_gateway.catalog.directories.removal import ASIDE
-from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PlaceReads, TablePlace
+from hms_gateway.metastore.ports.places import DirectoryTrees
 from hms_gateway.metastore.ports.store import FileSystemError, Store
 from hms_gateway.metastore.vocabulary.locations import database_path, join
 from hms_gateway.metastore.vocabulary.names import is_default_database
@@ -132,8 +133,8 @@ class UnknownDirectories:
             return self._problem(place, f"it is {before}, set aside by a check that was ended: {error}")
         yield before
 
-    def _read(self, work: Callable[[PlaceReads], S]) -> S:
-        return self._store.read(lambda snapshot: work(snapshot.places))
+    def _read(self, work: Callable[[PlaceRows], S]) -> S:
+        return self._store.read(lambda snapshot: work(PlaceRows(snapshot)))
 
 
 def _is_text(name: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
+from hms_gateway.catalog.access.grant_rows import GrantRows
 from hms_gateway.catalog.access.grants import has_partition_privileges
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
@@ -428,5 +429,5 @@ def _insert(
     transaction.insert_partitions(current, partitions)
     if copies_grants and has_partition_privileges(current) and partitions:
         created = partitions[0].partition.createTime or 0
-        transaction.grants.copy_to_partitions(current, [one.name for one in partitions], created)
+        GrantRows(transaction).copy_to_partitions(current, [one.name for one in partitions], created)
     transaction.append_event(event)

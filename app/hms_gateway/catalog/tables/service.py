@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.access.creation_grants import creation_grants
+from hms_gateway.catalog.access.grant_rows import GrantRows, creation_grants
+from hms_gateway.catalog.constraints import ConstraintRules, with_table
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.indexes import IndexRows, remove_index
 from hms_gateway.catalog.materialized_views import (
@@ -14,7 +15,6 @@ from hms_gateway.catalog.materialized_views import (
     stored_creation_metadata,
     with_id,
 )
-from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
@@ -119,7 +119,7 @@ class TableService:
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
             if given.privileges is not None:
-                tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
+                GrantRows(tx).insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
             if given.creationMetadata is not None:
                 note_sources(tx, table_id, given.creationMetadata)
             if on_insert is not None:

@@ -7,11 +7,10 @@ import asyncio
 from contextlib import ExitStack
 from functools import partial
 
-from hms_gateway.gateway.admission.body_shares import BodyShares
-from hms_gateway.gateway.admission.cors import ALLOWED_METHODS, ORIGIN, CrossOrigin
-from hms_gateway.gateway.admission.header_rules import check_headers
 from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
+from hms_gateway.gateway.admission.request_rules import ALLOWED_METHODS, ORIGIN, CrossOrigin, check_headers
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.http.exchange import (

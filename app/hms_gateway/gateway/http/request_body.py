@@ -8,10 +8,10 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from hms_gateway.gateway.admission.body_shares import BodyShare
 from hms_gateway.gateway.admission.identity import ProxyTrust, RequestHead
+from hms_gateway.gateway.admission.memory import BodyShare
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
-from hms_gateway.gateway.calls.niceness import be_nice
+from hms_gateway.gateway.calls.worker_threads import be_nice
 from hms_gateway.gateway.http.inflation import DamagedBody, Inflation
 from hms_gateway.runtime.limits import Limits
 
