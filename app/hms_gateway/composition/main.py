@@ -27,15 +27,13 @@ from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
 from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.catalog.tables.alter import AlterTableService
-from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
+from hms_gateway.catalog.tables.alter import AlterTableService, CommitKeyValue
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
 from hms_gateway.catalog.types import Types
-from hms_gateway.composition.health import Health, files_of, folders_of
-from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
+from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import (
@@ -50,7 +48,6 @@ from hms_gateway.gateway.auth.user_file import UserFile
 from hms_gateway.gateway.auth.users import UserFileError, list_users
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
-from hms_gateway.gateway.memory import return_free_memory
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.change_trail import ChangeTrails
@@ -117,7 +114,6 @@ EXPIRY_SECONDS = 60.0
 TOKEN_EXPIRY_SECONDS = 600.0
 # A call that is stopped by something past its time removes it at once; this is for what stops no call.
 TXN_EXPIRY_SECONDS = 30.0
-FREE_MEMORY_SECONDS = 30.0
 DROPPED_SECONDS = 5.0
 # Clients repeat a call within minutes; an outcome is of no use after that.
 OUTCOME_SECONDS = 86_400
@@ -446,7 +442,6 @@ def _chores(
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
         Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
-        Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
         Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
     )
 

@@ -8,12 +8,12 @@ from functools import partial
 import msgspec
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.gateway.admission.body_shares import BodyShares
-from hms_gateway.gateway.admission.cors import CrossOrigin
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity
+from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.admission.rates import Rates
-from hms_gateway.gateway.application import Gateway, SecondaryListener
+from hms_gateway.gateway.admission.request_rules import CrossOrigin
+from hms_gateway.gateway.application import Gateway, GatewayStatus, SecondaryListener
 from hms_gateway.gateway.auth.authentication import ACCEPTED, BasicAuthenticator
 from hms_gateway.gateway.auth.basic_credentials import basic_challenge
 from hms_gateway.gateway.auth.certificate_login import CertificateAuthenticator
@@ -36,31 +36,28 @@ from hms_gateway.gateway.certificates.client_certificates import (
     Authority,
     CertificateValidity,
     ClientCertificates,
+    Revocations,
 )
-from hms_gateway.gateway.certificates.revocations import Revocations
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, ensure_certificate
 from hms_gateway.gateway.delegation.authenticator import DelegationAuthenticator
 from hms_gateway.gateway.delegation.logins import DelegationLogins, ProvenActing
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
-from hms_gateway.gateway.observability.access_log import AccessLog
-from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
+from hms_gateway.gateway.observability.call_logs import AccessLog, AuditLog, open_audit_log
 from hms_gateway.gateway.observability.figures import Health, Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces, check_installed
-from hms_gateway.gateway.open_files import bounded_connections
-from hms_gateway.gateway.server import ServerOptions
-from hms_gateway.gateway.status import GatewayStatus
+from hms_gateway.gateway.server import ServerOptions, bounded_connections
 from hms_gateway.rpc.call import Releases
 from hms_gateway.rpc.processor import MessageProcessor
 from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logging import format_for_stderr
 from hms_gateway.runtime.logins.login_checks import LoginChecks
 from hms_gateway.runtime.settings import Ldap, ProxyUser, Settings, SettingsError
+from hms_gateway.runtime.shares import Connections
 from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
 
@@ -177,7 +174,6 @@ def server_options(settings: Settings, certificate: ServedCertificate | None) ->
         drain_idle_seconds=settings.drain_idle_seconds,
         write_stall_seconds_max=settings.write_stall_seconds_max,
         is_proxy=Networks([*settings.trusted_proxy.addresses, *settings.forwarding_proxies]).contain,
-        one_processor=settings.one_processor,
     )
 
 

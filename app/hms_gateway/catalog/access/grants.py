@@ -31,7 +31,7 @@ from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import creation_seconds
+from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     EncodedList,

@@ -21,7 +21,7 @@ from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, read_ba
 from hms_gateway.gateway.auth.directory import DirectoryAway, DirectoryUser
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, shares_of
+from hms_gateway.runtime.shares import Holder, Ledger
 
 THREADS: Final = 8
 HEADER_BYTES_MAX: Final = 8_192
@@ -71,7 +71,7 @@ class DirectoryAuthenticator:
         self._share_of = share_of
         self._attempts = FailedAttempts(monotonic)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="directory")
-        self._checks = shares_of(limits or Limits(), "password_checks_max")
+        self._checks = Ledger(limits or Limits(), "password_checks_max")
         self._known: KnownHeaders[_Known] = KnownHeaders()
         self._away_until = 0.0
         self._asking: dict[bytes, asyncio.Task[DirectoryUser | None]] = {}
