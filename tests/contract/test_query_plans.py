@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine, event
 
+from hms_gateway.catalog.rights.owners import RightsRows
 from hms_gateway.metastore.ports.store import Selection, StoredTable
 from hms_gateway.metastore.selection.partitions import matching_filter, matching_partial
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
@@ -174,7 +175,7 @@ def test_tables_are_found_by_where_they_lie(store: SqlStore, database_url: str) 
     assert of is not None
     store.write(lambda tx: [tx.insert_table(of.database_id, table(name, sd=sd)) for name, sd in made])
     with statements() as sent:
-        found = store.read(lambda snapshot: snapshot.rights.tables_placed("file:/w/sales.db/t77"))
+        found = store.read(lambda snapshot: RightsRows(snapshot).tables_placed("file:/w/sales.db/t77"))
     assert {(owner.table, location) for owner, location in found} == {(name, places[name]) for name in ("t77", "below")}
     steps = plan(database_url, *sent[-1])
     assert "tables_location" in steps, steps

@@ -23,8 +23,7 @@ from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
-from hms_gateway.gateway.observability.access_log import AccessLog
-from hms_gateway.gateway.observability.audit_log import AuditLog
+from hms_gateway.gateway.observability.call_logs import AccessLog, AuditLog
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces
 from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections

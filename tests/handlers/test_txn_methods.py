@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
+from hms_gateway.catalog.tables.alter import CommitKeyValue
 from hms_gateway.handlers.compactions import Compactions
-from hms_gateway.handlers.key_order import KeyOrder
-from hms_gateway.handlers.locks import Locks
+from hms_gateway.handlers.locks import KeyOrder, Locks
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.rpc import Processor

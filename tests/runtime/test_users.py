@@ -37,6 +37,15 @@ USERS = {
         "txn.services.leases",
     },
     "presented": {
+        "files.directories",
+        "catalog.access.grants",
+        "catalog.access.roles",
+        "catalog.partitions.additions",
+        "catalog.functions",
+        "catalog.statistics.column_statistics",
+        "catalog.tables.alter",
+        "catalog.tables.databases",
+        "catalog.tables.service",
         "handlers.steps",
         "handlers.rights.gate",
         "metastore.ports.trail",
@@ -49,19 +58,6 @@ USERS = {
         "metastore.changes.implicit_locks",
         "metastore.changes.held_for_files",
     },
-    "recorded_calls": {
-        "handlers.steps",
-        "files.directories",
-        "catalog.access.grants",
-        "catalog.access.roles",
-        "catalog.partitions.additions",
-        "catalog.functions",
-        "catalog.statistics.column_statistics",
-        "catalog.tables.alter",
-        "catalog.tables.databases",
-        "catalog.tables.service",
-    },
-    "bound": set(),
 }
 
 

@@ -9,33 +9,31 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.catalog.access.grants import PrivilegeService
-from hms_gateway.catalog.access.roles import RoleService
+from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
+from hms_gateway.catalog.access.roles import Roles, RoleService
+from hms_gateway.catalog.constraints import Constraints, ConstraintService
 from hms_gateway.catalog.directories.outside_places import OutsidePlaces, find_outside
+from hms_gateway.catalog.fields import Fields
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.materialized_views import MaterializedViews
+from hms_gateway.catalog.notifications import Notifications, NotificationService
 from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
-from hms_gateway.catalog.registry.notifications import NotificationService
 from hms_gateway.catalog.resource_plans import ResourcePlans
 from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
 from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.catalog.tables.alter import AlterTableService
-from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
-from hms_gateway.catalog.tables.constraints import ConstraintService
+from hms_gateway.catalog.tables.alter import AlterTableService, CommitKeyValue
 from hms_gateway.catalog.tables.databases import DatabaseService
-from hms_gateway.catalog.tables.fields import FieldService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
 from hms_gateway.catalog.types import Types
-from hms_gateway.composition.health import Health, files_of, folders_of
-from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
+from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import (
@@ -52,26 +50,17 @@ from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECON
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.handlers.catalogs import Catalogs
 from hms_gateway.handlers.change_trail import ChangeTrails
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.compactions import Compactions
-from hms_gateway.handlers.configuration import Configuration
-from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
-from hms_gateway.handlers.fields import Fields
-from hms_gateway.handlers.file_metadata import FileMetadata
-from hms_gateway.handlers.key_order import KeyOrder
-from hms_gateway.handlers.leases import Leases
-from hms_gateway.handlers.locks import Locks
-from hms_gateway.handlers.notifications import Notifications
+from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.handlers.rights.explained import ExplainedRights
 from hms_gateway.handlers.rights.gate import Gate as RightsGate
 from hms_gateway.handlers.rights.gate import NoGrants
-from hms_gateway.handlers.roles import Privileges, Roles
-from hms_gateway.handlers.service import Service
+from hms_gateway.handlers.service import Catalogs, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
     ImplicitLocks,
@@ -481,7 +470,7 @@ def _handlers(
         Configuration(rules, limits),
         Catalogs(rules.warehouse_location),
         Databases(databases),
-        Fields(FieldService(store)),
+        Fields(store),
         Tables(tables, alterations, TruncateService(*parts), statistics, store),
         MaterializedViews(store, clock, events, ViewFreshnessService(store)),
         Partitions(partitions, privileges, statistics),

@@ -16,7 +16,7 @@ from hms_gateway.files.places import Place, parse_place
 from hms_gateway.files.policy import FilePolicy, policy_of
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError, Reach
-from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.runtime.presented import is_recorded
 
 _log = logging.getLogger(__name__)
 

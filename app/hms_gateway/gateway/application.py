@@ -17,10 +17,9 @@ from hms_gateway.gateway.admission.request_rules import check_headers
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
-from hms_gateway.gateway.observability.audit_log import AuditLog
-from hms_gateway.gateway.observability.figures import Figures, Health
+from hms_gateway.gateway.observability.call_logs import AuditLog
+from hms_gateway.gateway.observability.figures import Figures, Health, WorkerFigures
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.gateway.observability.worker_figures import WorkerFigures
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.shares import Connections
 

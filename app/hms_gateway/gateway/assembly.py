@@ -44,8 +44,7 @@ from hms_gateway.gateway.delegation.authenticator import DelegationAuthenticator
 from hms_gateway.gateway.delegation.logins import DelegationLogins, ProvenActing
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
-from hms_gateway.gateway.observability.access_log import AccessLog
-from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
+from hms_gateway.gateway.observability.call_logs import AccessLog, AuditLog, open_audit_log
 from hms_gateway.gateway.observability.figures import Health, Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces, check_installed

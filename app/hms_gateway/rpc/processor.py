@@ -106,10 +106,12 @@ class Processor:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
                 result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
-            partitions = partitions_of(bound.method.name, arguments, result)
+            partitions = partitions_of(bound.facts, arguments, result) if bound.facts.partitions_in else 0
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
-            payload = self._whole_when_short(codec.encode(result))
+            payload = codec.encode(result)
+            if not isinstance(payload, bytes):
+                payload = whole_or_chunks(payload, self._whole_reply_bytes_max)
             if call.last is not None:
                 call.last()
             kept = None if is_uncacheable else arguments
@@ -153,11 +155,6 @@ class Processor:
         answer = value.answer if isinstance(value, Uncacheable) else value
         whole = result() if bound.method.definition.returns is None else result(success=answer)
         return whole, "ok", isinstance(value, Uncacheable), True
-
-    def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
-        if isinstance(payload, bytes):
-            return payload
-        return whole_or_chunks(payload, self._whole_reply_bytes_max)
 
     def _application_exception(
         self,

@@ -15,7 +15,7 @@ from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.http.http_protocol import BoundedHttpProtocol
-from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.call_logs import AccessLog
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections
 from hms_gateway.runtime.limits import Limits

@@ -1,16 +1,33 @@
 """Roles, and who has them (semantics §2.18). Names keep their case. `catalog.rights` enforces what they mean."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, NewType, TypeVar
 
-from hms_gateway.catalog.access.changed_rights import note_changed_rights
+from sqlalchemy import Row, Select, and_, delete, insert, select, update
+
+from hms_gateway.catalog.access.grant_rows import Grant, GrantObject, GrantRows, Principal, note_changed_rights
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
-from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal, RoleId
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import creation_seconds
-from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
+from hms_gateway.runtime.presented import creation_seconds
+from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
+from hms_gateway.structs import (
+    GetPrincipalsInRoleRequest,
+    GetPrincipalsInRoleResponse,
+    GetRoleGrantsForPrincipalRequest,
+    GetRoleGrantsForPrincipalResponse,
+    GrantRevokeRoleRequest,
+    GrantRevokeRoleResponse,
+    GrantRevokeType,
+    HiveObjectType,
+    MetaException,
+    PrincipalType,
+    Role,
+    RolePrincipalGrant,
+)
 
 T = TypeVar("T")
 
@@ -18,6 +35,98 @@ ADMIN: Final = "admin"
 PUBLIC: Final = "public"
 _EVERYTHING: Final = GrantObject(HiveObjectType.GLOBAL)
 _ADMINS_KEY: Final = "hive.users.in.admin.role"
+RoleId = NewType("RoleId", int)
+
+
+class RoleRows(AggregateRows):
+    def find(self, name: str) -> RoleId | None:
+        if not is_storable(name):
+            return None
+        found = self._connection.execute(select(ROLES.c.role_id).where(ROLES.c.name == name)).scalar()
+        return None if found is None else RoleId(found)
+
+    def names(self) -> list[str]:
+        return list(self._connection.execute(select(ROLES.c.name).order_by(ROLES.c.name)).scalars())
+
+    def of_principal(self, name: str, principal_type: int) -> list[Role]:
+        """The roles granted directly, ordered by name."""
+        if not is_storable(name):
+            return []
+        statement = (
+            select(ROLES.c.name, ROLES.c.create_time, ROLES.c.owner_name)
+            .join(ROLE_MEMBERS, ROLE_MEMBERS.c.role_id == ROLES.c.role_id)
+            .where(ROLE_MEMBERS.c.principal_name == name, ROLE_MEMBERS.c.principal_type == principal_type)
+            .order_by(ROLES.c.name)
+        )
+        return [Role(*row) for row in self._connection.execute(statement)]
+
+    def grants_of_principal(self, name: str, principal_type: int) -> list[RolePrincipalGrant]:
+        if not is_storable(name):
+            return []
+        return self._grants(
+            _grants().where(ROLE_MEMBERS.c.principal_name == name, ROLE_MEMBERS.c.principal_type == principal_type)
+        )
+
+    def grants_of_role(self, role_id: RoleId) -> list[RolePrincipalGrant]:
+        return self._grants(_grants().where(ROLE_MEMBERS.c.role_id == role_id))
+
+    def all_grants_between_roles(self) -> list[tuple[str, str]]:
+        """(role, role it was granted to)."""
+        statement = (
+            select(ROLES.c.name, ROLE_MEMBERS.c.principal_name)
+            .join(ROLE_MEMBERS, ROLE_MEMBERS.c.role_id == ROLES.c.role_id)
+            .where(ROLE_MEMBERS.c.principal_type == int(PrincipalType.ROLE))
+        )
+        return [(role, member) for role, member in self._connection.execute(statement)]
+
+    def insert(self, role: Role) -> RoleId:
+        """Raises DuplicateKey."""
+        name = role.roleName or ""
+        check_name("role", name, self._dialect)
+        check_text("owner of role", role.ownerName)
+        if self.find(name) is not None:
+            raise DuplicateKey(name)
+        values = {"name": name, "owner_name": role.ownerName, "create_time": role.createTime or 0}
+        return RoleId(self._inserted_id(insert(ROLES).values(values)))
+
+    def delete(self, role_id: RoleId) -> None:
+        """With its members, its own memberships and everything granted to it."""
+        name = self._connection.execute(select(ROLES.c.name).where(ROLES.c.role_id == role_id)).scalar_one()
+        for held in (ROLE_MEMBERS, PRIVILEGES):
+            is_role = and_(held.c.principal_name == name, held.c.principal_type == int(PrincipalType.ROLE))
+            self._connection.execute(delete(held).where(is_role))
+        self._connection.execute(delete(ROLE_MEMBERS).where(ROLE_MEMBERS.c.role_id == role_id))
+        self._connection.execute(delete(ROLES).where(ROLES.c.role_id == role_id))
+
+    def insert_grant(self, role_id: RoleId, grant: RolePrincipalGrant) -> None:
+        check_name("principal", grant.principalName or "", self._dialect)
+        check_text("grantor", grant.grantorName)
+        self._connection.execute(
+            insert(ROLE_MEMBERS).values(
+                role_id=role_id,
+                principal_name=grant.principalName,
+                principal_type=grant.principalType,
+                grant_option=bool(grant.grantOption),
+                grant_time=grant.grantTime or 0,
+                grantor_name=grant.grantorName,
+                grantor_type=grant.grantorPrincipalType,
+            )
+        )
+
+    def delete_grant(self, role_id: RoleId, name: str, principal_type: int) -> bool:
+        if not is_storable(name):
+            return False
+        statement = delete(ROLE_MEMBERS).where(*_is_grant(role_id, name, principal_type))
+        return self._connection.execute(statement).rowcount > 0
+
+    def clear_grant_option(self, role_id: RoleId, name: str, principal_type: int) -> bool:
+        if not is_storable(name):
+            return False
+        has_option = (*_is_grant(role_id, name, principal_type), ROLE_MEMBERS.c.grant_option)
+        return self._connection.execute(update(ROLE_MEMBERS).where(*has_option).values(grant_option=False)).rowcount > 0
+
+    def _grants(self, statement: Select[Any]) -> list[RolePrincipalGrant]:
+        return [_grant(row) for row in self._connection.execute(statement)]
 
 
 class RoleService:
@@ -33,7 +142,7 @@ class RoleService:
         admins = {name.strip() for name in self._settings.hive_configuration.get(_ADMINS_KEY, "").split(",")} - {""}
 
         def are_there(snapshot: Snapshot) -> bool:
-            if snapshot.roles.find(ADMIN) is None or snapshot.roles.find(PUBLIC) is None:
+            if RoleRows(snapshot).find(ADMIN) is None or RoleRows(snapshot).find(PUBLIC) is None:
                 return False
             return all(_has_role(snapshot, ADMIN, Principal(name, PrincipalType.USER)) for name in admins)
 
@@ -59,16 +168,16 @@ class RoleService:
             raise MetaException(f"{PUBLIC},{ADMIN} roles can't be dropped.")
 
         def work(tx: Transaction) -> None:
-            role_id = tx.roles.find(name or "")
+            role_id = RoleRows(tx).find(name or "")
             if role_id is not None:
-                tx.roles.delete(role_id)
+                RoleRows(tx).delete(role_id)
                 note_changed_rights(tx)
 
         self._write(work)
 
     def names(self) -> list[str]:
         """Sorted in byte order."""
-        return self._store.read(lambda snapshot: snapshot.roles.names())
+        return self._store.read(lambda snapshot: RoleRows(snapshot).names())
 
     def grant(
         self,
@@ -95,7 +204,7 @@ class RoleService:
                 raise MetaException(f"Principal {to.name} already has the role {name}")
             if to.principal_type == PrincipalType.ROLE:
                 check_role(tx, to.name)
-            tx.roles.insert_grant(
+            RoleRows(tx).insert_grant(
                 role_id,
                 RolePrincipalGrant(
                     roleName=name,
@@ -126,13 +235,13 @@ class RoleService:
             raise MetaException(f"{PUBLIC} role can't be revoked.")
 
         def work(tx: Transaction) -> None:
-            role_id = tx.roles.find(name)
+            role_id = RoleRows(tx).find(name)
             if role_id is None:
                 return
             if not grant_option_only:
-                if not tx.roles.delete_grant(role_id, of.name, of.principal_type):
+                if not RoleRows(tx).delete_grant(role_id, of.name, of.principal_type):
                     return
-            elif not tx.roles.clear_grant_option(role_id, of.name, of.principal_type):
+            elif not RoleRows(tx).clear_grant_option(role_id, of.name, of.principal_type):
                 raise MetaException(f"User {of.name} does not have grant option with role {name}")
             note_changed_rights(tx)
 
@@ -141,14 +250,14 @@ class RoleService:
     def of_principal(self, principal_name: str | None, principal_type: int | None) -> list[Role]:
         """The roles granted directly; a user always has `public`, too."""
         of = principal(principal_name, principal_type)
-        roles = self._store.read(lambda snapshot: snapshot.roles.of_principal(of.name, of.principal_type))
+        roles = self._store.read(lambda snapshot: RoleRows(snapshot).of_principal(of.name, of.principal_type))
         public = [Role(roleName=PUBLIC, createTime=0, ownerName=PUBLIC)]
         return roles + public if of.principal_type == PrincipalType.USER else roles
 
     def grants_of_principal(self, principal_name: str | None, principal_type: int | None) -> list[RolePrincipalGrant]:
         """The same with who granted them and when."""
         of = principal(principal_name, principal_type)
-        grants = self._store.read(lambda snapshot: snapshot.roles.grants_of_principal(of.name, of.principal_type))
+        grants = self._store.read(lambda snapshot: RoleRows(snapshot).grants_of_principal(of.name, of.principal_type))
         if of.principal_type == PrincipalType.USER:
             grants.append(
                 RolePrincipalGrant(
@@ -166,27 +275,27 @@ class RoleService:
         name = required(role_name, "role name")
 
         def work(snapshot: Snapshot) -> list[RolePrincipalGrant]:
-            role_id = snapshot.roles.find(name)
-            return [] if role_id is None else snapshot.roles.grants_of_role(role_id)
+            role_id = RoleRows(snapshot).find(name)
+            return [] if role_id is None else RoleRows(snapshot).grants_of_role(role_id)
 
         return self._store.read(work)
 
     def _create_defaults(self, tx: Transaction, admins: Iterable[str]) -> None:
         now = self._clock.seconds()
-        is_first_start = tx.roles.find(PUBLIC) is None
+        is_first_start = RoleRows(tx).find(PUBLIC) is None
         for name in (ADMIN, PUBLIC):
-            if tx.roles.find(name) is None:
-                tx.roles.insert(Role(roleName=name, createTime=now, ownerName=name))
+            if RoleRows(tx).find(name) is None:
+                RoleRows(tx).insert(Role(roleName=name, createTime=now, ownerName=name))
         admin = Principal(ADMIN, PrincipalType.ROLE)
-        if not tx.grants.of_principal(admin, HiveObjectType.GLOBAL):
-            tx.grants.insert(
+        if not GrantRows(tx).of_principal(admin, HiveObjectType.GLOBAL):
+            GrantRows(tx).insert(
                 [Grant(_EVERYTHING, admin, "All", now, True, grantor=ADMIN, grantor_type=PrincipalType.ROLE)]
             )
         for name in sorted(admins):
             user = Principal(name, PrincipalType.USER)
             if not _has_role(tx, ADMIN, user):
                 grant = RolePrincipalGrant(ADMIN, name, user.principal_type, True, now, ADMIN, PrincipalType.ROLE)
-                tx.roles.insert_grant(_known(tx, ADMIN), grant)
+                RoleRows(tx).insert_grant(_known(tx, ADMIN), grant)
         if not is_first_start:
             # Another gateway may know the catalog as it was.
             note_changed_rights(tx)
@@ -206,7 +315,7 @@ def principal(name: str | None, principal_type: int | None) -> Principal:
 
 def check_role(snapshot: Snapshot, name: str) -> None:
     """Raises MetaException for a role that is not there."""
-    if snapshot.roles.find(name) is None:
+    if RoleRows(snapshot).find(name) is None:
         raise MetaException(f"Role {name} does not exist")
 
 
@@ -216,7 +325,7 @@ def all_roles_of(snapshot: Snapshot, user: str | None, groups: Iterable[str]) ->
     members = [] if user is None else [Principal(user, PrincipalType.USER)]
     members += [Principal(group, PrincipalType.GROUP) for group in groups]
     for member in members:
-        direct += [role.roleName or "" for role in snapshot.roles.of_principal(member.name, member.principal_type)]
+        direct += [role.roleName or "" for role in RoleRows(snapshot).of_principal(member.name, member.principal_type)]
     return ancestors(direct, _roles_by_member(snapshot))
 
 
@@ -241,22 +350,130 @@ def _check_no_cycle(snapshot: Snapshot, role: str, member: str) -> None:
 
 def _roles_by_member(snapshot: Snapshot) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for role, member in snapshot.roles.all_grants_between_roles():
+    for role, member in RoleRows(snapshot).all_grants_between_roles():
         found.setdefault(member, []).append(role)
     return found
 
 
 def _inserted(tx: Transaction, role: Role) -> None:
-    tx.roles.insert(role)
+    RoleRows(tx).insert(role)
     note_changed_rights(tx)
 
 
 def _has_role(snapshot: Snapshot, role: str, of: Principal) -> bool:
-    return any(found.roleName == role for found in snapshot.roles.of_principal(of.name, of.principal_type))
+    return any(found.roleName == role for found in RoleRows(snapshot).of_principal(of.name, of.principal_type))
 
 
 def _known(tx: Transaction, name: str) -> RoleId:
-    role_id = tx.roles.find(name)
+    role_id = RoleRows(tx).find(name)
     if role_id is None:
         raise MetaException(f"{name} role can not be found.")
     return role_id
+
+
+def _is_grant(role_id: RoleId, name: str, principal_type: int) -> Any:
+    return (
+        ROLE_MEMBERS.c.role_id == role_id,
+        ROLE_MEMBERS.c.principal_name == name,
+        ROLE_MEMBERS.c.principal_type == principal_type,
+    )
+
+
+def _grants() -> Select[Any]:
+    statement = select(ROLE_MEMBERS, ROLES.c.name.label("role_name"))
+    return statement.join(ROLES, ROLES.c.role_id == ROLE_MEMBERS.c.role_id).order_by(ROLE_MEMBERS.c.member_id)
+
+
+def _grant(row: Row[Any]) -> RolePrincipalGrant:
+    return RolePrincipalGrant(
+        roleName=row.role_name,
+        principalName=row.principal_name,
+        principalType=row.principal_type,
+        grantOption=row.grant_option,
+        grantTime=row.grant_time,
+        grantorName=row.grantor_name,
+        grantorPrincipalType=row.grantor_type,
+    )
+
+
+class Roles:
+    """Methods on roles, each one call of the service."""
+
+    def __init__(self, roles: RoleService) -> None:
+        self._roles = roles
+
+    def create_role(self, call: Call, role: Role) -> bool:
+        self._roles.create(role)
+        return True
+
+    def drop_role(self, call: Call, role_name: str) -> bool:
+        self._roles.drop(role_name)
+        return True
+
+    def get_role_names(self, call: Call) -> list[str]:
+        return self._roles.names()
+
+    def grant_role(
+        self,
+        call: Call,
+        role_name: str,
+        principal_name: str,
+        principal_type: int,
+        grantor: str,
+        grantorType: int,
+        grant_option: bool,
+    ) -> bool:
+        self._roles.grant(
+            role_name,
+            principal_name,
+            principal_type,
+            grantor=grantor,
+            grantor_type=grantorType,
+            grant_option=bool(grant_option),
+        )
+        return True
+
+    def revoke_role(self, call: Call, role_name: str, principal_name: str, principal_type: int) -> bool:
+        self._roles.revoke(role_name, principal_name, principal_type)
+        return True
+
+    def list_roles(self, call: Call, principal_name: str, principal_type: int) -> list[Role]:
+        return self._roles.of_principal(principal_name, principal_type)
+
+    def grant_revoke_role(self, call: Call, request: GrantRevokeRoleRequest) -> GrantRevokeRoleResponse:
+        request = required(request, "request")
+        if is_grant(request.requestType):
+            self._roles.grant(
+                request.roleName,
+                request.principalName,
+                request.principalType,
+                grantor=request.grantor,
+                grantor_type=request.grantorType,
+                grant_option=bool(request.grantOption),
+            )
+        else:
+            self._roles.revoke(
+                request.roleName,
+                request.principalName,
+                request.principalType,
+                grant_option_only=bool(request.grantOption),
+            )
+        return GrantRevokeRoleResponse(success=True)
+
+    def get_principals_in_role(self, call: Call, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
+        grants = self._roles.grants_of_role(required(request, "request").roleName)
+        return GetPrincipalsInRoleResponse(principalGrants=grants)
+
+    def get_role_grants_for_principal(
+        self, call: Call, request: GetRoleGrantsForPrincipalRequest
+    ) -> GetRoleGrantsForPrincipalResponse:
+        request = required(request, "request")
+        grants = self._roles.grants_of_principal(request.principal_name, request.principal_type)
+        return GetRoleGrantsForPrincipalResponse(principalGrants=grants)
+
+
+def is_grant(request_type: int | None) -> bool:
+    kind = required(request_type, "request type")
+    if kind not in list(GrantRevokeType):
+        raise MetaException(f"Unknown request type {kind}")
+    return kind == GrantRevokeType.GRANT

@@ -7,7 +7,8 @@ from typing import TypeVar
 import msgspec
 
 from hms_gateway.catalog.directories.outside_places import PAGE_ROWS, database_places
-from hms_gateway.metastore.ports.places import DirectoryTrees, PartitionPlace, PlaceReads, TablePlace
+from hms_gateway.catalog.directories.places import PartitionPlace, PlaceRows, TablePlace
+from hms_gateway.metastore.ports.places import DirectoryTrees
 from hms_gateway.metastore.ports.store import FileSystemError, PendingMove, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 
@@ -92,13 +93,13 @@ class KnownPlaces:
 
 def table_places(store: Store) -> Iterator[TablePlace]:
     """All tables, a page at a time."""
-    return _pages(lambda after: store.read(lambda snapshot: snapshot.places.tables(after, PAGE_ROWS)), _table_id)
+    return _pages(lambda after: store.read(lambda snapshot: PlaceRows(snapshot).tables(after, PAGE_ROWS)), _table_id)
 
 
 def partition_places(store: Store) -> Iterator[PartitionPlace]:
     """All partitions, a page at a time."""
     return _pages(
-        lambda after: store.read(lambda snapshot: snapshot.places.partitions(after, PAGE_ROWS)), _partition_id
+        lambda after: store.read(lambda snapshot: PlaceRows(snapshot).partitions(after, PAGE_ROWS)), _partition_id
     )
 
 
@@ -144,7 +145,7 @@ def _around(location: str) -> Iterator[str]:
 def _new(tx: Snapshot, table_id: int, partition_id: int, candidates: Iterable[Candidate]) -> Iterator[_Known]:
     """What has come since those ids, or has what would be the candidate's name: ids of what was deleted come again."""
     yield from _of_moves(tx.pending_moves())
-    places = tx.places
+    places = PlaceRows(tx)
     yield from _of_databases(places)
     tables = _pages(lambda after: places.tables(after, PAGE_ROWS), _table_id, table_id)
     partitions = _pages(lambda after: places.partitions(after, PAGE_ROWS), _partition_id, partition_id)
@@ -154,14 +155,14 @@ def _new(tx: Snapshot, table_id: int, partition_id: int, candidates: Iterable[Ca
         yield from _of_partition(partition)
 
 
-def _of_databases(places: PlaceReads) -> Iterator[_Known]:
+def _of_databases(places: PlaceRows) -> Iterator[_Known]:
     after = ""
     while page := places.databases(after, PAGE_ROWS):
         yield from (_Known(location, holds_others=True) for one in page for location in one.locations)
         after = page[-1].name
 
 
-def _with_names_of(places: PlaceReads, candidates: Iterable[Candidate]) -> Iterator[PartitionPlace]:
+def _with_names_of(places: PlaceRows, candidates: Iterable[Candidate]) -> Iterator[PartitionPlace]:
     names: dict[TableId, list[str]] = {}
     for one in candidates:
         if one.owner is not None:

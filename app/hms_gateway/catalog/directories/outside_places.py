@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.metastore.ports.places import DatabasePlace, TablePlace
+from hms_gateway.catalog.directories.places import DatabasePlace, PlaceRows, TablePlace
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Store
 from hms_gateway.metastore.vocabulary.locations import is_under, parse_location
 
@@ -139,14 +139,14 @@ def find_outside(
         found.add_database(database)
     for table in _tables_elsewhere(store, beginnings):
         found.add_table(table)
-    for below in store.read(lambda snapshot: snapshot.places.owned_partitions_elsewhere(beginnings)):
+    for below in store.read(lambda snapshot: PlaceRows(snapshot).owned_partitions_elsewhere(beginnings)):
         found.add_partitions(below.table, below.location, below.count)
     return found
 
 
 def _tables_elsewhere(store: Store, beginnings: Sequence[str]) -> Iterator[TablePlace]:
     def read(after: int) -> list[TablePlace]:
-        return store.read(lambda snapshot: snapshot.places.owned_tables_elsewhere(beginnings, after, PAGE_ROWS))
+        return store.read(lambda snapshot: PlaceRows(snapshot).owned_tables_elsewhere(beginnings, after, PAGE_ROWS))
 
     after = 0
     while page := read(after):
@@ -158,7 +158,7 @@ def database_places(store: Store) -> Iterator[DatabasePlace]:
     """All databases, a page at a time."""
 
     def read(after: str) -> list[DatabasePlace]:
-        return store.read(lambda snapshot: snapshot.places.databases(after, PAGE_ROWS))
+        return store.read(lambda snapshot: PlaceRows(snapshot).databases(after, PAGE_ROWS))
 
     after = ""
     while page := read(after):

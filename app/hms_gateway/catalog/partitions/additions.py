@@ -6,10 +6,12 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
+from hms_gateway.catalog.access.grant_rows import GrantRows
 from hms_gateway.catalog.access.grants import has_partition_privileges
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
 from hms_gateway.catalog.partitions.writes import (
+    PartitionValues,
     check_count,
     location_of,
     properties,
@@ -21,9 +23,8 @@ from hms_gateway.catalog.partitions.writes import (
     with_location,
     write,
 )
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
-from hms_gateway.metastore.checks.partition_values import PartitionValues
 from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
@@ -61,7 +62,7 @@ from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -428,5 +429,5 @@ def _insert(
     transaction.insert_partitions(current, partitions)
     if copies_grants and has_partition_privileges(current) and partitions:
         created = partitions[0].partition.createTime or 0
-        transaction.grants.copy_to_partitions(current, [one.name for one in partitions], created)
+        GrantRows(transaction).copy_to_partitions(current, [one.name for one in partitions], created)
     transaction.append_event(event)

@@ -12,10 +12,11 @@ from typing import Final, Protocol
 
 import msgspec
 
+from hms_gateway.catalog.access.grant_rows import GrantRows, StoredGrant
 from hms_gateway.catalog.rights.decisions import USER, Owners, Sight
+from hms_gateway.catalog.rights.owners import RightsRows, TableOwner
 from hms_gateway.catalog.rights.places import read_place
 from hms_gateway.catalog.rights.policy import PARTS, Held, Party, Policy, Rule, Thing, privilege_name
-from hms_gateway.metastore.ports.access import StoredGrant, TableOwner
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.structs import HiveObjectType
@@ -119,8 +120,8 @@ class PolicyKeeper:
 
         def work(snapshot: Snapshot) -> tuple[Policy, list[StoredGrant]]:
             version = snapshot.current_event_id()
-            grants = snapshot.grants.of_kind()
-            owners = snapshot.rights.database_owners()
+            grants = GrantRows(snapshot).of_kind()
+            owners = RightsRows(snapshot).database_owners()
             policy = Policy(
                 version=version,
                 held=_held(grants),
@@ -146,7 +147,7 @@ class PolicyKeeper:
             return True
         if len(tables) > TABLES_MAX or not self._granted.isdisjoint(tables):
             return False
-        rows = self._store.read(lambda snapshot: snapshot.rights.table_owners(tables))
+        rows = self._store.read(lambda snapshot: RightsRows(snapshot).table_owners(tables))
         if any(row.has_grants for row in rows):
             return False
         owners = {(row.database, row.table): Party(row.owner_type, row.owner) for row in rows if row.owner}
@@ -163,7 +164,7 @@ class PolicyKeeper:
         missing = [party for party in sight.parties if party not in self._owned]
         if missing:
             names = sorted({party.name for party in missing})
-            rows = self._store.read(lambda snapshot: snapshot.rights.tables_owned_by(names))
+            rows = self._store.read(lambda snapshot: RightsRows(snapshot).tables_owned_by(names))
             by_party = _by_party(rows)
             for party in missing:
                 self._owned[party] = by_party.get(party, {})
@@ -248,7 +249,7 @@ def _held(grants: Iterable[StoredGrant]) -> dict[Party, tuple[Held, ...]]:
 def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]]:
     members: dict[Party, set[str]] = {}
     options: dict[Party, set[str]] = {}
-    for row in snapshot.rights.role_members():
+    for row in RightsRows(snapshot).role_members():
         party = Party(row.principal_type, row.name)
         members.setdefault(party, set()).add(row.role)
         if row.with_admin_option:

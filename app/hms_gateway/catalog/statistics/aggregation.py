@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hms_gateway.catalog.statistics.merging import bounded, member_of, number, order
-from hms_gateway.metastore.ports.statistics import ColumnFigures
+from hms_gateway.storage.catalog.statistics import ColumnFigures
 from hms_gateway.structs import (
     BinaryColumnStatsData_v4,
     BooleanColumnStatsData_v4,

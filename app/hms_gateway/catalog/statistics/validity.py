@@ -9,9 +9,9 @@ from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from hms_gateway.metastore.ports.statistics import ColumnFigures
 from hms_gateway.metastore.vocabulary.parameters import COLUMN_STATS_ACCURATE, parse_accuracy, without_accuracy
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
+from hms_gateway.storage.catalog.statistics import ColumnFigures
 from hms_gateway.structs import MetaException, Partition, Table
 from hms_gateway.txn.rules.write_ids import InvalidList, ValidIds, parse_valid_write_ids
 

@@ -13,12 +13,13 @@ from typing import Final
 
 import msgspec
 
+from hms_gateway.catalog.constraints import ConstraintRows
 from hms_gateway.catalog.directories.moves import DirectoryMoves, MoveTakenBack
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.statistics.validity import after_concurrent_write, seen_by
-from hms_gateway.metastore.changes.conditions import check_unchanged_since
 from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.changes.held_for_files import held_for_files
+from hms_gateway.metastore.changes.fencing import check_unchanged_since
+from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
     check_bucket_columns,
@@ -65,8 +66,10 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.runtime.presented import is_recorded
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
+    CommitTxnKeyValue,
     Database,
     EnvironmentContext,
     FieldSchema,
@@ -350,12 +353,12 @@ class AlterTableService:
             raise _taken(after) from error
         if plan.files.move is not None and plan.before.partition_count:
             # As Hive has it: statistics of partitions that moved are gone (semantics §2.7 item 7).
-            tx.statistics.delete_below(table_id, plan.files.move[0])
+            StatisticsRows(tx).delete_below(table_id, plan.files.move[0])
             tx.move_partition_locations(table_id, *plan.files.move)
         # As Hive has it: without a change there is nothing to cascade, and partitions keep columns of their own.
         if cascade and are_changed and plan.before.partition_count:
             tx.replace_partition_columns(table_id, columns)
-            tx.statistics.keep_partition_columns(table_id, columns)
+            StatisticsRows(tx).keep_partition_columns(table_id, columns)
         tx.append_event(self._events.alter_table(before, after))
 
     def _has_committed(self, done: DoneFileWork) -> bool:
@@ -579,11 +582,43 @@ def _columns_of(table: Table) -> list[FieldSchema]:
 def _without_lost_statistics(tx: Transaction, table_id: TableId, after: Table) -> Table:
     """The table to store, without statistics and constraints of columns that no longer exist (item 10)."""
     columns = _columns_of(after)
-    lost = tx.statistics.keep_table_columns(table_id, columns)
+    lost = StatisticsRows(tx).keep_table_columns(table_id, columns)
     keys = [key.name or "" for key in after.partitionKeys or ()]
-    tx.constraints.keep_columns(table_id, [*(column.name or "" for column in columns), *keys])
+    ConstraintRows(tx).keep_columns(table_id, [*(column.name or "" for column in columns), *keys])
     return with_parameters(after, without_accurate_columns(after.parameters or {}, lost)) if lost else after
 
 
 def _taken(table: Table) -> InvalidOperationException:
     return InvalidOperationException(f"new table {table.dbName}.{table.tableName} already exists")
+
+
+KEY_START: Final = "_meta"
+
+
+class CommitKeyValue:
+    def __init__(self, clock: Clock, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]) -> None:
+        self._events = EventMaker(settings, clock, to_tjson)
+
+    def setting(self, mark: CommitTxnKeyValue) -> Callable[[Transaction], None]:
+        """What sets the parameter within the commit's unit of work; that raises MetaException without the table.
+
+        Raises MetaException for a key that does not begin as such keys do, so that a commit cannot change what others
+        go by.
+        """
+        key, value = mark.key or "", mark.value or ""
+        if not key.startswith(KEY_START):
+            raise MetaException(
+                f"Error updating key/value with tableId={mark.tableId}, key={key}, value={value}."
+                f" The key should start with {KEY_START}."
+            )
+
+        def set_parameter(tx: Transaction) -> None:
+            found = tx.table_with_id(mark.tableId or 0)
+            if found is None:
+                raise MetaException(f"no table has the id {mark.tableId}")
+            before = found.table
+            after = with_parameters(before, {**(before.parameters or {}), key: value})
+            tx.update_table(found.table_id, found.database_id, after)
+            tx.append_event(self._events.alter_table(before, after))
+
+        return set_parameter

@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.access.creation_grants import creation_grants
+from hms_gateway.catalog.access.grant_rows import GrantRows, creation_grants
+from hms_gateway.catalog.constraints import ConstraintRules, with_table
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.indexes import IndexRows, remove_index
 from hms_gateway.catalog.materialized_views import (
@@ -14,7 +15,6 @@ from hms_gateway.catalog.materialized_views import (
     stored_creation_metadata,
     with_id,
 )
-from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
@@ -59,19 +59,22 @@ from hms_gateway.metastore.vocabulary.table_types import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
-from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
     ExtendedTableInfo,
+    FieldSchema,
     GetTablesExtRequestFields,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
+    NoSuchObjectException,
     Struct,
     Table,
     TableMeta,
     UnknownDBException,
+    UnknownTableException,
 )
 
 # What a table allows a client to do with it, as 4.x counts it: reading and writing.
@@ -119,7 +122,7 @@ class TableService:
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
             if given.privileges is not None:
-                tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
+                GrantRows(tx).insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
             if given.creationMetadata is not None:
                 note_sources(tx, table_id, given.creationMetadata)
             if on_insert is not None:
@@ -386,3 +389,28 @@ def _check_name_free(snapshot: Snapshot, table: Table, given: Table) -> StoredDa
 
 def _taken(given: Table) -> AlreadyExistsException:
     return AlreadyExistsException(f"Table {given.tableName} already exists")
+
+
+class FieldService:
+    """Hive asks some serde classes for the columns; here they are always those that are stored."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def columns(self, name: TableName) -> list[FieldSchema]:
+        """Without partition keys. Raises UnknownTableException `db.t table not found`, MetaException."""
+        table = self._table(name)
+        return (table.sd.cols if table.sd else None) or []
+
+    def columns_and_keys(self, name: TableName) -> list[FieldSchema]:
+        """With partition keys, last. Raises as `columns`."""
+        table = self._table(name)
+        return [*((table.sd.cols if table.sd else None) or []), *(table.partitionKeys or [])]
+
+    def _table(self, name: TableName) -> Table:
+        # Callers may ask for `table.column`.
+        tbl_name = required(name.tbl_name, "table name").partition(".")[0]
+        try:
+            return self._store.read(TableName(name.db_name, tbl_name).load).table
+        except NoSuchObjectException as error:
+            raise UnknownTableException(error.message) from error

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import USER
 from hms_gateway.catalog.rights.keeper import PolicyKeeper
+from hms_gateway.catalog.rights.owners import RightsRows
 from hms_gateway.catalog.rights.policy import Party
 from hms_gateway.catalog.tokens import cancel_all
 from hms_gateway.cli.terminal.output import fail, fail_for_store
@@ -55,7 +56,7 @@ def left_behind(store: SqlStore, user: str) -> list[str]:
     def work(snapshot: Snapshot) -> list[str]:
         tables = [
             f"table {row.database}.{row.table}"
-            for row in snapshot.rights.tables_owned_by([user])
+            for row in RightsRows(snapshot).tables_owned_by([user])
             if Party(row.owner_type, row.owner or "") == party
         ]
         functions = [

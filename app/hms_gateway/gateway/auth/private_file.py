@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hms_gateway.runtime.data_folder import make_data_folder
+from hms_gateway.runtime.file_versions import make_data_folder
 
 
 @contextmanager

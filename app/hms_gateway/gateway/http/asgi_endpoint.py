@@ -20,10 +20,10 @@ from hms_gateway.gateway.http.exchange import (
     Answer,
     Exchange,
     Response,
+    server_timing,
     settled,
 )
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
-from hms_gateway.gateway.http.server_timing import server_timing
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.limits import Limits

@@ -10,10 +10,11 @@ from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
-from hms_gateway.catalog.access.creation_grants import split_privileges
+from hms_gateway.catalog.access.grant_rows import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Sight
+from hms_gateway.catalog.rights.owners import RightsRows
 from hms_gateway.catalog.rights.policy import (
     ALL,
     EVERYTHING,
@@ -325,7 +326,7 @@ class _Passage:
         found: Any
         if kind == "table":
             thing = Thing(database, _table(names[1]))
-            rows = self._store.read(lambda snapshot: snapshot.rights.table_owners([(thing.database, thing.table)]))
+            rows = self._store.read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
             return thing, bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
         if kind == "database":
             found = self._store.read(lambda snapshot: snapshot.database(database))
@@ -493,16 +494,16 @@ class _Passage:
         return self._store.read(lambda snapshot: snapshot.table_with_id(table_id))
 
     def _lease_user(self, lease_id: int) -> str | None:
-        return self._store.read(lambda snapshot: snapshot.rights.lease_user(lease_id))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).lease_user(lease_id))
 
     def _lock_user(self, lock_id: int) -> str | None:
-        return self._store.read(lambda snapshot: snapshot.rights.lock_user(lock_id))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).lock_user(lock_id))
 
     def _txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
-        return self._store.read(lambda snapshot: snapshot.rights.txn_users(txn_ids))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users(txn_ids))
 
     def _txn_users_between(self, first: int, last: int) -> dict[int, str]:
-        return self._store.read(lambda snapshot: snapshot.rights.txn_users_between(first, last))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users_between(first, last))
 
     def check_self(self, need: Need) -> None:
         for (place,) in argument_paths(need.paths).slots(self._arguments):

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from hms_gateway.catalog.access.grant_rows import GrantObject, GrantRows, Principal
+from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.rights.decisions import USER, Sight
+from hms_gateway.catalog.rights.owners import RightsRows, TableOwner
 from hms_gateway.catalog.rights.places import (
     DATABASE_END,
     first_below,
@@ -15,7 +18,6 @@ from hms_gateway.catalog.rights.places import (
     rest_below,
 )
 from hms_gateway.catalog.rights.policy import ALL, Action, Thing
-from hms_gateway.metastore.ports.access import GrantObject, Principal, TableOwner
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
@@ -148,7 +150,7 @@ class LocationsOfCall:
 
         They could delete what is to lie there, and the owner of `thing` what lies there, whichever came first.
         """
-        placed = self._store.read(lambda snapshot: snapshot.rights.tables_placed(str(first)))
+        placed = self._store.read(lambda snapshot: RightsRows(snapshot).tables_placed(str(first)))
         return any(
             Thing(one.database, one.table) != thing
             and (place := read_place(text)) is not None
@@ -166,7 +168,7 @@ class LocationsOfCall:
         if found is None:
             return True
         on = GrantObject(HiveObjectType.TABLE, table_id=found.table_id)
-        grants = self._store.read(lambda snapshot: [one.grant for one in snapshot.grants.on(on)])
+        grants = self._store.read(lambda snapshot: [one.grant for one in GrantRows(snapshot).on(on)])
         return all(one.principal == user or one.privilege.lower() not in _DELETING for one in grants)
 
     def _is_at_default_place(self, thing: Thing, found: StoredTable) -> bool:
@@ -203,7 +205,7 @@ class LocationsOfCall:
 
     def _partition_places(self, stored: StoredTable, asked: list[list[str] | None]) -> dict[str, str | None]:
         names = [name for values in asked if values is not None and (name := _partition_name(stored, values))]
-        found = self._store.read(lambda snapshot: snapshot.places.partitions_named(stored.table_id, names))
+        found = self._store.read(lambda snapshot: PlaceRows(snapshot).partitions_named(stored.table_id, names))
         return {one.name: one.location for one in found}
 
     def _refused(self, location: str) -> MetaException:

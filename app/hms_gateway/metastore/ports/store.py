@@ -1,6 +1,7 @@
 """What the metastore's rules need from storage and from file systems.
 
-Primitives below, semantics above: nothing here knows Hive's error texts, and nothing above knows SQL.
+Primitives below, semantics above: nothing here knows Hive's error texts. Tables, partitions, databases and events are
+methods of a unit of work; the rows of any other aggregate are a class over its connection, in `catalog`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,11 +11,6 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import msgspec
 
 from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
-from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RightsReads, RoleReads, RoleWrites
-from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
-from hms_gateway.metastore.ports.places import PlaceReads
-from hms_gateway.metastore.ports.statistics import StatisticsReads, StatisticsWrites
-from hms_gateway.metastore.ports.stored_table import StoredTable as StoredTable
 from hms_gateway.metastore.vocabulary.ids import DatabaseId as DatabaseId
 from hms_gateway.metastore.vocabulary.ids import EventId as EventId
 from hms_gateway.metastore.vocabulary.ids import PartitionId as PartitionId
@@ -77,6 +73,24 @@ class DuplicateKey(StoreError):
 
 class UnstorableText(StoreError):
     """A name or text cannot be stored: it is too long for an index, or no database can hold its characters."""
+
+
+class StoredTable(msgspec.Struct, frozen=True):
+    """A table as get_table returns it, its ids, the exact number of its partitions, and whether it has indexes.
+
+    `as_stored` is storage's own, by which it sees whether the table has changed since.
+    """
+
+    table_id: TableId
+    database_id: DatabaseId
+    table: Table
+    partition_count: int
+    has_indexes: bool
+    as_stored: object = None
+
+    @property
+    def key_names(self) -> list[str]:
+        return [key.name or "" for key in self.table.partitionKeys or []]
 
 
 class StoredDatabase(msgspec.Struct, frozen=True):
@@ -192,24 +206,6 @@ class Snapshot(Protocol):
     @property
     def txns(self) -> TxnReads: ...
 
-    @property
-    def places(self) -> PlaceReads: ...
-
-    @property
-    def statistics(self) -> StatisticsReads: ...
-
-    @property
-    def constraints(self) -> ConstraintReads: ...
-
-    @property
-    def roles(self) -> RoleReads: ...
-
-    @property
-    def grants(self) -> GrantReads: ...
-
-    @property
-    def rights(self) -> RightsReads: ...
-
     def database(self, name: str) -> StoredDatabase | None: ...
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
@@ -298,18 +294,6 @@ class Transaction(Snapshot, HeldLocks, Protocol):
 
     def made_events(self) -> Sequence[Event]:
         """Those that this unit of work has appended."""
-
-    @property
-    def statistics(self) -> StatisticsWrites: ...
-
-    @property
-    def constraints(self) -> ConstraintWrites: ...
-
-    @property
-    def roles(self) -> RoleWrites: ...
-
-    @property
-    def grants(self) -> GrantWrites: ...
 
     def insert_database(self, database: Database) -> DatabaseId:
         """Raises DuplicateKey."""

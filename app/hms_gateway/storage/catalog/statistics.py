@@ -1,13 +1,13 @@
-"""Column statistics as rows: one for each column of a table or partition, in sets (semantics §2.16)."""
+"""Statistics of columns as rows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy import Table as SqlTable
 
 from hms_gateway.idl import StructType
-from hms_gateway.metastore.ports.statistics import ColumnFigures
 from hms_gateway.metastore.ports.store import StoredTable
 from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.names import normalize
@@ -17,9 +17,8 @@ from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITION_STATISTICS, PARTITIONS, TABLE_STATISTICS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, check_text
-from hms_gateway.structs import FieldSchema
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text
+from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
 from hms_gateway.wire.tjson import decode_value, encode_value
 
 _DATA: Final = StructType("ColumnStatisticsData_v4")
@@ -33,9 +32,17 @@ _SET_PARAMETERS: Final = (
 )
 
 
-class StatisticsRepository(Repository):
-    """`statistics_ports.StatisticsWrites`."""
+class ColumnFigures(msgspec.Struct, frozen=True):
+    """The statistics of one column, computed at `last_analyzed` (seconds); `write_id` is for transactional tables."""
 
+    column: str
+    column_type: str
+    data: ColumnStatisticsData_v4
+    last_analyzed: int
+    write_id: int | None = None
+
+
+class StatisticsRows(AggregateRows):
     def of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> list[ColumnFigures]:
         conditions = [TABLE_STATISTICS.c.table_id == table_id, TABLE_STATISTICS.c.engine == engine]
         rows = self._connection.execute(
@@ -48,6 +55,7 @@ class StatisticsRepository(Repository):
     def of_partitions(
         self, table: StoredTable, engine: str, names: Sequence[str], columns: Sequence[str] | None = None
     ) -> dict[str, list[ColumnFigures]]:
+        """By the name of the partition, in byte order; partitions without statistics are left out."""
         rows = self._connection.execute(
             select(PARTITIONS.c.part_name, *(PARTITION_STATISTICS.c[name] for name in _FIGURES))
             .join(PARTITION_STATISTICS, PARTITION_STATISTICS.c.partition_id == PARTITIONS.c.partition_id)
@@ -65,16 +73,19 @@ class StatisticsRepository(Repository):
         return found
 
     def columns_of_table(self, table_id: TableId) -> list[str]:
+        """The columns with statistics of any engine, in byte order."""
         names = select(TABLE_STATISTICS.c.column_name).distinct().where(TABLE_STATISTICS.c.table_id == table_id)
         return list(self._connection.execute(names.order_by(TABLE_STATISTICS.c.column_name)).scalars())
 
     def columns_of_partition(self, table: StoredTable, name: str) -> list[str]:
+        """The same for a partition; none when it is not there."""
         ids = self.partition_ids(table, [name])
         is_it = has_id_among(PARTITION_STATISTICS.c.partition_id, ids.values(), self._dialect)
         names = select(PARTITION_STATISTICS.c.column_name).distinct().where(is_it)
         return list(self._connection.execute(names.order_by(PARTITION_STATISTICS.c.column_name)).scalars())
 
     def partition_ids(self, table: StoredTable, names: Sequence[str]) -> dict[str, PartitionId]:
+        """Those of the named partitions that exist."""
         rows = self._connection.execute(
             select(PARTITIONS.c.part_name, PARTITIONS.c.partition_id).where(
                 PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect)
@@ -83,6 +94,7 @@ class StatisticsRepository(Repository):
         return {name: PartitionId(partition_id) for name, partition_id in rows}
 
     def put_of_table(self, table_id: TableId, engine: str, figures: Sequence[ColumnFigures]) -> None:
+        """Insert or replace."""
         self.delete_of_table(table_id, engine, [one.column for one in figures])
         rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect)} for one in figures]
         self._insert(_NEW_OF_TABLE, rows)
@@ -90,6 +102,7 @@ class StatisticsRepository(Repository):
     def put_of_partitions(
         self, table_id: TableId, engine: str, figures: Mapping[PartitionId, Sequence[ColumnFigures]]
     ) -> None:
+        """Insert or replace, and note the columns in the partitions' COLUMN_STATS_ACCURATE."""
         alike: dict[tuple[str, ...], list[PartitionId]] = {}
         for partition_id, of_partition in figures.items():
             alike.setdefault(tuple(one.column for one in of_partition), []).append(partition_id)
@@ -109,6 +122,7 @@ class StatisticsRepository(Repository):
         )
 
     def delete_of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> int:
+        """How many columns lost their statistics."""
         condition = and_(
             TABLE_STATISTICS.c.table_id == table_id,
             TABLE_STATISTICS.c.engine == engine,
@@ -119,6 +133,7 @@ class StatisticsRepository(Repository):
     def delete_of_partitions(
         self, engine: str, partition_ids: Sequence[PartitionId], columns: Sequence[str] | None = None
     ) -> int:
+        """The same for partitions."""
         condition = and_(
             has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect),
             PARTITION_STATISTICS.c.engine == engine,
@@ -127,6 +142,7 @@ class StatisticsRepository(Repository):
         return self._connection.execute(delete(PARTITION_STATISTICS).where(condition)).rowcount
 
     def keep_table_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> list[str]:
+        """Delete what is not about a column of one of these names and types; the names that were deleted."""
         lost = self._lost(TABLE_STATISTICS, TABLE_STATISTICS.c.table_id == table_id, columns)
         if lost is None:
             return []
@@ -137,6 +153,7 @@ class StatisticsRepository(Repository):
     def keep_partition_columns(
         self, table_id: TableId, columns: Sequence[FieldSchema], partition_ids: Sequence[PartitionId] | None = None
     ) -> None:
+        """The same for these partitions or all of the table, also in their COLUMN_STATS_ACCURATE."""
         among = PARTITION_STATISTICS.c.table_id == table_id
         if partition_ids is not None:
             among = and_(among, has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect))
@@ -155,6 +172,7 @@ class StatisticsRepository(Repository):
         )
 
     def delete_below(self, table_id: TableId, path: str) -> None:
+        """Delete those of the partitions that lie at `path` or under it."""
         path = path.rstrip("/")
         of_table = PARTITION_STATISTICS.c.table_id == table_id
         if self._connection.execute(select(literal(1)).where(of_table).limit(1)).first() is None:

@@ -1,19 +1,18 @@
-"""Where databases, tables and partitions lie, in pages by their keys."""
+"""Where databases, tables and partitions lie, in pages by their keys, as rows."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 
-from hms_gateway.metastore.ports.places import DatabasePlace, PartitionPlace, PartitionsBelow, TablePlace
-from hms_gateway.metastore.ports.store import PartitionId, TableId
+from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_KEY, TableType, is_external, is_view
 from hms_gateway.storage.partitions.rows import full_location
 from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_columns, decode_extra, decode_map
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, is_storable
 from hms_gateway.structs import Database
 
 _TABLES: Final[Select[Any]] = select(
@@ -38,9 +37,44 @@ _PARTITIONS: Final = select(
 _BEHIND_SLASH: Final = "0"
 
 
-class PlaceRepository(Repository):
-    """See `PlaceReads`."""
+class DatabasePlace(NamedTuple):
+    """`locations` are where its tables go, and where its managed tables go, as far as they are stored."""
 
+    name: str
+    locations: tuple[str, ...]
+
+
+class TablePlace(NamedTuple):
+    """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table."""
+
+    table_id: TableId
+    db_name: str
+    name: str
+    location: str | None
+    owns_data: bool
+    partition_keys: tuple[str, ...]
+    partition_count: int
+
+    def __str__(self) -> str:
+        return f"{self.db_name}.{self.name}"
+
+
+class PartitionPlace(NamedTuple):
+    partition_id: PartitionId
+    table_id: TableId
+    name: str
+    location: str | None
+
+
+class PartitionsBelow(msgspec.Struct, frozen=True):
+    """So many partitions of a table that the catalog owns, all at or below one location."""
+
+    table: str
+    location: str
+    count: int
+
+
+class PlaceRows(AggregateRows):
     def databases(self, after: str, limit: int) -> list[DatabasePlace]:
         columns = DATABASES.c.name, DATABASES.c.location, DATABASES.c.extra
         statement = select(*columns).where(DATABASES.c.name > after).order_by(DATABASES.c.name).limit(limit)
@@ -65,6 +99,7 @@ class PlaceRepository(Repository):
         return self._partitions(_PARTITIONS.where(PARTITIONS.c.table_id == table_id, is_named))
 
     def has_partitions_below(self, table_id: TableId, path: str) -> bool:
+        """Whether the table has a partition whose name begins with these parts (`year=2024`) and has more."""
         if not is_storable(path):
             return False
         name = PARTITIONS.c.part_name
@@ -73,6 +108,7 @@ class PlaceRepository(Repository):
         return self._connection.execute(statement).first() is not None
 
     def owned_tables_elsewhere(self, beginnings: Sequence[str], after: int, limit: int) -> list[TablePlace]:
+        """Tables that may own their data, whose locations begin with none of these texts."""
         condition = and_(TABLES.c.table_id > after, _may_own(), _is_elsewhere(TABLES.c.location, beginnings))
         return self._tables(condition, limit)
 

@@ -1,26 +1,68 @@
-"""Privileges granted on objects, as rows (semantics §2.18)."""
+"""Privileges on objects as rows, those that come with a new table, and the event of a change (semantics §2.18)."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NewType
 
+import msgspec
 from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, literal, or_, select, update
 
-from hms_gateway.metastore.ports.access import Grant, GrantId, GrantObject, Principal, StoredGrant
-from hms_gateway.metastore.ports.store import StoredTable
+from hms_gateway.metastore.ports.store import Event, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_texts
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
-from hms_gateway.structs import HiveObjectType
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
+from hms_gateway.structs import HiveObjectType, PrincipalPrivilegeSet, PrincipalType
+
+# Not one of Hive's: its metastore writes no event. Followers of the log skip kinds that they do not know.
+CHANGE_RIGHTS: Final = "CHANGE_RIGHTS"
 
 
-class GrantRepository(Repository):
-    """`statistics_ports.GrantWrites`."""
+GrantId = NewType("GrantId", int)
 
+
+class GrantObject(msgspec.Struct, frozen=True):
+    """What a privilege is on: everything, or what the ids say. A column is one of a table or of a partition."""
+
+    object_type: int
+    database_id: DatabaseId | None = None
+    table_id: TableId | None = None
+    partition_id: PartitionId | None = None
+    column: str | None = None
+
+
+class Principal(msgspec.Struct, frozen=True):
+    name: str
+    principal_type: int
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """One privilege of one principal on one object."""
+
+    on: GrantObject
+    principal: Principal
+    privilege: str
+    create_time: int
+    grant_option: bool
+    grantor: str | None = None
+    grantor_type: int | None = None
+    authorizer: str | None = None
+
+
+class StoredGrant(msgspec.Struct, frozen=True):
+    """A grant with its id and the names of what it is on."""
+
+    grant_id: GrantId
+    grant: Grant
+    db_name: str | None
+    table_name: str | None
+    partition_values: tuple[str, ...] | None
+
+
+class GrantRows(AggregateRows):
     def on(self, target: GrantObject, *, of_any_column: bool = False) -> list[StoredGrant]:
+        """All on exactly this object, in order of their making; or on all columns of the table or partition."""
         return self._found(*_is_on(target, of_any_column=of_any_column))
 
     def of_principal(self, principal: Principal, object_type: int | None = None) -> list[StoredGrant]:
@@ -36,6 +78,7 @@ class GrantRepository(Repository):
         return self._found(*_is_of_kind(object_type))
 
     def on_partitions(self, table_id: TableId) -> dict[PartitionId, list[Grant]]:
+        """On whole partitions of a table."""
         rows = self._found(PRIVILEGES.c.table_id == table_id, PRIVILEGES.c.object_type == int(HiveObjectType.PARTITION))
         found: dict[PartitionId, list[Grant]] = {}
         for row in rows:
@@ -48,6 +91,7 @@ class GrantRepository(Repository):
             self._connection.execute(insert(PRIVILEGES), [_row(grant, self._dialect) for grant in grants])
 
     def copy_to_partitions(self, table: StoredTable, names: Sequence[str], now_seconds: int) -> None:
+        """Grant on these partitions, and on their columns, what is granted on their table."""
         on_table = int(HiveObjectType.TABLE)
         object_type = case(
             (PRIVILEGES.c.object_type == on_table, int(HiveObjectType.PARTITION)), else_=PRIVILEGES.c.object_type
@@ -165,3 +209,42 @@ def _stored(row: Row[Any]) -> StoredGrant:
     )
     values = None if row.part_values is None else tuple(decode_texts(row.part_values))
     return StoredGrant(GrantId(row.privilege_id), grant, row.db_name, row.table_name, values)
+
+
+def creation_grants(privileges: PrincipalPrivilegeSet | None, table_id: TableId, now_seconds: int) -> Iterator[Grant]:
+    """Each once; what names no principal or no privilege is left out. The time of a grant is the client's, if any."""
+    if privileges is None:
+        return
+    on = GrantObject(HiveObjectType.TABLE, table_id=table_id)
+    seen: set[tuple[Principal, str, str | None]] = set()
+    for principal_type, given in (
+        (PrincipalType.USER, privileges.userPrivileges),
+        (PrincipalType.GROUP, privileges.groupPrivileges),
+        (PrincipalType.ROLE, privileges.rolePrivileges),
+    ):
+        for name, infos in (given or {}).items():
+            for info in infos or ():
+                principal = Principal(name, int(principal_type))
+                for privilege in split_privileges(info.privilege):
+                    if (principal, privilege, info.grantor) in seen:
+                        continue
+                    seen.add((principal, privilege, info.grantor))
+                    yield Grant(
+                        on=on,
+                        principal=principal,
+                        privilege=privilege,
+                        create_time=info.createTime or now_seconds,
+                        grant_option=bool(info.grantOption),
+                        grantor=info.grantor,
+                        grantor_type=info.grantorType,
+                    )
+
+
+def split_privileges(text: str | None) -> list[str]:
+    """`select, insert` as two privileges, without the blanks Hive would keep (semantics §13 row 39b)."""
+    return list(dict.fromkeys(part for each in (text or "").split(",") if (part := each.strip())))
+
+
+def note_changed_rights(tx: Transaction) -> None:
+    """Within the unit of work that changes them. Of no database: only administrators see it."""
+    tx.append_event(Event(CHANGE_RIGHTS, "", None, "{}"))
