@@ -18,7 +18,7 @@ from benchmarks.edge import Link, Uncounted, first_answer, links, seconds_per_ca
 from benchmarks.http import BODY, PASSWORD, PATH, REQUEST, log_to_file
 from benchmarks.load import http_request
 from benchmarks.report import median_seconds, print_table
-from hms_gateway.catalog.access.grant_rows import Grant, GrantObject, GrantRows, Principal
+from hms_gateway.catalog.access.grant_rows import Grant, GrantObject, GrantRows
 from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
@@ -29,6 +29,7 @@ from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
+from hms_gateway.sql.statements import Principal
 from hms_gateway.structs import (
     METHODS,
     HiveObjectType,

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.catalog.directories.known_places import KnownPlaces
-from hms_gateway.catalog.directories.removal import DirectoryRemoval, UnknownDirectory
-from hms_gateway.catalog.directories.unknown import UnknownDirectories
+from hms_gateway.catalog.directories.unknown import DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient
 from hms_gateway.files import Directories
 from hms_gateway.runtime.clock import SystemClock

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
-from hms_gateway.catalog.directories.removal import ASIDE, DirectoryRemoval, UnknownDirectory
-from hms_gateway.catalog.directories.unknown import UnknownDirectories
+from hms_gateway.catalog.directories.unknown import ASIDE, DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
 from hms_gateway.metastore.ports.places import Tree

@@ -11,6 +11,7 @@ from hms_gateway.catalog.access.grants import has_partition_privileges
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
 from hms_gateway.catalog.partitions.writes import (
+    PartitionValues,
     check_count,
     location_of,
     properties,
@@ -22,9 +23,8 @@ from hms_gateway.catalog.partitions.writes import (
     with_location,
     write,
 )
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
-from hms_gateway.metastore.checks.partition_values import PartitionValues
 from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,

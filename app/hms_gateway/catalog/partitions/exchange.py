@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hms_gateway.catalog.directories.placement import check_place
-from hms_gateway.catalog.partitions.moves import Move, PartitionMoves
+from hms_gateway.catalog.directories.warehouse import check_place
+from hms_gateway.catalog.partitions.changes import Move, PartitionMoves
 from hms_gateway.catalog.partitions.writes import (
     Conflict,
     location_of,
@@ -16,7 +16,7 @@ from hms_gateway.catalog.partitions.writes import (
     table_parameters,
     with_location,
 )
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.ports.store import (
     FileSystem,

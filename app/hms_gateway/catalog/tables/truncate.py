@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.changes.held_for_files import held_for_files
+from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
 from hms_gateway.metastore.checks.table_shape import with_parameters
 from hms_gateway.metastore.ports.store import (
