@@ -9,12 +9,12 @@ from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.assembly import build_authenticator
-from hms_gateway.gateway.auth.directory import Directory, DirectoryAway
-from hms_gateway.gateway.auth.directory_login import AWAY_SECONDS, DirectoryAuthenticator
+from hms_gateway.gateway.auth.directory import AWAY_SECONDS, Directory, DirectoryAway
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.settings import SettingsError, load_settings
 from tests.gateway.auth.test_authentication import Clock, basic
+from tests.gateway.auth.test_directory_login import directory_stack
 from tests.support.private_slapd import BASE, PASSWORD, SEARCH_PASSWORD, PrivateSlapd, SlapdUnavailable
 
 pytestmark = pytest.mark.ldap
@@ -188,12 +188,9 @@ class Counted:
 def bench(slapd, searches, tmp_path):
     clock = Clock()
     counted = Counted(directory(slapd, **searches))
-    loaded = load_settings(data_dir=tmp_path)
-    authenticator = DirectoryAuthenticator(
-        build_authenticator(loaded),
+    authenticator = directory_stack(
         counted.check,
         is_local=lambda user: False,
-        challenges=(),
         remembered_seconds=300.0,
         kept_seconds=3_600.0,
         seconds_max=20.0,
@@ -268,11 +265,9 @@ def test_a_request_does_not_wait_for_a_directory_that_hangs(tmp_path):
     def hang(user: str, password: str) -> None:
         time.sleep(0.5)
 
-    authenticator = DirectoryAuthenticator(
-        build_authenticator(load_settings(data_dir=tmp_path)),
+    authenticator = directory_stack(
         hang,
         is_local=lambda user: False,
-        challenges=(),
         remembered_seconds=300.0,
         kept_seconds=3_600.0,
         seconds_max=0.02,

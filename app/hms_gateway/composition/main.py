@@ -14,18 +14,12 @@ from hms_gateway.composition.health import Health, files_of, folders_of
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
-from hms_gateway.gateway.assembly import (
-    EdgeComponents,
-    build_gateway,
-    build_groups,
-    impersonation_rules,
-    served_certificate,
-    user_file,
-)
-from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
+from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import UserFileError, list_users
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
+from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_file
 from hms_gateway.gateway.memory import return_free_memory
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics

@@ -15,8 +15,9 @@ from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.rate_waits import RateWaits
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import EdgeComponents, LoginParts, service_keys
-from hms_gateway.gateway.auth.trusted_proxy import check_reserved
+from hms_gateway.gateway.assembly import EdgeComponents
+from hms_gateway.gateway.auth.external_logins import check_reserved
+from hms_gateway.gateway.logins import LoginParts, service_keys
 from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.gateway.observability.traces import TracedCall, Traces
 from hms_gateway.gateway.server import listening_sockets

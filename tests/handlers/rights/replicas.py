@@ -28,7 +28,7 @@ from hms_gateway.composition.thrift_port import ThriftPort
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.assembly import build_gateway, served_certificate, server_options
-from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator
+from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedProxyAuthenticator
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server

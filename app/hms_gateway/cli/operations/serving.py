@@ -22,16 +22,10 @@ from hms_gateway.composition.main import (
 )
 from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import (
-    FIRST_USER,
-    audit_log_of,
-    build_authenticator,
-    certificate_files,
-    ensure_first_user,
-    given_password,
-)
+from hms_gateway.gateway.assembly import audit_log_of, certificate_files
 from hms_gateway.gateway.auth.users import UserFileError, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError, server_context
+from hms_gateway.gateway.logins import FIRST_USER, build_authenticator, ensure_first_user, given_password
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError

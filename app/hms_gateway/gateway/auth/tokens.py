@@ -1,19 +1,34 @@
-"""The token file: who may call with which token until when, one JSON object per line.
+"""Personal access tokens beside passwords: `Authorization: Bearer …` with one that `hms-gateway token` made.
 
-A token has 256 random bits, so that its SHA-256 is all that has to be kept: there is nothing to guess that a slow hash
-would protect. When a token was used last is the time of a file of its own, which several processes may touch.
+The token file says who may call with which token until when, one JSON object per line. A token has 256 random bits, so
+that its SHA-256 is all that has to be kept: there is nothing to guess that a slow hash would protect. The time of its
+last use is that of an empty file, which several processes may touch.
 """
 
+import asyncio
 import hashlib
 import secrets
-from collections.abc import Collection
+import time
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Final
 
 import msgspec
+import structlog
 
-from hms_gateway.gateway.auth.private_file import write_private, writing_alone
-from hms_gateway.gateway.auth.users import UserFileError, check_name
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.auth.credentials import (
+    BEARER,
+    Credential,
+    CredentialCache,
+    Login,
+    WrongTokens,
+    sent_token,
+)
+from hms_gateway.gateway.auth.users import UserFileError, check_name, write_private, writing_alone
+from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.file_versions import WatchedFile
 
 # So that scanners of source code and logs can find one that was left there.
 TOKEN_PREFIX: Final = "hmsgw_"
@@ -129,3 +144,96 @@ class TokenUses:
     def forget(self, token: Token) -> None:
         """It is not one any more. Raises OSError."""
         (self._folder / token.id).unlink(missing_ok=True)
+
+
+TOKEN_ACCEPTED: Final = "a token (Bearer)"
+USE_NOTED_EVERY_SECONDS: Final = 60.0
+
+_log = structlog.get_logger("hms_gateway.tokens")
+
+
+class TokenFile:
+    """The tokens as the running server sees them. A file that is gone has none; a broken one changes nothing."""
+
+    def __init__(self, file: WatchedFile) -> None:
+        self._file = file
+        self._tokens: dict[str, Token] = {}
+
+    def find(self, digest: str, *, at_once: bool) -> Token | None:
+        """Also one that has expired. Without `at_once` the file may have changed a second ago."""
+        if self._file.has_changed(at_once=at_once):
+            self._read()
+        return self._tokens.get(digest)
+
+    def _read(self) -> None:
+        try:
+            self._tokens = {token.sha256: token for token in read_tokens(self._file.path)}
+        except TokenFileError as error:
+            _log.error("token file not read; the previous tokens stay valid", problem=str(error))
+
+
+class TokenLogin(Login):
+    """Lets in users of tokens.
+
+    Wrong and expired tokens of an address wait as wrong passwords do; a right one never waits for them.
+    """
+
+    scheme = BEARER
+
+    def __init__(
+        self,
+        tokens: TokenFile,
+        uses: TokenUses,
+        cache: CredentialCache,
+        *,
+        challenges: HeaderList,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        share_of: Callable[[str], str | None] = share_of,
+    ) -> None:
+        self._tokens = tokens
+        self._uses = uses
+        self._cache = cache
+        self._now = now
+        self._monotonic = monotonic
+        self._wrong = WrongTokens(monotonic, sleep, share_of)
+        self._challenges = challenges
+        self._noted: dict[str, float] = {}
+
+    def holds(self, credential: Credential) -> bool:
+        token: Token = credential.evidence
+        return self._tokens.find(token.sha256, at_once=False) == token and self._is_used(token)
+
+    async def authenticate(self, head: RequestHead) -> Identity:
+        """Raises Refused: 401 for a token that is not right, 429 when too many attempts wait."""
+        sent = sent_token(head)
+        token = self._tokens.find(digest_of(sent), at_once=True)
+        if token is not None and self._is_used(token):
+            found = Credential(self, token, token.user, by_token=True)
+            header = head.headers[b"authorization"]
+            # In one spelling only, since checking it costs the sender nothing: one token would push out all others.
+            if header == b"Bearer " + sent:
+                self._cache.remember(header, found)
+            return found.identity(head)
+        await self._wrong.wait(head)
+        if token is None:
+            text = "The token is wrong or was revoked; hms-gateway token create makes another"
+            raise Refused(401, text, headers=self._challenges, reason="wrong_token")
+        text = f"The token {token.id} has expired; hms-gateway token create makes another"
+        raise Refused(401, text, headers=self._challenges, reason="expired_token")
+
+    def _is_used(self, token: Token) -> bool:
+        """True unless it has expired; notes the use."""
+        if token.expires <= self._now():
+            return False
+        if self._monotonic() >= self._noted.get(token.id, 0.0):
+            self._note(token)
+        return True
+
+    def _note(self, token: Token) -> None:
+        self._noted[token.id] = self._monotonic() + USE_NOTED_EVERY_SECONDS
+        try:
+            self._uses.note(token)
+        except OSError as error:
+            _log.warning("use of a token not recorded", token=token.id, problem=str(error))
