@@ -24,14 +24,14 @@ from sqlalchemy import event
 
 from benchmarks.report import print_table
 from benchmarks.storage import descriptor
+from hms_gateway.catalog.partitions.service import PartitionService
+from hms_gateway.catalog.tables.alter import AlterTableService
+from hms_gateway.catalog.tables.databases import DatabaseService
+from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.files import Directories
 from hms_gateway.gateway.server import SWITCH_SECONDS
 from hms_gateway.idl import StructType
-from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.tables.alter import AlterTableService
-from hms_gateway.metastore.tables.databases import DatabaseService
-from hms_gateway.metastore.tables.service import TableService
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits

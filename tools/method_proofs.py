@@ -18,6 +18,7 @@ _CORPUS_TEST: Final = "tests/comparison/test_corpus.py"
 _PLACES: Final = (
     "tests/comparison/test_both_dialects.py",
     "tests/handlers",
+    "tests/catalog",
     "tests/txn",
     "tests/bridge",
     "tests/gateway",

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import hms_gateway.catalog
 import hms_gateway.handlers
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.idl.signatures import exception_names, signature
@@ -77,9 +78,9 @@ def named_proofs(text: str) -> dict[str, str]:
 
 
 def answering_classes() -> dict[str, type]:
-    """The handler class that answers each method, by method name: the classes of `handlers`, as they stand."""
-    package = hms_gateway.handlers
-    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    """The class that answers each method, by method name: those of `catalog` and `handlers`, as they stand."""
+    packages = (hms_gateway.catalog, hms_gateway.handlers)
+    found = (each for package in packages for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
     modules = (importlib.import_module(module.name) for module in found)
     return {
         name: handler

@@ -48,7 +48,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "totalSize and COLUMN_STATS_ACCURATE are as they were sent.",
         "A location must not name a directory to which nothing was moved, and nothing was counted that could make "
         "statistics wrong. `manage` does as Hive.",
-        "tests/metastore/tables/test_alter.py::test_a_rename_on_an_ignored_file_system_leaves_location_and_statistics",
+        "tests/catalog/tables/test_alter.py::test_a_rename_on_an_ignored_file_system_leaves_location_and_statistics",
     ),
     Uncompared(
         "mark DO_NOT_UPDATE_STATS of partitions",
@@ -56,7 +56,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "4 takes the parameter away and counts no files; 2.3 keeps it and counts them.",
         "As 2.3, for every caller. In an environment context it has its effect.",
         "A parameter that was sent must not be lost.",
-        "tests/metastore/partitions/test_additions.py::test_the_mark_of_tables_means_nothing_in_a_partition",
+        "tests/catalog/partitions/test_additions.py::test_the_mark_of_tables_means_nothing_in_a_partition",
     ),
     Uncompared(
         "environment of added partitions",
@@ -66,7 +66,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "DO_NOT_UPDATE_STATS = true counts no files of a directory that was there, and STATS_GENERATED = TASK says "
         "that what was counted is accurate.",
         "As with alter_table: a caller that asks for no counting is spared the listing of its files.",
-        "tests/metastore/partitions/test_additions.py::test_the_environment_of_an_added_partition_counts",
+        "tests/catalog/partitions/test_additions.py::test_the_environment_of_an_added_partition_counts",
     ),
     Uncompared(
         "ids sent with new tables",
@@ -115,7 +115,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "there; their directories are not made, moved, deleted or counted, so they have no `numFiles` and "
         "`totalSize`. Symbolic links below a root are not followed.",
         "Who may change the catalog may not change every file of the account that the gateway runs under.",
-        "tests/metastore/directories/test_placement.py::test_what_is_owned_is_refused_outside_and_what_is_not_is_recorded",
+        "tests/catalog/directories/test_placement.py::test_what_is_owned_is_refused_outside_and_what_is_not_is_recorded",
     ),
     Uncompared(
         "special characters in names of databases and tables",
@@ -209,7 +209,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "3.1.3 leaves numRows and rawDataSize as they were.",
         "They are 0.",
         "What is empty has no rows.",
-        "tests/metastore/tables/test_truncate.py::test_a_table_loses_its_files_and_says_so",
+        "tests/catalog/tables/test_truncate.py::test_a_table_loses_its_files_and_says_so",
     ),
     Uncompared(
         "settings of a connection",
@@ -227,7 +227,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "The new place is counted before the files are there: numFiles is 0.",
         "The files are counted.",
         "They are there when the call returns.",
-        "tests/metastore/partitions/test_changes.py::test_rename_moves_the_directory",
+        "tests/catalog/partitions/test_changes.py::test_rename_moves_the_directory",
     ),
     Uncompared(
         "names of files of tables that become transactional",
@@ -236,7 +236,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "The names are not looked at.",
         "A gateway that manages no directories cannot list them, and the rule must not depend on that. Who converts a "
         "table sees to its files.",
-        "tests/metastore/tables/test_alter.py::test_a_table_becomes_transactional_whatever_its_files_are_called",
+        "tests/catalog/tables/test_alter.py::test_a_table_becomes_transactional_whatever_its_files_are_called",
     ),
     Uncompared(
         "write ids asked for again",

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
-from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings

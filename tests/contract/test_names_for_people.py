@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.metastore.ports.store import Selection, Snapshot, StoredTable, Transaction
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import Database, Function
@@ -26,7 +27,7 @@ def filled(store: SqlStore) -> StoredTable:
         database_id = transaction.database("sales").database_id
         for name in ("big_orders", "orders_old", "ordérs", "o%rders"):
             transaction.insert_table(database_id, table(name, parameters=COUNTED.get(name, {})))
-        transaction.functions.insert(database_id, Function("order_value", "sales", "org.example.F"))
+        FunctionRows(transaction).insert(database_id, Function("order_value", "sales", "org.example.F"))
         transaction.insert_partitions(of, [partition(of.table, list(values)) for values in VALUES])
 
     store.write(work)
@@ -147,7 +148,7 @@ def test_a_search_finds_what_looking_at_every_name_finds(store: SqlStore) -> Non
                 transaction.insert_table(database_id, table(name))
                 held.append((database, 1, name))
             for name in chosen.sample(some, 20):
-                transaction.functions.insert(database_id, Function(name, database, "org.example.F"))
+                FunctionRows(transaction).insert(database_id, Function(name, database, "org.example.F"))
                 held.append((database, 2, name))
 
     store.write(work)

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.files import Directories
-from hms_gateway.metastore.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.metastore.ports.places import PartitionsBelow, PlaceReads
 from hms_gateway.metastore.ports.store import StoredTable, Transaction
 from hms_gateway.storage import SqlStore

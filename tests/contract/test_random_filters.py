@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import pytest
 
+from hms_gateway.catalog.partitions.projections import Projection
+from hms_gateway.catalog.partitions.reads import PartitionList
+from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
-from hms_gateway.metastore.partitions.projections import Projection
-from hms_gateway.metastore.partitions.reads import PartitionList
-from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import Snapshot, StoredTable
 from hms_gateway.metastore.selection.partitions import matching_filter, matching_partial
 from hms_gateway.metastore.selection.table_name import TableName

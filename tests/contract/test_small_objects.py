@@ -2,6 +2,9 @@
 
 import pytest
 
+from hms_gateway.catalog.partition_marks import PartitionMarkRows
+from hms_gateway.catalog.properties import PropertyRows
+from hms_gateway.catalog.types import TypeRows
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import FieldSchema, Type
@@ -14,29 +17,27 @@ LONG = "n" * 10_000
 def test_a_type_comes_back_until_it_is_deleted(store: SqlStore) -> None:
     whole = Type("T1", "a", ODD.replace("\ud800", ""), [FieldSchema("f", "int", "c")])
     for new in (whole, Type("t1")):
-        store.write(lambda transaction, new=new: transaction.types.insert(new))
-    assert store.read(lambda snapshot: snapshot.types.find("T1")) == whole
-    assert store.read(lambda snapshot: snapshot.types.find("t1")) == Type("t1")
+        store.write(lambda transaction, new=new: TypeRows(transaction).insert(new))
+    assert store.read(lambda snapshot: TypeRows(snapshot).find("T1")) == whole
+    assert store.read(lambda snapshot: TypeRows(snapshot).find("t1")) == Type("t1")
     with pytest.raises(DuplicateKey):
-        store.write(lambda transaction: transaction.types.insert(Type("T1")))
+        store.write(lambda transaction: TypeRows(transaction).insert(Type("T1")))
     for name in ("T1", "missing", "a\0"):
-        store.write(lambda transaction, name=name: transaction.types.delete(name))
-        assert store.read(lambda snapshot, name=name: snapshot.types.find(name)) is None
+        store.write(lambda transaction, name=name: TypeRows(transaction).delete(name))
+        assert store.read(lambda snapshot, name=name: TypeRows(snapshot).find(name)) is None
     for name in ("a\0", LONG):
         with pytest.raises(UnstorableText):
-            store.write(lambda transaction, name=name: transaction.types.insert(Type(name)))
+            store.write(lambda transaction, name=name: TypeRows(transaction).insert(Type(name)))
 
 
 def test_a_mark_holds_for_its_table_values_and_event(store: SqlStore) -> None:
     table_id = create(store).table_id
 
     def is_marked(values: list[str], event_type: int = 1, of: int = table_id) -> bool:
-        return store.read(lambda snapshot: snapshot.partition_event_marks.has(of, values, event_type, 0))
+        return store.read(lambda snapshot: PartitionMarkRows(snapshot).has(of, values, event_type, 0))
 
     for values in (["a,b", "c"], ["a,b", "c"], [ODD.replace("\ud800", ""), LONG]):
-        store.write(
-            lambda transaction, values=values: transaction.partition_event_marks.insert(table_id, values, 1, 100)
-        )
+        store.write(lambda transaction, values=values: PartitionMarkRows(transaction).insert(table_id, values, 1, 100))
         assert is_marked(values)
     assert not is_marked(["a", "b,c"])
     assert not is_marked(["a,b", "c"], event_type=2)
@@ -49,16 +50,16 @@ def test_old_marks_are_forgotten(store: SqlStore) -> None:
     table_id = create(store).table_id
     for value, seconds in (("a", 100), ("b", 200)):
         store.write(
-            lambda transaction, value=value, seconds=seconds: transaction.partition_event_marks.insert(
+            lambda transaction, value=value, seconds=seconds: PartitionMarkRows(transaction).insert(
                 table_id, [value], 1, seconds
             )
         )
     for since, value, is_marked in ((200, "a", False), (200, "b", True), (201, "b", False), (100, "a", True)):
-        found = store.read(lambda snapshot, v=value, s=since: snapshot.partition_event_marks.has(table_id, [v], 1, s))
+        found = store.read(lambda snapshot, v=value, s=since: PartitionMarkRows(snapshot).has(table_id, [v], 1, s))
         assert found is is_marked
-    assert store.write(lambda transaction: transaction.partition_event_marks.delete_before(200)) == 1
-    assert not store.read(lambda snapshot: snapshot.partition_event_marks.has(table_id, ["a"], 1, 0))
-    assert store.read(lambda snapshot: snapshot.partition_event_marks.has(table_id, ["b"], 1, 0))
+    assert store.write(lambda transaction: PartitionMarkRows(transaction).delete_before(200)) == 1
+    assert not store.read(lambda snapshot: PartitionMarkRows(snapshot).has(table_id, ["a"], 1, 0))
+    assert store.read(lambda snapshot: PartitionMarkRows(snapshot).has(table_id, ["b"], 1, 0))
 
 
 def test_tokens(store: SqlStore) -> None:
@@ -92,15 +93,15 @@ def test_numbers_of_master_keys_are_never_given_twice(store: SqlStore) -> None:
 def test_properties(store: SqlStore) -> None:
     long_path = f"db.{LONG}"
     for path, value in (("db.t.b", "1"), ("db.t.a", "2"), ("d", "3"), (long_path, "4"), ("db.t.b", "5")):
-        store.write(lambda tx, path=path, value=value: tx.properties.put("ns", path, value))
-    store.write(lambda transaction: transaction.properties.put("other", "db.t.b", "6"))
-    assert store.read(lambda snapshot: snapshot.properties.get("ns", "db.t.b")) == "5"
-    assert store.read(lambda snapshot: snapshot.properties.get("ns", "db.t.c")) is None
-    found = store.read(lambda snapshot: snapshot.properties.under("ns", "db."))
+        store.write(lambda tx, path=path, value=value: PropertyRows(tx).put("ns", path, value))
+    store.write(lambda transaction: PropertyRows(transaction).put("other", "db.t.b", "6"))
+    assert store.read(lambda snapshot: PropertyRows(snapshot).get("ns", "db.t.b")) == "5"
+    assert store.read(lambda snapshot: PropertyRows(snapshot).get("ns", "db.t.c")) is None
+    found = store.read(lambda snapshot: PropertyRows(snapshot).under("ns", "db."))
     assert list(found.items()) == [(long_path, "4"), ("db.t.a", "2"), ("db.t.b", "5")]
     for _ in range(2):
-        store.write(lambda transaction: transaction.properties.delete("ns", "db.t.b"))
-    assert list(store.read(lambda snapshot: snapshot.properties.under("ns", ""))) == ["d", long_path, "db.t.a"]
-    assert store.read(lambda snapshot: snapshot.properties.under("a\0", "")) == {}
+        store.write(lambda transaction: PropertyRows(transaction).delete("ns", "db.t.b"))
+    assert list(store.read(lambda snapshot: PropertyRows(snapshot).under("ns", ""))) == ["d", long_path, "db.t.a"]
+    assert store.read(lambda snapshot: PropertyRows(snapshot).under("a\0", "")) == {}
     with pytest.raises(UnstorableText):
-        store.write(lambda transaction: transaction.properties.put("ns", "a\0", "v"))
+        store.write(lambda transaction: PropertyRows(transaction).put("ns", "a\0", "v"))

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from hms_gateway.metastore.rights.policy import ALL, Action
-from hms_gateway.metastore.rights.rules_file import parse_rules
+from hms_gateway.catalog.rights.policy import ALL, Action
+from hms_gateway.catalog.rights.rules_file import parse_rules
 
 TEXT = (Path(__file__).parents[2] / "docs" / "rights.md").read_text("utf-8")
 

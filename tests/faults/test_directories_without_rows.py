@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.catalog.directories.known_places import KnownPlaces
+from hms_gateway.catalog.directories.removal import DirectoryRemoval, UnknownDirectory
+from hms_gateway.catalog.directories.unknown import UnknownDirectories
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient
 from hms_gateway.files import Directories
-from hms_gateway.metastore.directories.known_places import KnownPlaces
-from hms_gateway.metastore.directories.removal import DirectoryRemoval, UnknownDirectory
-from hms_gateway.metastore.directories.unknown import UnknownDirectories
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store

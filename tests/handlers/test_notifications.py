@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.handlers.arguments import with_fields
+from hms_gateway.catalog.arguments import with_fields
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.dialects import methods_of

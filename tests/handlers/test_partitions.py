@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from hms_gateway.catalog.partitions.projections import ProjectedPartitions, Projection
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.metastore.partitions.projections import ProjectedPartitions, Projection
 from hms_gateway.rpc.binding import bind
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.limits import Limits

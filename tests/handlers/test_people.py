@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.handlers.arguments import with_fields
+from hms_gateway.catalog.arguments import with_fields
 from hms_gateway.structs import (
     Database,
     DatabaseCounts,

@@ -2,9 +2,9 @@
 
 import pytest
 
+from hms_gateway.catalog.registry.runtime_records import RuntimeRecordService
+from hms_gateway.catalog.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.composition.main import Metastore
-from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
-from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.structs import (
     AlreadyExistsException,

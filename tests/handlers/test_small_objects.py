@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.catalog.properties import Properties
+from hms_gateway.catalog.registry.tokens import TokenService
+from hms_gateway.catalog.types import Types
 from hms_gateway.handlers.file_metadata import FileMetadata
-from hms_gateway.handlers.partition_marks import PartitionMarks
-from hms_gateway.handlers.properties import Properties
 from hms_gateway.handlers.tokens import Tokens
-from hms_gateway.handlers.types import Types
-from hms_gateway.metastore.registry.properties import PropertyService
-from hms_gateway.metastore.registry.tokens import TokenService
-from hms_gateway.metastore.registry.types import TypeService
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.sealing import Seal
 from hms_gateway.structs import (
@@ -45,7 +42,7 @@ def refusal(action: Callable[[], object]) -> ThriftException:
 
 
 def test_types(catalog: Catalog) -> None:
-    types = Types(TypeService(catalog.store))
+    types = Types(catalog.store)
     assert types.create_type(CALL, Type("t")) is True
     assert types.get_type(CALL, "t") == Type("t", fields=[])
     assert [types.drop_type(CALL, "t") for _ in range(2)] == [True, True]
@@ -99,7 +96,7 @@ def test_no_token_without_kerberos(catalog: Catalog, tmp_path: Path) -> None:
 
 def test_marks_of_partitions(catalog: Catalog) -> None:
     catalog.tables.create(new_table(keys=columns("ds string")))
-    marks = PartitionMarks(catalog.partition_marks)
+    marks = catalog.partition_marks
     arguments = ("@hive#default", "T", {"ds": "1"}, PartitionEventType.LOAD_DONE)
     assert marks.isPartitionMarkedForEvent(CALL, *arguments) is False
     marks.markPartitionForEvent(CALL, *arguments)
@@ -107,7 +104,7 @@ def test_marks_of_partitions(catalog: Catalog) -> None:
 
 
 def test_properties(catalog: Catalog) -> None:
-    properties = Properties(PropertyService(catalog.store))
+    properties = Properties(catalog.store)
     assert properties.get_metastore_db_uuid(CALL) == properties.get_metastore_db_uuid(CALL)
     assert properties.set_properties(CALL, PropertySetRequest("hms", {"db.t.a": "1"})) is True
     assert properties.get_properties(CALL, PropertyGetRequest("hms", "db")).properties == {"db.t": {"a": "1"}}

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hms_gateway.catalog.partitions.reads import PartitionList
+from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
 from hms_gateway.idl import StructType
-from hms_gateway.metastore.partitions.reads import PartitionList
-from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings

@@ -8,21 +8,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hms_gateway.catalog.functions import Functions
+from hms_gateway.catalog.partition_marks import PartitionMarks
+from hms_gateway.catalog.registry.notifications import NotificationService
+from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.catalog.tables.alter import AlterTableService
+from hms_gateway.catalog.tables.databases import DatabaseService
+from hms_gateway.catalog.tables.fields import FieldService
+from hms_gateway.catalog.tables.indexes import IndexService
+from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
+from hms_gateway.catalog.tables.service import TableService
+from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.files import Directories, FilePolicy
 from hms_gateway.idl import StructType
 from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.partitions.marks import PartitionMarkService
 from hms_gateway.metastore.ports.store import StoredEvent
-from hms_gateway.metastore.registry.functions import FunctionService
-from hms_gateway.metastore.registry.notifications import NotificationService
-from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.metastore.tables.alter import AlterTableService
-from hms_gateway.metastore.tables.databases import DatabaseService
-from hms_gateway.metastore.tables.fields import FieldService
-from hms_gateway.metastore.tables.indexes import IndexService
-from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
-from hms_gateway.metastore.tables.service import TableService
-from hms_gateway.metastore.tables.truncate import TruncateService
 from hms_gateway.metastore.vocabulary.ids import EventId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.limits import Limits
@@ -55,10 +55,10 @@ class Catalog:
         self.truncations = TruncateService(*parts)
         self.fields = FieldService(store)
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
-        self.functions = FunctionService(store, self.clock, self.event_maker)
+        self.functions = Functions(store, self.clock, self.event_maker)
         self.indexes = IndexService(store, self.clock, self.event_maker, self.tables)
         self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
-        self.partition_marks = PartitionMarkService(store, self.clock, self.settings)
+        self.partition_marks = PartitionMarks(store, self.clock, self.settings)
         self.statistics = ColumnStatisticsService(store, self.clock, self.settings, to_tjson)
         self.materialized_views = MaterializedViewService(store, self.clock, self.event_maker)
         self.databases.create_default()

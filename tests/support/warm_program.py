@@ -32,7 +32,7 @@ MESSAGE_BYTES_MAX: Final = 2**17
 LOADED: Final = (
     *(f"hms_gateway.cli.{name}" for name in ("application", "operations.serving", "calls.calling")),
     *(f"hms_gateway.{name}" for name in ("gateway.certificates.self_signed", "storage.schema.partial_indexes")),
-    *("hms_gateway.metastore.rights.rules_file", "alembic.command", "fsspec", "httpx", "rich.console", "uvloop"),
+    *("hms_gateway.catalog.rights.rules_file", "alembic.command", "fsspec", "httpx", "rich.console", "uvloop"),
 )
 
 

@@ -6,10 +6,10 @@ from typing import Final, Literal, TypeVar, cast
 
 import msgspec
 
+from hms_gateway.catalog.properties import begun_authorization, kept_authorization
+from hms_gateway.catalog.rights.standing import standing_lines
 from hms_gateway.composition.main import database_url, policy_keeper
 from hms_gateway.metastore.ports.store import StoreError
-from hms_gateway.metastore.registry.properties import PropertyService
-from hms_gateway.metastore.rights.standing import standing_lines
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import REVISION, SqlStore, open_store, revision_of
@@ -26,7 +26,7 @@ WITHOUT_RIGHTS: Final = (
 def settled(settings: Settings) -> Settings:
     """The settings for a start, which say what holds. Raises StoreError."""
     with closing(_opened(settings)) as store:
-        begun = PropertyService(store).begin()
+        begun = begun_authorization(store)
     authorization = settings.authorization or cast(Literal["off", "grants"], begun)
     return msgspec.structs.replace(settings, authorization=authorization)
 
@@ -35,7 +35,7 @@ def authorization_of(settings: Settings) -> str | None:
     """The authorization of a gateway with these settings, None where it cannot be found out. Changes nothing."""
     if settings.authorization is not None:
         return settings.authorization
-    return _asked(settings, lambda store: PropertyService(store).authorization(), "grants")
+    return _asked(settings, kept_authorization, "grants")
 
 
 def standing_of(settings: Settings) -> list[str]:

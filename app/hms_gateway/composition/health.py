@@ -118,7 +118,7 @@ def files_of(settings: Settings) -> dict[str, ReadFile]:
     }
     if settings.authorization_rules_file is not None:
         # Only here, since a gateway without rules needs nothing of it.
-        from hms_gateway.metastore.rights.rules_file import read_rules
+        from hms_gateway.catalog.rights.rules_file import read_rules
 
         optional["authorization_rules_file"] = settings.authorization_rules_file, read_rules
     return {

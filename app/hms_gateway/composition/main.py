@@ -10,6 +10,32 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hms_gateway.cache import ReplyCache
+from hms_gateway.catalog.access.grants import PrivilegeService
+from hms_gateway.catalog.access.roles import RoleService
+from hms_gateway.catalog.directories.outside_places import OutsidePlaces, find_outside
+from hms_gateway.catalog.functions import Functions
+from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
+from hms_gateway.catalog.partitions.service import PartitionService
+from hms_gateway.catalog.people import People
+from hms_gateway.catalog.properties import Properties
+from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens, TokenTimes
+from hms_gateway.catalog.registry.notifications import NotificationService
+from hms_gateway.catalog.registry.resource_plans import ResourcePlanService
+from hms_gateway.catalog.registry.runtime_records import RuntimeRecordService
+from hms_gateway.catalog.registry.scheduled_queries import ScheduledQueryService
+from hms_gateway.catalog.registry.schema_registry import SchemaRegistryService
+from hms_gateway.catalog.registry.tokens import TokenService
+from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.catalog.tables.alter import AlterTableService
+from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
+from hms_gateway.catalog.tables.constraints import ConstraintService
+from hms_gateway.catalog.tables.databases import DatabaseService
+from hms_gateway.catalog.tables.fields import FieldService
+from hms_gateway.catalog.tables.indexes import IndexService
+from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
+from hms_gateway.catalog.tables.service import TableService
+from hms_gateway.catalog.tables.truncate import TruncateService
+from hms_gateway.catalog.types import Types
 from hms_gateway.composition.health import Health, files_of, folders_of
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
@@ -33,7 +59,6 @@ from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
-from hms_gateway.handlers.functions import Functions
 from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
 from hms_gateway.handlers.indexes import Indexes
 from hms_gateway.handlers.key_order import KeyOrder
@@ -42,11 +67,8 @@ from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.materialized_views import MaterializedViews
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.handlers.partition_changes import PartitionChanges
-from hms_gateway.handlers.partition_marks import PartitionMarks
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.handlers.people import People
 from hms_gateway.handlers.presented_lease import under_presented_lease
-from hms_gateway.handlers.properties import Properties
 from hms_gateway.handlers.recorded_calls import as_recorded
 from hms_gateway.handlers.required_lists import RequiredLists
 from hms_gateway.handlers.resource_plans import ResourcePlans
@@ -60,37 +82,10 @@ from hms_gateway.handlers.service import Service
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.handlers.tokens import Tokens
 from hms_gateway.handlers.transactions import Transactions
-from hms_gateway.handlers.types import Types
 from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.idl.method_rights import lasting_rights
-from hms_gateway.metastore.access.grants import PrivilegeService
-from hms_gateway.metastore.access.roles import RoleService
 from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.directories.outside_places import OutsidePlaces, find_outside
-from hms_gateway.metastore.partitions.marks import PartitionMarkService
-from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
-from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens, TokenTimes
-from hms_gateway.metastore.registry.functions import FunctionService
-from hms_gateway.metastore.registry.notifications import NotificationService
-from hms_gateway.metastore.registry.people import PeopleService
-from hms_gateway.metastore.registry.properties import PropertyService
-from hms_gateway.metastore.registry.resource_plans import ResourcePlanService
-from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
-from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
-from hms_gateway.metastore.registry.schema_registry import SchemaRegistryService
-from hms_gateway.metastore.registry.tokens import TokenService
-from hms_gateway.metastore.registry.types import TypeService
-from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.metastore.tables.alter import AlterTableService
-from hms_gateway.metastore.tables.commit_key_value import CommitKeyValue
-from hms_gateway.metastore.tables.constraints import ConstraintService
-from hms_gateway.metastore.tables.databases import DatabaseService
-from hms_gateway.metastore.tables.fields import FieldService
-from hms_gateway.metastore.tables.indexes import IndexService
-from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
-from hms_gateway.metastore.tables.service import TableService
-from hms_gateway.metastore.tables.truncate import TruncateService
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc import (
@@ -126,7 +121,7 @@ from hms_gateway.txn.services.write_ids import WriteIdService
 from hms_gateway.wire import Codecs, make_codecs
 
 if TYPE_CHECKING:
-    from hms_gateway.metastore.rights.keeper import PolicyKeeper
+    from hms_gateway.catalog.rights.keeper import PolicyKeeper
 
 DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
@@ -389,8 +384,8 @@ def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper
 
 def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
     """Knows who may do what by catalog, settings and rules. Raises SettingsError for rules that cannot be read."""
-    from hms_gateway.metastore.rights.keeper import PolicyKeeper
-    from hms_gateway.metastore.rights.rules_file import RulesError, RulesFile
+    from hms_gateway.catalog.rights.keeper import PolicyKeeper
+    from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
 
     file = settings.authorization_rules_file
     try:
@@ -481,7 +476,7 @@ def _chores(
         Chore("expire notes of query engines", EXPIRY_SECONDS, RuntimeRecordService(store, clock, rules).expire),
         Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
         Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
-        Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
+        Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
     )
 
 
@@ -519,13 +514,13 @@ def _handlers(
         Constraints(ConstraintService(store, clock, rules, to_tjson)),
         ColumnStatisticsMethods(statistics),
         PartitionChanges(partitions),
-        Functions(FunctionService(store, clock, events)),
+        Functions(store, clock, events),
         Indexes(IndexService(store, clock, events, tables)),
         Notifications(NotificationService(store, clock, rules, events, limits)),
-        PartitionMarks(PartitionMarkService(store, clock, rules)),
-        People(PeopleService(store, limits)),
-        Types(TypeService(store)),
-        Properties(PropertyService(store)),
+        PartitionMarks(store, clock, rules),
+        People(store, limits),
+        Types(store),
+        Properties(store),
         Schemas(SchemaRegistryService(store, clock)),
         ResourcePlans(ResourcePlanService(store)),
         RuntimeRecords(RuntimeRecordService(store, clock, rules), ScheduledQueryService(store, clock, rules)),

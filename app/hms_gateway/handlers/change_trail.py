@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
-from hms_gateway.handlers.arguments import database_name
+from hms_gateway.catalog.arguments import database_name
 from hms_gateway.metastore.ports.trail import ChangeSelection, ChangeTrail, MadeChange
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.call import Call

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hms_gateway.handlers.arguments import database_name, is_newer
+from hms_gateway.catalog.arguments import database_name, is_newer
 from hms_gateway.handlers.locks import object_named
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.rpc.call import Call

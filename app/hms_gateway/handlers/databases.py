@@ -1,8 +1,8 @@
 """Methods on databases."""
 
-from hms_gateway.handlers.arguments import database_name, in_catalog, is_newer, with_fields
+from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, with_fields
+from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.tables.databases import DatabaseService
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (

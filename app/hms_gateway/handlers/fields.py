@@ -1,8 +1,8 @@
 """Methods on the columns of a table."""
 
-from hms_gateway.handlers.table_names import table_in, table_named
+from hms_gateway.catalog.arguments import table_in, table_named
+from hms_gateway.catalog.tables.fields import FieldService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.tables.fields import FieldService
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     EnvironmentContext,

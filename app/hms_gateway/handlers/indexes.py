@@ -1,8 +1,8 @@
 """Methods on indexes, which Hive 2.3 has (semantics §2.17)."""
 
-from hms_gateway.handlers.arguments import database_name, with_fields
+from hms_gateway.catalog.arguments import database_name, with_fields
+from hms_gateway.catalog.tables.indexes import IndexService
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.tables.indexes import IndexService
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import Index, Table
 

@@ -1,6 +1,6 @@
 """Methods on leases."""
 
-from hms_gateway.handlers.arguments import database_name, with_fields
+from hms_gateway.catalog.arguments import database_name, with_fields
 from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.structs import InvalidArgumentsException, LeaseObject, MetaException

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.handlers.arguments import database_name, is_newer
+from hms_gateway.catalog.arguments import database_name, is_newer
 from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.rpc.call import Call

@@ -1,10 +1,9 @@
 """Methods on materialized views: what they were built from, and whether that has changed (3.1 and later)."""
 
-from hms_gateway.handlers.arguments import in_catalog, with_fields
-from hms_gateway.handlers.table_names import table_in
+from hms_gateway.catalog.arguments import in_catalog, table_in, with_fields
+from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.registry import ChangeCounts
-from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import CreationMetadata, Materialization, Table, UpdateTransactionalStatsRequest

@@ -1,9 +1,8 @@
-"""Changing partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
+"""Changing partitions: the IDL's methods in its order, each one call of `catalog.partitions`."""
 
-from hms_gateway.handlers.arguments import in_catalog, with_fields
-from hms_gateway.handlers.table_names import table_in, table_named, table_shown
+from hms_gateway.catalog.arguments import in_catalog, table_in, table_named, table_shown, with_fields
+from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (

@@ -1,17 +1,17 @@
-"""Reading partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
+"""Reading partitions: the IDL's methods in its order, each one call of `catalog.partitions`."""
 
 from typing import Final, cast
 
-from hms_gateway.handlers.table_names import table_shown
+from hms_gateway.catalog.access.grants import PrivilegeService
+from hms_gateway.catalog.arguments import table_shown
+from hms_gateway.catalog.partitions.projections import Projection
+from hms_gateway.catalog.partitions.reads import NameList, PartitionList
+from hms_gateway.catalog.partitions.service import PartitionService
+from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.idl import ListType, StructType, Type
-from hms_gateway.metastore.access.grants import PrivilegeService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.partitions.projections import Projection
-from hms_gateway.metastore.partitions.reads import NameList, PartitionList
-from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.selection.partitions import names_of, partitions_of
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.vocabulary.partition_names import name_to_spec, name_to_values
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.structs import (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from hms_gateway.handlers.table_names import table_named
+from hms_gateway.catalog.arguments import table_named
 from hms_gateway.idl.method_facts import MethodFacts, method_facts
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable
 from hms_gateway.metastore.selection.table_name import TableName

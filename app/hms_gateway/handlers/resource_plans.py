@@ -1,7 +1,6 @@
 """Methods on the resource plans of workload management (3.1 and later)."""
 
-from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.registry.resource_plan_rules import (
+from hms_gateway.catalog.registry.resource_plan_rules import (
     with_altered_pool,
     with_altered_trigger,
     with_mapping,
@@ -13,7 +12,8 @@ from hms_gateway.metastore.registry.resource_plan_rules import (
     without_trigger,
     without_trigger_in_pool,
 )
-from hms_gateway.metastore.registry.resource_plans import ResourcePlanService
+from hms_gateway.catalog.registry.resource_plans import ResourcePlanService
+from hms_gateway.metastore.checks.errors import required
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     WMAlterPoolRequest,

@@ -1,8 +1,8 @@
 """Methods on roles and privileges: the IDL's methods in its order, each one call of a service."""
 
-from hms_gateway.handlers.arguments import in_catalog, is_newer, with_fields
-from hms_gateway.metastore.access.grants import PrivilegeService
-from hms_gateway.metastore.access.roles import RoleService
+from hms_gateway.catalog.access.grants import PrivilegeService
+from hms_gateway.catalog.access.roles import RoleService
+from hms_gateway.catalog.arguments import in_catalog, is_newer, with_fields
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.rpc.call import Call

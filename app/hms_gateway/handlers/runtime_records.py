@@ -1,9 +1,9 @@
 """Methods on what query engines keep in the metastore: runtime statistics, scheduled queries, replication metrics."""
 
-from hms_gateway.handlers.arguments import database_name
+from hms_gateway.catalog.arguments import database_name
+from hms_gateway.catalog.registry.runtime_records import RuntimeRecordService
+from hms_gateway.catalog.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
-from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     GetAllWriteEventInfoRequest,

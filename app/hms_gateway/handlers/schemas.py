@@ -1,8 +1,8 @@
 """Methods on serdes and the schema registry of 3.1 and later. There is one catalog; names of others are not found."""
 
-from hms_gateway.handlers.arguments import in_catalog, with_fields
+from hms_gateway.catalog.arguments import in_catalog, with_fields
+from hms_gateway.catalog.registry.schema_registry import SchemaRegistryService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.registry.schema_registry import SchemaRegistryService
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     AlterISchemaRequest,

@@ -3,17 +3,24 @@
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
-from hms_gateway.handlers.arguments import database_name, in_catalog, is_newer, with_fields
+from hms_gateway.catalog.arguments import (
+    database_name,
+    in_catalog,
+    is_newer,
+    table_in,
+    table_named,
+    table_shown,
+    with_fields,
+)
+from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.catalog.statistics.validity import table_for
+from hms_gateway.catalog.tables.alter import AlterTableService
+from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
+from hms_gateway.catalog.tables.service import TableService
+from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.handlers.constraints import plain
-from hms_gateway.handlers.table_names import table_in, table_named, table_shown
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.metastore.statistics.validity import table_for
-from hms_gateway.metastore.tables.alter import AlterTableService
-from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
-from hms_gateway.metastore.tables.service import TableService
-from hms_gateway.metastore.tables.truncate import TruncateService
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.metastore.vocabulary.table_types import is_insert_only
 from hms_gateway.rpc.call import Call, Uncacheable

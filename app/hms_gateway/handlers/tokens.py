@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection
 
-from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens
-from hms_gateway.metastore.registry.tokens import TokenService
+from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens
+from hms_gateway.catalog.registry.tokens import TokenService
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import MetaException
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from hms_gateway.catalog.access.changed_rights import note_changed_rights
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.handlers.rights.gate import Gate
-from hms_gateway.metastore.access.changed_rights import note_changed_rights
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of

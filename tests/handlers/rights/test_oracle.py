@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.catalog.rights import decisions, keeper
+from hms_gateway.catalog.rights.policy import Policy
 from hms_gateway.handlers.rights import gate
-from hms_gateway.metastore.rights import decisions, keeper
-from hms_gateway.metastore.rights.policy import Policy
 from hms_gateway.metastore.vocabulary.ids import EventId
 from tests.handlers.rights.at_once import AtOnce
 from tests.handlers.rights.histories import History

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from hms_gateway.catalog.rights.decisions import USER, Sight
+from hms_gateway.catalog.rights.keeper import _touched
+from hms_gateway.catalog.rights.policy import Held, Party, Policy, Thing
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.handlers.rights.answers import ANSWERS
-from hms_gateway.metastore.rights.decisions import USER, Sight
-from hms_gateway.metastore.rights.keeper import _touched
-from hms_gateway.metastore.rights.policy import Held, Party, Policy, Thing
 from hms_gateway.runtime.settings import MetastoreRules, Settings
 from hms_gateway.structs import (
     AbortTxnRequest,
@@ -116,7 +116,7 @@ def test_statistics_beside_a_table_take_select(everybody: Everybody, monkeypatch
         asked.append(name)
         return shown
 
-    service = "hms_gateway.metastore.statistics.column_statistics.ColumnStatisticsService.with_table_statistics"
+    service = "hms_gateway.catalog.statistics.column_statistics.ColumnStatisticsService.with_table_statistics"
     monkeypatch.setattr(service, noted)
     for privilege, times in (("insert", 0), ("select", 1)):
         everybody.grant("root", privilege, "sales.orders")

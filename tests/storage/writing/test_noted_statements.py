@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.metastore.ports.store import CatalogWork, LookUp
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
@@ -45,7 +46,7 @@ def test_reads_and_changes_note_what_they_run(store):
     batched = noted()
     store.write(CatalogWork(add_table, [("d", "planted_name")], new_tables=1))
     usual = noted()
-    assert store.read(lambda snapshot: snapshot.functions.find("d", "planted_name")) is None
+    assert store.read(lambda snapshot: FunctionRows(snapshot).find("d", "planted_name")) is None
     short = noted()
     store.read(LookUp(lambda snapshot: snapshot.table("d", "planted_name"), asks_once=True))
     set_notes(None)

@@ -12,15 +12,15 @@ import click
 import msgspec
 from rich.markup import escape
 
+from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
+from hms_gateway.catalog.directories.missing import MissingDirectories
+from hms_gateway.catalog.directories.outside_places import Counted
+from hms_gateway.catalog.directories.removal import DirectoryRemoval, UnknownDirectory
+from hms_gateway.catalog.directories.unknown import UnknownDirectories
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
 from hms_gateway.composition.main import database_url, directories, find_outside_places
 from hms_gateway.files import Directories
-from hms_gateway.metastore.directories.known_places import Candidate, KnownPlaces
-from hms_gateway.metastore.directories.missing import MissingDirectories
-from hms_gateway.metastore.directories.outside_places import Counted
-from hms_gateway.metastore.directories.removal import DirectoryRemoval, UnknownDirectory
-from hms_gateway.metastore.directories.unknown import UnknownDirectories
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError
 from hms_gateway.metastore.vocabulary.locations import normalize_location

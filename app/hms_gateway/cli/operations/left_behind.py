@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hms_gateway.catalog.functions import FunctionRows
+from hms_gateway.catalog.registry.delegation_tokens import cancel_all
+from hms_gateway.catalog.rights.decisions import USER
+from hms_gateway.catalog.rights.keeper import PolicyKeeper
+from hms_gateway.catalog.rights.policy import Party
 from hms_gateway.cli.terminal.output import fail, fail_for_store
 from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import Snapshot, StoreError
-from hms_gateway.metastore.registry.delegation_tokens import cancel_all
-from hms_gateway.metastore.rights.decisions import USER
-from hms_gateway.metastore.rights.keeper import PolicyKeeper
-from hms_gateway.metastore.rights.policy import Party
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage import REVISION, SqlStore, open_store, revision_of
@@ -59,7 +60,7 @@ def left_behind(store: SqlStore, user: str) -> list[str]:
         ]
         functions = [
             f"function {one.dbName}.{one.functionName}"
-            for one in snapshot.functions.objects()
+            for one in FunctionRows(snapshot).objects()
             if Party(int(one.ownerType or USER), one.ownerName or "") == party
         ]
         return [*tables, *functions]

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
+from hms_gateway.catalog.rights.standing import standing_lines
 from hms_gateway.cli.operations.start_checks import connections_problem, rights_problems, start_problems
 from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, settled
@@ -29,7 +30,6 @@ from hms_gateway.gateway.logins import FIRST_USER, build_authenticator, ensure_f
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
-from hms_gateway.metastore.rights.standing import standing_lines
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError

@@ -164,7 +164,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
                 '"grants"): name one, or set thrift_sasl = "require"'
             )
     if settings.authorization_rules_file is not None:
-        from hms_gateway.metastore.rights.rules_file import RulesError, read_rules
+        from hms_gateway.catalog.rights.rules_file import RulesError, read_rules
 
         try:
             read_rules(settings.authorization_rules_file)

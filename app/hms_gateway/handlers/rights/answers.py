@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from hms_gateway.handlers.arguments import database_name, with_fields
+from hms_gateway.catalog.arguments import database_name, with_fields
+from hms_gateway.catalog.rights.decisions import ROLE, Sight, Visible
+from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Party, Thing
 from hms_gateway.handlers.notifications import event_selection
 from hms_gateway.handlers.rights.slots import slots
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store
-from hms_gateway.metastore.rights.decisions import ROLE, Sight, Visible
-from hms_gateway.metastore.rights.policy import PUBLIC_ROLE, Action, Party, Thing
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Uncacheable
 from hms_gateway.structs import EncodedList, MetaException, Struct, Table

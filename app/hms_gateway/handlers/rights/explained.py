@@ -3,15 +3,15 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from hms_gateway.handlers.arguments import database_name
+from hms_gateway.catalog.arguments import database_name
 from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import MetaException, RightAnswer
 
 if TYPE_CHECKING:
-    from hms_gateway.metastore.rights.keeper import PolicyKeeper
-    from hms_gateway.metastore.rights.policy import Policy, Thing
+    from hms_gateway.catalog.rights.keeper import PolicyKeeper
+    from hms_gateway.catalog.rights.policy import Policy, Thing
 
 _OFF = 'authorization is not "grants": every user may do everything, whatever is said here'
 
@@ -50,7 +50,7 @@ class ExplainedRights:
         tbl_name: str | None,
     ) -> RightAnswer:
         # Only here, since a gateway of one user needs none of it.
-        from hms_gateway.metastore.rights.policy import Action, Thing
+        from hms_gateway.catalog.rights.policy import Action, Thing
 
         if call.principal not in self._administrators:
             raise MetaException(
@@ -84,7 +84,7 @@ def _exists(snapshot: Snapshot, thing: "Thing") -> bool:
 
 def _is_named(group: str, policy: "Policy") -> bool:
     """True if any grant, role, owner or rule is about the group."""
-    from hms_gateway.metastore.rights.decisions import GROUP
+    from hms_gateway.catalog.rights.decisions import GROUP
 
     parties = {*policy.held, *policy.members, *(owner for owner in policy.databases.values() if owner is not None)}
     return any(party.kind == GROUP and party.name == group for party in parties) or any(

@@ -10,15 +10,11 @@ from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
-from hms_gateway.handlers.arguments import database_name
-from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
-from hms_gateway.handlers.rights.locations import LocationCheck
-from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
-from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
-from hms_gateway.metastore.access.creation_grants import split_privileges
-from hms_gateway.metastore.ports.store import Store, StoredTable
-from hms_gateway.metastore.rights.decisions import ROLE, USER, Decision, Sight
-from hms_gateway.metastore.rights.policy import (
+from hms_gateway.catalog.access.creation_grants import split_privileges
+from hms_gateway.catalog.arguments import database_name
+from hms_gateway.catalog.functions import FunctionRows
+from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Sight
+from hms_gateway.catalog.rights.policy import (
     ALL,
     EVERYTHING,
     PARTS,
@@ -30,6 +26,11 @@ from hms_gateway.metastore.rights.policy import (
     Thing,
     privilege_name,
 )
+from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
+from hms_gateway.handlers.rights.locations import LocationCheck
+from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
+from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
+from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
@@ -60,7 +61,7 @@ _SHARED_READS: Final = frozenset({int(LockType.SHARED_READ)})
 
 
 class Sights(Protocol):
-    """`metastore.rights.keeper.PolicyKeeper`."""
+    """`catalog.rights.keeper.PolicyKeeper`."""
 
     def sight(self, user: str, groups: frozenset[str]) -> Sight: ...
 
@@ -221,7 +222,7 @@ class _Passage:
     def _owns_function(self, db_name: str, name: str | None) -> bool:
         if not name or "\0" in name:
             return False
-        found = self._store.read(lambda snapshot: snapshot.functions.find(db_name, normalize(name)))
+        found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(db_name, normalize(name)))
         if found is None or not found.function.ownerName:
             return False
         party = Party(int(found.function.ownerType or USER), found.function.ownerName)
@@ -324,7 +325,7 @@ class _Passage:
         if kind == "database":
             found = self._store.read(lambda snapshot: snapshot.database(database))
         else:
-            found = self._store.read(lambda snapshot: snapshot.functions.find(database, normalize(names[1] or "")))
+            found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(database, normalize(names[1] or "")))
         if found is None:
             return Thing(database), False, None
         struct = getattr(found, kind)

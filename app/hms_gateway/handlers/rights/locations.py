@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from hms_gateway.metastore.ports.access import GrantObject, Principal, TableOwner
-from hms_gateway.metastore.ports.store import Store, StoredTable
-from hms_gateway.metastore.rights.decisions import USER, Sight
-from hms_gateway.metastore.rights.places import (
+from hms_gateway.catalog.rights.decisions import USER, Sight
+from hms_gateway.catalog.rights.places import (
     DATABASE_END,
     first_below,
     is_of_table,
@@ -16,7 +14,9 @@ from hms_gateway.metastore.rights.places import (
     read_place,
     rest_below,
 )
-from hms_gateway.metastore.rights.policy import ALL, Action, Thing
+from hms_gateway.catalog.rights.policy import ALL, Action, Thing
+from hms_gateway.metastore.ports.access import GrantObject, Principal, TableOwner
+from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
     database_path,

@@ -1,20 +1,11 @@
 """What the rules of the smaller aggregates need from storage; each is an attribute of the units of work in `ports`."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, FunctionId, IndexId, TableId
-from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.structs import Function, Index, Type
-
-
-class StoredFunction(msgspec.Struct, frozen=True):
-    """A function as get_function returns it, and its id."""
-
-    function_id: FunctionId
-    function: Function
+from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
+from hms_gateway.structs import Index
 
 
 class StoredIndex(msgspec.Struct, frozen=True):
@@ -22,40 +13,6 @@ class StoredIndex(msgspec.Struct, frozen=True):
 
     index_id: IndexId
     index: Index
-
-
-class FunctionReads(Protocol):
-    """Names are lower-cased by the caller."""
-
-    def find(self, db_name: str, name: str) -> StoredFunction | None: ...
-
-    def names(self, db_name: str, pattern: Pattern | None = None) -> list[str]:
-        """Sorted in byte order; an unknown database has none."""
-
-    def objects(self, db_name: str | None = None, pattern: Pattern | None = None) -> list[Function]:
-        """Of one database or of all, ordered by database and name."""
-
-
-class FunctionWrites(FunctionReads, Protocol):
-    def insert(self, database_id: DatabaseId, function: Function) -> None:
-        """Raises DuplicateKey."""
-
-    def update(self, function_id: FunctionId, database_id: DatabaseId, function: Function) -> None:
-        """Replace everything. Raises DuplicateKey for a taken name."""
-
-    def delete(self, function_id: FunctionId) -> None: ...
-
-
-class TypeReads(Protocol):
-    def find(self, name: str) -> Type | None: ...
-
-
-class TypeWrites(TypeReads, Protocol):
-    def insert(self, new: Type) -> None:
-        """Raises DuplicateKey."""
-
-    def delete(self, name: str) -> None:
-        """A missing one is ignored."""
 
 
 class IndexReads(Protocol):
@@ -78,18 +35,6 @@ class IndexWrites(IndexReads, Protocol):
         """Replace everything but name and table."""
 
     def delete(self, index_id: IndexId) -> None: ...
-
-
-class PartitionMarkReads(Protocol):
-    def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
-        """Whether there is a mark of that time or later."""
-
-
-class PartitionMarkWrites(PartitionMarkReads, Protocol):
-    def insert(self, table_id: TableId, values: Sequence[str], event_type: int, now_seconds: int) -> None: ...
-
-    def delete_before(self, seconds: int) -> int:
-        """Forget the marks that are older; how many there were."""
 
 
 class TokenReads(Protocol):
@@ -127,19 +72,3 @@ class TokenWrites(TokenReads, Protocol):
 
     def delete_master_key(self, number: int) -> bool:
         """Whether it was there."""
-
-
-class PropertyReads(Protocol):
-    """Texts by namespace and path, of the service rather than of an object in the catalog."""
-
-    def get(self, namespace: str, path: str) -> str | None: ...
-
-    def under(self, namespace: str, prefix: str) -> dict[str, str]:
-        """All whose path starts with `prefix`, ordered by path."""
-
-
-class PropertyWrites(PropertyReads, Protocol):
-    def put(self, namespace: str, path: str, value: str) -> None: ...
-
-    def delete(self, namespace: str, path: str) -> None:
-        """A missing one is ignored."""

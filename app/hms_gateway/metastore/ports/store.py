@@ -5,7 +5,7 @@ Primitives below, semantics above: nothing here knows Hive's error texts, and no
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -13,18 +13,10 @@ from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
 from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RightsReads, RoleReads, RoleWrites
 from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
 from hms_gateway.metastore.ports.objects import (
-    FunctionReads,
-    FunctionWrites,
     IndexReads,
     IndexWrites,
-    PartitionMarkReads,
-    PartitionMarkWrites,
-    PropertyReads,
-    PropertyWrites,
     TokenReads,
     TokenWrites,
-    TypeReads,
-    TypeWrites,
 )
 from hms_gateway.metastore.ports.places import PlaceReads
 from hms_gateway.metastore.ports.registry import (
@@ -61,6 +53,9 @@ from hms_gateway.structs.encoded import EncodedTexts
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
 from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
 
@@ -209,28 +204,20 @@ class Snapshot(Protocol):
         """These and their databases will be asked for: read them at once."""
 
     @property
+    def connection(self) -> "Connection":
+        """The connection for the rows of an aggregate."""
+
+    @property
     def txns(self) -> TxnReads: ...
 
     @property
-    def functions(self) -> FunctionReads: ...
-
-    @property
-    def types(self) -> TypeReads: ...
-
-    @property
     def indexes(self) -> IndexReads: ...
-
-    @property
-    def partition_event_marks(self) -> PartitionMarkReads: ...
 
     @property
     def tokens(self) -> TokenReads: ...
 
     @property
     def places(self) -> PlaceReads: ...
-
-    @property
-    def properties(self) -> PropertyReads: ...
 
     @property
     def registry(self) -> RegistryReads: ...
@@ -352,22 +339,10 @@ class Transaction(Snapshot, HeldLocks, Protocol):
         """Those that this unit of work has appended."""
 
     @property
-    def functions(self) -> FunctionWrites: ...
-
-    @property
-    def types(self) -> TypeWrites: ...
-
-    @property
     def indexes(self) -> IndexWrites: ...
 
     @property
-    def partition_event_marks(self) -> PartitionMarkWrites: ...
-
-    @property
     def tokens(self) -> TokenWrites: ...
-
-    @property
-    def properties(self) -> PropertyWrites: ...
 
     @property
     def registry(self) -> RegistryWrites: ...

@@ -1,10 +1,11 @@
-"""What the repositories of all aggregates share: a connection inside a transaction that others begin and commit."""
+"""A base for repositories: a connection inside a transaction that others begin and commit."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Insert
 
+from hms_gateway.metastore.ports.store import Snapshot
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
 
@@ -22,3 +23,10 @@ class Repository:
         """Run an insert of one row and return the id the database gave it."""
         key: Any = self._connection.execute(statement).inserted_primary_key
         return int(key[0])
+
+
+class AggregateRows(Repository):
+    """Rows of an aggregate, inside a unit of work."""
+
+    def __init__(self, unit: Snapshot) -> None:
+        super().__init__(unit.connection)

@@ -17,17 +17,13 @@ from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.catalog.views import ViewRepository
-from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
-from hms_gateway.storage.registry.functions import FunctionRepository
-from hms_gateway.storage.registry.properties import PropertyRepository
 from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
 from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
 from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
 from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
-from hms_gateway.storage.registry.types import TypeRepository
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
@@ -35,21 +31,13 @@ from hms_gateway.storage.txn.txns import SqlTxnReads
 class Objects(NameReads):
     """The repositories of the smaller aggregates, each made when it is first used."""
 
-    @cached_property
-    def functions(self) -> FunctionRepository:
-        return FunctionRepository(self._connection)
-
-    @cached_property
-    def types(self) -> TypeRepository:
-        return TypeRepository(self._connection)
+    @property
+    def connection(self) -> Connection:
+        return self._connection
 
     @cached_property
     def indexes(self) -> IndexRepository:
         return IndexRepository(self._connection)
-
-    @cached_property
-    def partition_event_marks(self) -> PartitionMarkRepository:
-        return PartitionMarkRepository(self._connection)
 
     @cached_property
     def tokens(self) -> TokenRepository:
@@ -58,10 +46,6 @@ class Objects(NameReads):
     @cached_property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
-
-    @cached_property
-    def properties(self) -> PropertyRepository:
-        return PropertyRepository(self._connection)
 
     @cached_property
     def registry(self) -> RegistryRepository:

@@ -1,0 +1,1 @@
+"""Aggregates in one file each: rows, rules and methods."""

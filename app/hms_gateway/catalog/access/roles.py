@@ -1,0 +1,262 @@
+"""Roles, and who has them (semantics §2.18). Names keep their case. `catalog.rights` enforces what they mean."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
+
+from hms_gateway.catalog.access.changed_rights import note_changed_rights
+from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal, RoleId
+from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import creation_seconds
+from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
+
+T = TypeVar("T")
+
+ADMIN: Final = "admin"
+PUBLIC: Final = "public"
+_EVERYTHING: Final = GrantObject(HiveObjectType.GLOBAL)
+_ADMINS_KEY: Final = "hive.users.in.admin.role"
+
+
+class RoleService:
+    """Every refusal is a MetaException, the only exception these methods declare (semantics §13 row 20)."""
+
+    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+
+    def create_defaults(self) -> None:
+        """Make sure that the two roles every catalog has are there (semantics §1.3); for the start of a server."""
+        admins = {name.strip() for name in self._settings.hive_configuration.get(_ADMINS_KEY, "").split(",")} - {""}
+
+        def are_there(snapshot: Snapshot) -> bool:
+            if snapshot.roles.find(ADMIN) is None or snapshot.roles.find(PUBLIC) is None:
+                return False
+            return all(_has_role(snapshot, ADMIN, Principal(name, PrincipalType.USER)) for name in admins)
+
+        if not self._store.read(are_there):
+            self._store.write(lambda tx: self._create_defaults(tx, admins))
+
+    def create(self, role: Role | None) -> None:
+        """Raises MetaException for a role that exists, as `public` always does."""
+        given = required(role, "role")
+        name = required(given.roleName, "role name")
+        if name == PUBLIC:
+            raise MetaException(f"{PUBLIC} role implictly exists. It can't be created.")
+        created = creation_seconds(given.createTime, self._clock.seconds())
+        new = Role(roleName=name, createTime=created, ownerName=given.ownerName)
+        try:
+            self._write(lambda tx: _inserted(tx, new))
+        except DuplicateKey as error:
+            raise MetaException(f"Role {name} already exists.") from error
+
+    def drop(self, name: str | None) -> None:
+        """Drop a role with members and grants; a missing one is ignored. Raises MetaException for built-in roles."""
+        if required(name, "role name") in (ADMIN, PUBLIC):
+            raise MetaException(f"{PUBLIC},{ADMIN} roles can't be dropped.")
+
+        def work(tx: Transaction) -> None:
+            role_id = tx.roles.find(name or "")
+            if role_id is not None:
+                tx.roles.delete(role_id)
+                note_changed_rights(tx)
+
+        self._write(work)
+
+    def names(self) -> list[str]:
+        """Sorted in byte order."""
+        return self._store.read(lambda snapshot: snapshot.roles.names())
+
+    def grant(
+        self,
+        role_name: str | None,
+        principal_name: str | None,
+        principal_type: int | None,
+        *,
+        grantor: str | None,
+        grantor_type: int | None,
+        grant_option: bool,
+    ) -> None:
+        """Raises MetaException for `public`, an unknown role, a grant that is there, and one that closes a cycle."""
+        name = required(role_name, "role name")
+        to = principal(principal_name, principal_type)
+        if name == PUBLIC:
+            raise MetaException(f"No user can be added to {PUBLIC}. Since all users implictly belong to {PUBLIC} role.")
+        granted = creation_seconds(None, self._clock.seconds())
+
+        def work(tx: Transaction) -> None:
+            role_id = _known(tx, name)
+            if to.principal_type == PrincipalType.ROLE:
+                _check_no_cycle(tx, name, to.name)
+            if _has_role(tx, name, to):
+                raise MetaException(f"Principal {to.name} already has the role {name}")
+            if to.principal_type == PrincipalType.ROLE:
+                check_role(tx, to.name)
+            tx.roles.insert_grant(
+                role_id,
+                RolePrincipalGrant(
+                    roleName=name,
+                    principalName=to.name,
+                    principalType=to.principal_type,
+                    grantOption=grant_option,
+                    grantTime=granted,
+                    grantorName=grantor,
+                    grantorPrincipalType=grantor_type,
+                ),
+            )
+            note_changed_rights(tx)
+
+        self._write(work)
+
+    def revoke(
+        self,
+        role_name: str | None,
+        principal_name: str | None,
+        principal_type: int | None,
+        *,
+        grant_option_only: bool = False,
+    ) -> None:
+        """A missing grant is ignored, unless only its option is revoked. Raises MetaException."""
+        name = required(role_name, "role name")
+        of = principal(principal_name, principal_type)
+        if name == PUBLIC:
+            raise MetaException(f"{PUBLIC} role can't be revoked.")
+
+        def work(tx: Transaction) -> None:
+            role_id = tx.roles.find(name)
+            if role_id is None:
+                return
+            if not grant_option_only:
+                if not tx.roles.delete_grant(role_id, of.name, of.principal_type):
+                    return
+            elif not tx.roles.clear_grant_option(role_id, of.name, of.principal_type):
+                raise MetaException(f"User {of.name} does not have grant option with role {name}")
+            note_changed_rights(tx)
+
+        self._write(work)
+
+    def of_principal(self, principal_name: str | None, principal_type: int | None) -> list[Role]:
+        """The roles granted directly; a user always has `public`, too."""
+        of = principal(principal_name, principal_type)
+        roles = self._store.read(lambda snapshot: snapshot.roles.of_principal(of.name, of.principal_type))
+        public = [Role(roleName=PUBLIC, createTime=0, ownerName=PUBLIC)]
+        return roles + public if of.principal_type == PrincipalType.USER else roles
+
+    def grants_of_principal(self, principal_name: str | None, principal_type: int | None) -> list[RolePrincipalGrant]:
+        """The same with who granted them and when."""
+        of = principal(principal_name, principal_type)
+        grants = self._store.read(lambda snapshot: snapshot.roles.grants_of_principal(of.name, of.principal_type))
+        if of.principal_type == PrincipalType.USER:
+            grants.append(
+                RolePrincipalGrant(
+                    roleName=PUBLIC,
+                    principalName=of.name,
+                    principalType=of.principal_type,
+                    grantOption=False,
+                    grantTime=0,
+                )
+            )
+        return grants
+
+    def grants_of_role(self, role_name: str | None) -> list[RolePrincipalGrant]:
+        """The principals that have the role: none for an unknown one, nor for `public`, which is not listed."""
+        name = required(role_name, "role name")
+
+        def work(snapshot: Snapshot) -> list[RolePrincipalGrant]:
+            role_id = snapshot.roles.find(name)
+            return [] if role_id is None else snapshot.roles.grants_of_role(role_id)
+
+        return self._store.read(work)
+
+    def _create_defaults(self, tx: Transaction, admins: Iterable[str]) -> None:
+        now = self._clock.seconds()
+        is_first_start = tx.roles.find(PUBLIC) is None
+        for name in (ADMIN, PUBLIC):
+            if tx.roles.find(name) is None:
+                tx.roles.insert(Role(roleName=name, createTime=now, ownerName=name))
+        admin = Principal(ADMIN, PrincipalType.ROLE)
+        if not tx.grants.of_principal(admin, HiveObjectType.GLOBAL):
+            tx.grants.insert(
+                [Grant(_EVERYTHING, admin, "All", now, True, grantor=ADMIN, grantor_type=PrincipalType.ROLE)]
+            )
+        for name in sorted(admins):
+            user = Principal(name, PrincipalType.USER)
+            if not _has_role(tx, ADMIN, user):
+                grant = RolePrincipalGrant(ADMIN, name, user.principal_type, True, now, ADMIN, PrincipalType.ROLE)
+                tx.roles.insert_grant(_known(tx, ADMIN), grant)
+        if not is_first_start:
+            # Another gateway may know the catalog as it was.
+            note_changed_rights(tx)
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        with unstorable_as_meta():
+            return self._store.write(work)
+
+
+def principal(name: str | None, principal_type: int | None) -> Principal:
+    """A principal as a request names it. Raises MetaException."""
+    kind = required(principal_type, "principal type")
+    if kind not in list(PrincipalType):
+        raise MetaException(f"There is no principal type {kind}")
+    return Principal(required(name, "principal name"), int(kind))
+
+
+def check_role(snapshot: Snapshot, name: str) -> None:
+    """Raises MetaException for a role that is not there."""
+    if snapshot.roles.find(name) is None:
+        raise MetaException(f"Role {name} does not exist")
+
+
+def all_roles_of(snapshot: Snapshot, user: str | None, groups: Iterable[str]) -> list[str]:
+    """The roles a user and their groups have, directly or by another role; `public` is every user's."""
+    direct = [] if user is None else [PUBLIC]
+    members = [] if user is None else [Principal(user, PrincipalType.USER)]
+    members += [Principal(group, PrincipalType.GROUP) for group in groups]
+    for member in members:
+        direct += [role.roleName or "" for role in snapshot.roles.of_principal(member.name, member.principal_type)]
+    return ancestors(direct, _roles_by_member(snapshot))
+
+
+def ancestors(roles: Iterable[str], roles_of: Mapping[str, Iterable[str]]) -> list[str]:
+    """`roles` and all they have been granted, each once, the nearest first."""
+    found = dict.fromkeys(roles)
+    waiting = list(found)
+    while waiting:
+        for role in roles_of.get(waiting.pop(0), ()):
+            if role not in found:
+                found[role] = None
+                waiting.append(role)
+    return list(found)
+
+
+def _check_no_cycle(snapshot: Snapshot, role: str, member: str) -> None:
+    if member in ancestors([role], _roles_by_member(snapshot)):
+        raise MetaException(
+            f"Cannot grant role {member} to {role} as {role} already belongs to the role {member}. (no cycles allowed)"
+        )
+
+
+def _roles_by_member(snapshot: Snapshot) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for role, member in snapshot.roles.all_grants_between_roles():
+        found.setdefault(member, []).append(role)
+    return found
+
+
+def _inserted(tx: Transaction, role: Role) -> None:
+    tx.roles.insert(role)
+    note_changed_rights(tx)
+
+
+def _has_role(snapshot: Snapshot, role: str, of: Principal) -> bool:
+    return any(found.roleName == role for found in snapshot.roles.of_principal(of.name, of.principal_type))
+
+
+def _known(tx: Transaction, name: str) -> RoleId:
+    role_id = tx.roles.find(name)
+    if role_id is None:
+        raise MetaException(f"{name} role can not be found.")
+    return role_id

@@ -1,0 +1,147 @@
+"""Directories that look like what the gateway makes for a database, table or partition, and have no row.
+
+A gateway that is killed between making a directory and storing the row leaves one. So does one that is killed between
+deleting a row and its data; that one has files in it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Final, TypeVar
+
+from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces, table_places
+from hms_gateway.catalog.directories.outside_places import database_places
+from hms_gateway.catalog.directories.removal import ASIDE
+from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PlaceReads, TablePlace
+from hms_gateway.metastore.ports.store import FileSystemError, Store
+from hms_gateway.metastore.vocabulary.locations import database_path, join
+from hms_gateway.metastore.vocabulary.names import is_default_database
+from hms_gateway.metastore.vocabulary.partition_names import escape
+
+S = TypeVar("S")
+
+# Compared with the catalog at once, which is one pass over it.
+CANDIDATES_MAX: Final = 10_000
+_NAMES_AT_ONCE: Final = 500
+_DATABASE_SUFFIX: Final = ".db"
+# What databases and tables without a location of their own have; a `lost+found` is not ours.
+_MADE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class UnknownDirectories:
+    """Finds them, with no more than CANDIDATES_MAX in memory."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: DirectoryTrees,
+        warehouse_root: str,
+        problem: Callable[[str, str], None],
+        *,
+        puts_back: bool,
+    ) -> None:
+        """`problem` is given the location of what cannot be looked at, and why."""
+        self._store = store
+        self._files = files
+        self._warehouse_root = warehouse_root
+        self._problem = problem
+        self._puts_back = puts_back
+
+    def find(self, known: KnownPlaces) -> Iterator[list[Candidate]]:
+        """In groups, each right after the pass of `known` that found nothing at, in or around its directories."""
+        for group in _chunks(self._candidates(), CANDIDATES_MAX):
+            yield known.unknown(group)
+
+    def _candidates(self) -> Iterator[Candidate]:
+        """What the quick questions by name leave: directories whose usual owner is not there, or lies elsewhere."""
+        yield from self._below(self._warehouse_root, self._databases)
+        for database in database_places(self._store):
+            yield from self._of_database(database)
+        for table in table_places(self._store):
+            if table.owns_data and table.location and table.partition_keys:
+                yield from self._below(table.location, partial(self._partitions, table, ""))
+
+    def _below(self, location: str, look: Callable[[str], Iterator[Candidate]]) -> Iterator[Candidate]:
+        try:
+            if self._files.is_local(location):
+                yield from look(self._files.real_location(location))
+        except FileSystemError as error:
+            self._problem(location, str(error))
+
+    def _databases(self, root: str) -> Iterator[Candidate]:
+        for name in self._names(root):
+            if name.endswith(_DATABASE_SUFFIX) and _MADE_NAME.fullmatch(name[: -len(_DATABASE_SUFFIX)]):
+                yield Candidate("database", join(root, name))
+
+    def _of_database(self, database: DatabasePlace) -> Iterator[Candidate]:
+        stored = database.locations
+        if is_default_database(database.name) or not stored:
+            stored = (database_path(self._warehouse_root, database.name, None), *stored)
+        for location in dict.fromkeys(stored):
+            yield from self._below(location, partial(self._tables, database.name))
+
+    def _tables(self, db_name: str, folder: str) -> Iterator[Candidate]:
+        for names in _chunks(filter(_MADE_NAME.fullmatch, self._names(folder)), _NAMES_AT_ONCE):
+            known = self._known_tables(db_name, names)
+            yield from (Candidate("table", place) for name in names if (place := join(folder, name)) not in known)
+
+    def _known_tables(self, db_name: str, names: Sequence[str]) -> set[str]:
+        found = self._read(lambda places: places.tables_named(db_name, names))
+        return {self._files.real_location(table.location) for table in found if table.location}
+
+    def _partitions(self, table: TablePlace, path: str, top: str) -> Iterator[Candidate]:
+        """Directories of the level that `path`, a relative one, leads to, and of those below."""
+        level = path.count("/") + 1 if path else 0
+        head = f"{escape(table.partition_keys[level])}="
+        is_last = level + 1 == len(table.partition_keys)
+        names = (name for name in self._names(join(top, path)) if name.startswith(head))
+        for chunk in _chunks((f"{path}/{name}" if path else name for name in names), _NAMES_AT_ONCE):
+            known = self._known_partitions(table, top, chunk) if is_last else self._leading(table, chunk)
+            for one in chunk:
+                if one not in known:
+                    yield Candidate("partition", join(top, one), table)
+                elif not is_last:
+                    yield from self._partitions(table, one, top)
+
+    def _known_partitions(self, table: TablePlace, top: str, paths: Sequence[str]) -> set[str]:
+        found = self._read(lambda places: places.partitions_named(table.table_id, paths))
+        return {
+            one.name for one in found if one.location and self._files.real_location(one.location) == join(top, one.name)
+        }
+
+    def _leading(self, table: TablePlace, paths: Sequence[str]) -> set[str]:
+        return self._read(lambda places: {path for path in paths if places.has_partitions_below(table.table_id, path)})
+
+    def _names(self, folder: str) -> Iterator[str]:
+        """Without those that Hive takes for hidden, and those that no name in the catalog can be."""
+        for name in self._files.names_below(folder):
+            if name.startswith(ASIDE):
+                yield from self._put_back(folder, name)
+            elif name[0] not in "._" and _is_text(name):
+                yield name
+
+    def _put_back(self, folder: str, name: str) -> Iterator[str]:
+        """What a removal that was killed has set aside, by its name of before."""
+        place, before = join(folder, name), name.removeprefix(ASIDE)
+        if not self._puts_back:
+            return self._problem(place, f"it is {before}, set aside by a check that was ended; --remove puts it back")
+        try:
+            self._files.move_directory(place, join(folder, before))
+        except FileSystemError as error:
+            return self._problem(place, f"it is {before}, set aside by a check that was ended: {error}")
+        yield before
+
+    def _read(self, work: Callable[[PlaceReads], S]) -> S:
+        return self._store.read(lambda snapshot: work(snapshot.places))
+
+
+def _is_text(name: str) -> bool:
+    """Names of files are bytes; what is not UTF-8 was not made by the gateway."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _chunks(items: Iterable[S], size: int) -> Iterator[list[S]]:
+    remaining = iter(items)
+    while chunk := list(islice(remaining, size)):
+        yield chunk

@@ -1,0 +1,123 @@
+"""Marks on partitions, which say that something has happened to them, and their expiry (semantics §2.12)."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import delete, exists, insert, select
+
+from hms_gateway.catalog.arguments import table_named
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.ids import TableId
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.schema.catalog import PARTITION_MARKS
+from hms_gateway.storage.sql.fragments import encode_texts, text_hash
+from hms_gateway.storage.sql.repository import AggregateRows
+from hms_gateway.structs import InvalidPartitionException, MetaException, PartitionEventType, UnknownTableException
+
+
+class PartitionMarkRows(AggregateRows):
+    def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
+        """Whether there is a mark of that time or later."""
+        statement = select(
+            exists().where(
+                PARTITION_MARKS.c.table_id == table_id,
+                PARTITION_MARKS.c.values_hash == _hash(values),
+                PARTITION_MARKS.c.event_type == event_type,
+                PARTITION_MARKS.c.event_time >= since_seconds,
+            )
+        )
+        return bool(self._connection.execute(statement).scalar_one())
+
+    def insert(self, table_id: TableId, values: Sequence[str], event_type: int, now_seconds: int) -> None:
+        self._connection.execute(
+            insert(PARTITION_MARKS).values(
+                table_id=table_id, values_hash=_hash(values), event_type=event_type, event_time=now_seconds
+            )
+        )
+
+    def delete_before(self, seconds: int) -> int:
+        """Forget the marks that are older; how many there were."""
+        return self._connection.execute(delete(PARTITION_MARKS).where(PARTITION_MARKS.c.event_time < seconds)).rowcount
+
+
+class PartitionMarks:
+    """Methods on marks. A partition need not be there to be marked. Marks go with the table, as they do not in Hive."""
+
+    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+
+    def markPartitionForEvent(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: dict[str, str], eventType: int
+    ) -> None:
+        """`part_vals` has a value for each partition key."""
+        name, kind = table_named(db_name, tbl_name), _known(eventType)
+
+        def work(tx: Transaction) -> None:
+            table = _load(name, tx)
+            PartitionMarkRows(tx).insert(table.table_id, _values(table, part_vals), kind, self._clock.seconds())
+
+        self._store.write(work)
+
+    def isPartitionMarkedForEvent(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: dict[str, str], eventType: int
+    ) -> bool:
+        """Whether it was, no longer ago than the setting says."""
+        name, kind = table_named(db_name, tbl_name), _known(eventType)
+        oldest = _oldest_seconds(self._clock, self._settings)
+
+        def work(snapshot: Snapshot) -> bool:
+            table = _load(name, snapshot)
+            return PartitionMarkRows(snapshot).has(table.table_id, _values(table, part_vals), kind, oldest)
+
+        return self._store.read(work)
+
+
+def expire_marks(store: Store, clock: Clock, settings: MetastoreSettings) -> int:
+    """Forget the marks that are older than the setting allows; how many. Any replica may do it at any time."""
+    oldest = _oldest_seconds(clock, settings)
+    return store.write(lambda tx: PartitionMarkRows(tx).delete_before(oldest)) if oldest else 0
+
+
+def _oldest_seconds(clock: Clock, settings: MetastoreSettings) -> int:
+    """Marks from before do not count; 0 where they are kept for ever."""
+    seconds_max = settings.partition_mark_seconds_max
+    return max(0, clock.seconds() - seconds_max) if seconds_max > 0 else 0
+
+
+def _known(event_type: int | None) -> int:
+    if required(event_type, "event type") != PartitionEventType.LOAD_DONE:
+        raise MetaException(f"unknown partition event type {event_type}")
+    return PartitionEventType.LOAD_DONE
+
+
+def _load(name: TableName, snapshot: Snapshot) -> StoredTable:
+    table = name.find(snapshot)
+    if table is None:
+        raise UnknownTableException(f"Table: {name.tbl_name} is not found.")
+    return table
+
+
+def _values(table: StoredTable, spec: Mapping[str, str] | None) -> Sequence[str]:
+    """In the order of the table's keys."""
+    given = required(spec, "partition values")
+    if len(given) != len(table.key_names):
+        raise InvalidPartitionException(
+            f"Number of partition columns in table: {len(table.key_names)}"
+            f" doesn't match with number of supplied partition values: {len(given)}"
+        )
+    values = []
+    for key in table.key_names:
+        value = given.get(key)
+        if value is None:
+            raise InvalidPartitionException(f"No value found for partition column: {key}")
+        values.append(value)
+    return values
+
+
+def _hash(values: Sequence[str]) -> str:
+    return text_hash(encode_texts(values))

@@ -1,0 +1,439 @@
+"""Altering and renaming partitions (semantics §2.11)."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from hms_gateway.catalog.directories.of_partitions import PartitionDirectories
+from hms_gateway.catalog.partitions.moves import Move, PartitionMoves
+from hms_gateway.catalog.partitions.writes import (
+    Conflict,
+    check_count,
+    location_of,
+    properties,
+    require_unchanged,
+    retry_on_conflict,
+    stored_form,
+    table_location,
+    table_parameters,
+    with_location,
+    write,
+)
+from hms_gateway.catalog.statistics.validity import after_concurrent_write, seen_by
+from hms_gateway.metastore.changes.conditions import check_unchanged_since
+from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
+from hms_gateway.metastore.checks.partition_values import PartitionValues
+from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.ports.store import (
+    CatalogWork,
+    Event,
+    FileSystem,
+    FileSystemError,
+    LookUp,
+    Selection,
+    Snapshot,
+    Store,
+    StoredPartition,
+    StoredTable,
+    Transaction,
+)
+from hms_gateway.metastore.selection.partitions import java_list, values_name
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.locations import (
+    LocationError,
+    default_partition_location,
+    normalize_location,
+    on_file_system_of,
+    same_file_system,
+)
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.parameters import (
+    alter_partition_counts_files,
+    with_fast_statistics,
+    with_partition_ddl_time,
+    written_under,
+)
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.metastore.vocabulary.table_types import TableType, is_external, is_transactional, is_view
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
+    EnvironmentContext,
+    FieldSchema,
+    InvalidOperationException,
+    MetaException,
+    Partition,
+    StorageDescriptor,
+)
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.write_ids import ValidIds
+
+
+class _Texts(msgspec.Struct, frozen=True):
+    """How a call words what is missing: `what` it was to alter, and an exception out of a partition's values."""
+
+    what: str
+    missing: Callable[[Sequence[str]], InvalidOperationException]
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A partition as it is and as it will be."""
+
+    before: StoredPartition
+    after: StoredPartition
+
+
+class PartitionChanges:
+    """Every call that alters or renames partitions. All of a call's partitions change, or none."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: FileSystem,
+        directories: PartitionDirectories,
+        values: PartitionValues,
+        clock: Clock,
+        settings: MetastoreSettings,
+        limits: Limits,
+        events: PartitionEvents,
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._directories = directories
+        self._values = values
+        self._clock = clock
+        self._settings = settings
+        self._limits = limits
+        self._events = events
+        self._moves = PartitionMoves(store, files)
+
+    def alter(
+        self, table_name: TableName, partition: Partition | None, environment: EnvironmentContext | None = None
+    ) -> None:
+        """Replace the partition that has the same values. Raises InvalidOperationException and MetaException."""
+        given = required(partition, "partition")
+        self._alter(table_name, [given], properties(environment), _OF_ONE)
+
+    def alter_all(
+        self,
+        table_name: TableName,
+        partitions: Sequence[Partition] | None,
+        environment: EnvironmentContext | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """The same for many at once, all or none; `valid_write_ids` are those that their writer sees.
+
+        Raises as `alter`.
+        """
+        given = [required(partition, "partition") for partition in required(partitions, "partitions")]
+        check_count(given, self._limits)
+        self._alter(table_name, given, properties(environment), _OF_MANY, valid_write_ids)
+
+    def rename(self, table_name: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:
+        """Give a partition new values, and move its directory where the table owns it; without old values, `alter`.
+
+        Raises InvalidOperationException and MetaException.
+        """
+        given = required(partition, "partition")
+        if not values:
+            self.alter(table_name, given)
+            return
+        retry_on_conflict(lambda: self._attempt_rename(table_name, values, given))
+
+    def _alter(
+        self,
+        table_name: TableName,
+        partitions: Sequence[Partition],
+        environment: Mapping[str, str],
+        texts: _Texts,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        retry_on_conflict(lambda: self._attempt_alter(table_name, partitions, environment, texts, valid_write_ids))
+
+    def _attempt_alter(
+        self,
+        table_name: TableName,
+        partitions: Sequence[Partition],
+        environment: Mapping[str, str],
+        texts: _Texts,
+        valid_write_ids: str | None,
+    ) -> None:
+        table, changes = self._store.read(LookUp(lambda snapshot: self._load(snapshot, table_name, partitions, texts)))
+        if changes:
+            self._check_places(table, changes)
+            changes = self._counted(table, changes, environment)
+            if valid_write_ids and is_transactional(table_parameters(table)):
+                seen = seen_by(valid_write_ids)
+                changes = [_after_concurrent_write(change, seen) for change in changes]
+            events = self._events_of(table, changes)
+            names = [change.before.name for change in changes]
+
+            after = [change.after for change in changes]
+
+            def work(transaction: Transaction) -> None:
+                check_unchanged_since(transaction, environment, table.table, names)
+                _apply(transaction, table, changes, after, events)
+
+            write(self._store, CatalogWork(work, table_name.foreseen, changed_partitions=(table, after)))
+
+    def _load(
+        self, snapshot: Snapshot, table_name: TableName, partitions: Sequence[Partition], texts: _Texts
+    ) -> tuple[StoredTable, list[_Change]]:
+        table = table_name.find(snapshot)
+        if table is None:
+            raise InvalidOperationException(f"Unable to alter {texts.what} because table or database does not exist.")
+        # Of two changes of one partition the later counts.
+        wanted = {values_name(table, partition.values): partition for partition in partitions}
+        stored = {one.name: one for one in snapshot.partitions(table, Selection(names=list(wanted)))}
+        for name, partition in wanted.items():
+            if name not in stored:
+                raise texts.missing(partition.values or ())
+        descriptors = StoredDescriptors()
+        altered = [self._altered(table, stored[name], partition, descriptors) for name, partition in wanted.items()]
+        return table, [
+            _Change(stored[name], msgspec.structs.replace(stored[name], partition=partition))
+            for name, partition in zip(wanted, altered, strict=True)
+        ]
+
+    def _altered(
+        self, table: StoredTable, before: StoredPartition, sent: Partition, descriptors: StoredDescriptors
+    ) -> Partition:
+        """The partition to be stored: what was sent, but for what the metastore itself keeps."""
+        _check_owner(table, sent)
+        after = copy.copy(sent)
+        after.sd = self._descriptor(table, before.partition.sd, sent.sd)
+        # Clients that do not know the time of creation send 0 (semantics §13 row 7).
+        after.createTime = sent.createTime or before.partition.createTime
+        after.lastAccessTime = sent.lastAccessTime or 0
+        after.writeId = written_under(table_parameters(table), sent.writeId, before.partition.writeId)
+        try:
+            after.parameters = with_partition_ddl_time(sent.parameters or {}, self._clock.seconds())
+        except ValueError as error:
+            raise MetaException(str(error)) from error
+        return stored_form(table, after, descriptors)
+
+    def _descriptor(
+        self, table: StoredTable, before: StorageDescriptor | None, sent: StorageDescriptor | None
+    ) -> StorageDescriptor | None:
+        if is_view(table.table.tableType):
+            return before
+        given = required(sent, "storage descriptor")
+        try:
+            placed = with_location(given, normalize_location(given.location, self._settings.default_file_system))
+        except LocationError as error:
+            raise MetaException(str(error)) from error
+        return _with_known_skew(before, placed)
+
+    def _counted(self, table: StoredTable, changes: Sequence[_Change], environment: Mapping[str, str]) -> list[_Change]:
+        """The changes with files counted where that is due (semantics §3.6)."""
+        if not self._settings.gathers_statistics:
+            return list(changes)
+        due = [
+            location
+            for change in changes
+            if alter_partition_counts_files(
+                table.table.tableType, _parameters(change.before), _parameters(change.after), environment
+            )
+            and (location := location_of(change.after.partition))
+        ]
+        with file_errors_as_meta():
+            counted = dict(zip(due, self._directories.count(due), strict=True))
+        return [_with_statistics(change, counted, environment) for change in changes]
+
+    def _check_places(self, table: StoredTable, changes: Sequence[_Change]) -> None:
+        """Only of those that change their place: one that was stored before the roots were narrowed may stay."""
+        moved = [
+            location
+            for change in changes
+            if (location := location_of(change.after.partition)) and location != location_of(change.before.partition)
+        ]
+        self._directories.check_places(moved, is_owned=not is_external(table_parameters(table)))
+
+    def _events_of(self, table: StoredTable, changes: Sequence[_Change]) -> list[Event]:
+        pairs = [(change.before.partition, change.after.partition) for change in changes]
+        return list(self._events.alter(table.table, pairs))
+
+    def _attempt_rename(self, table_name: TableName, values: Sequence[str], sent: Partition) -> None:
+        table, change = self._store.read(lambda snapshot: self._load_rename(snapshot, table_name, values, sent))
+        with file_errors_as_meta():
+            change, move = self._placed(table, change, sent)
+            self._check_places(table, [change])
+            change = self._counted_source(table, change)
+        events = self._events_of(table, [change])
+        try:
+            self._moves.commit(lambda tx: _apply(tx, table, [change], [change.after], events), move)
+        except FileSystemError as error:
+            place = f"{table.table.dbName}.{table.table.tableName} {java_list(values)}"
+            text = f"Unable to access old location {move.source if move else None} for partition {place}"
+            raise InvalidOperationException(text) from error
+
+    def _load_rename(
+        self, snapshot: Snapshot, table_name: TableName, values: Sequence[str], sent: Partition
+    ) -> tuple[StoredTable, _Change]:
+        table = table_name.find(snapshot)
+        if table is None:
+            raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+        self._values.check(sent.values)
+        before = snapshot.partition(table, values_name(table, values))
+        if before is None:
+            raise InvalidOperationException("Unable to rename partition because old partition does not exist")
+        new_name = values_name(table, sent.values)
+        if snapshot.partition(table, new_name) is not None:
+            raise InvalidOperationException(f"Partition already exists:{table_name}.{java_list(sent.values or ())}")
+        if table.table.tableType == TableType.EXTERNAL_TABLE:
+            sent = _staying_at(sent, location_of(before.partition))
+        after = msgspec.structs.replace(
+            before, name=new_name, partition=self._altered(table, before, sent, StoredDescriptors())
+        )
+        return table, _Change(before, after)
+
+    def _placed(self, table: StoredTable, change: _Change, sent: Partition) -> tuple[_Change, Move | None]:
+        """Where the renamed partition lies, and the move that takes its directory there.
+
+        Partitions of external tables stay where they are, and so do those whose directories are not managed here.
+        """
+        source, root = location_of(change.before.partition), table_location(table)
+        model = location_of(sent)
+        if source is None or root is None or model is None:
+            return change, None
+        if table.table.tableType == TableType.EXTERNAL_TABLE or not self._files.manages(source):
+            return _at(change, source), None
+        model = normalize_location(model, self._settings.default_file_system)
+        target = on_file_system_of(default_partition_location(root, change.after.name), model)
+        if not same_file_system(source, target):
+            raise InvalidOperationException(
+                f"table new location {target} is on a different file system than the old location {source}."
+                " This operation is not supported"
+            )
+        if target == source:
+            return _at(change, target), None
+        if self._files.exists(target):
+            owner = f"{table.table.dbName}.{table.table.tableName}"
+            raise InvalidOperationException(f"New location for this table {owner} already exists : {target}")
+        if not self._files.exists(source):
+            return _at(change, target), None
+        names = (change.before.name, change.after.name)
+        changed = [Target(table.table.dbName or "", table.table.tableName, name) for name in names]
+        return _at(change, target), Move(table.table_id, source, target, changed)
+
+    def _counted_source(self, table: StoredTable, change: _Change) -> _Change:
+        """With the files counted where they still are; those of external tables are not counted here."""
+        source = location_of(change.before.partition)
+        is_external = table.table.tableType == TableType.EXTERNAL_TABLE
+        if source is None or is_external or not self._settings.gathers_statistics:
+            return change
+        before, after = _parameters(change.before), _parameters(change.after)
+        if not alter_partition_counts_files(table.table.tableType, before, after, {}):
+            return change
+        statistics = self._directories.count([source])[0]
+        return _with_statistics(change, {location_of(change.after.partition) or "": statistics}, {})
+
+
+def _alter_not_possible(values: Sequence[str]) -> InvalidOperationException:
+    return InvalidOperationException("alter is not possible")
+
+
+def _alter_failed(values: Sequence[str]) -> InvalidOperationException:
+    inner = f"NoSuchObjectException(message:partition values={java_list(values)})"
+    return InvalidOperationException(f"Alter partition operation failed: {inner}")
+
+
+_OF_ONE: Final = _Texts("partition", _alter_not_possible)
+_OF_MANY: Final = _Texts("partitions", _alter_failed)
+
+
+def _check_owner(table: StoredTable, sent: Partition) -> None:
+    """A partition sent with another table's name cannot be meant for this one; without a name it can."""
+    db_name, tbl_name = table.table.dbName or "", table.table.tableName or ""
+    if normalize(sent.dbName or db_name) != db_name or normalize(sent.tableName or tbl_name) != tbl_name:
+        raise MetaException("The transaction for alter partition did not commit successfully.")
+
+
+def _with_known_skew(before: StorageDescriptor | None, sent: StorageDescriptor) -> StorageDescriptor:
+    """`sent`, whose skewed locations JSON clients cannot express: they get none and send none back (clients A.5)."""
+    if before is None or before.skewedInfo is None or sent.skewedInfo is None:
+        return sent
+    old, new = before.skewedInfo, sent.skewedInfo
+    if new.skewedColValueLocationMaps:
+        return sent
+    if (new.skewedColNames, new.skewedColValues) != (old.skewedColNames, old.skewedColValues):
+        return sent
+    kept = copy.copy(sent)
+    kept.skewedInfo = copy.copy(new)
+    kept.skewedInfo.skewedColValueLocationMaps = old.skewedColValueLocationMaps
+    return kept
+
+
+def _parameters(stored: StoredPartition) -> dict[str, str]:
+    return stored.partition.parameters or {}
+
+
+def _with_statistics(
+    change: _Change, counted: Mapping[str, tuple[int, int] | None], environment: Mapping[str, str]
+) -> _Change:
+    statistics = counted.get(location_of(change.after.partition) or "")
+    if statistics is None:
+        return change
+    partition = copy.copy(change.after.partition)
+    partition.parameters = with_fast_statistics(partition.parameters or {}, *statistics, environment)
+    return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
+
+
+def _after_concurrent_write(change: _Change, seen: ValidIds) -> _Change:
+    before, after = change.before.partition, change.after.partition
+    parameters = after_concurrent_write(after.parameters or {}, before.writeId, seen)
+    after = msgspec.structs.replace(after, parameters=parameters)
+    return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=after))
+
+
+def _staying_at(sent: Partition, location: str | None) -> Partition:
+    """`sent` at the place where it is: of a partition of an external table only the values change."""
+    staying = copy.copy(sent)
+    if staying.sd is not None:
+        staying.sd = with_location(staying.sd, location)
+    return staying
+
+
+def _at(change: _Change, location: str) -> _Change:
+    partition = copy.copy(change.after.partition)
+    if partition.sd is not None:
+        partition.sd = with_location(partition.sd, location)
+    return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
+
+
+def _apply(
+    transaction: Transaction,
+    table: StoredTable,
+    changes: Sequence[_Change],
+    after: Sequence[StoredPartition],
+    events: Sequence[Event],
+) -> None:
+    """Write the changes, `after`, if everything is still as it was when they were decided. Raises Conflict."""
+    current = require_unchanged(transaction, table)
+    if not transaction.are_unchanged(current, [change.before for change in changes]):
+        raise Conflict
+    transaction.update_partitions(current, after)
+    _forget_lost_columns(transaction, current, changes)
+    for event in events:
+        transaction.append_event(event)
+
+
+def _forget_lost_columns(transaction: Transaction, table: StoredTable, changes: Sequence[_Change]) -> None:
+    """Statistics of columns that a partition no longer has, or has with another type, go (semantics §2.7 item 10)."""
+    concerned: dict[tuple[tuple[str, str], ...], list[_Change]] = {}
+    for change in changes:
+        before, after = _columns(change.before), _columns(change.after)
+        if not set(before) <= set(after):
+            concerned.setdefault(after, []).append(change)
+    for columns, changed in concerned.items():
+        kept = [FieldSchema(name, column_type) for name, column_type in columns]
+        ids = [change.after.partition_id for change in changed]
+        transaction.statistics.keep_partition_columns(table.table_id, kept, ids)
+
+
+def _columns(stored: StoredPartition) -> tuple[tuple[str, str], ...]:
+    descriptor = stored.partition.sd
+    return tuple((column.name or "", column.type or "") for column in (descriptor.cols if descriptor else None) or ())

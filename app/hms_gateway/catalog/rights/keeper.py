@@ -1,0 +1,259 @@
+"""The policy of now: read from the catalog, and again when the log of events says that it has changed.
+
+What grants, roles and owners say is a version of the catalog like everything else: each change of them has an event. So
+before a decision the newest event is asked for, as the cache does, and what came since the last decision is applied.
+A change that was committed before a call arrived, through whichever gateway, is known to its decision.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Container, Iterable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+
+from hms_gateway.catalog.rights.decisions import USER, Owners, Sight
+from hms_gateway.catalog.rights.places import read_place
+from hms_gateway.catalog.rights.policy import PARTS, Held, Party, Policy, Rule, Thing, privilege_name
+from hms_gateway.metastore.ports.access import StoredGrant, TableOwner
+from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.structs import HiveObjectType
+
+SIGHTS_MAX: Final = 1_000
+# Of more users, groups and roles than this those are forgotten that no remembered sight has.
+PARTIES_MAX: Final = 10_000
+# After more tables than this have changed at once, owners are read anew.
+TABLES_MAX: Final = 1_000
+_OF_TABLES: Final = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
+_DROP_PARTITION: Final = "DROP_PARTITION"
+_OF_POLICY: Final = frozenset({"CHANGE_RIGHTS", "CREATE_DATABASE", "ALTER_DATABASE", "DROP_DATABASE"})
+
+
+class Rules(Protocol):
+    """`rules_file.RulesFile`."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]: ...
+
+    def look(self) -> int: ...
+
+
+class NoRules:
+    """Where no file is set."""
+
+    rules: tuple[Rule, ...] = ()
+
+    def look(self) -> int:
+        return 0
+
+
+class PolicyKeeper:
+    """Safe to call from several threads."""
+
+    def __init__(self, store: Store, administrators: frozenset[str], rules: Rules | None = None) -> None:
+        self._store = store
+        self._administrators = administrators
+        self.rules = rules or NoRules()
+        self._lock = threading.Lock()
+        self._policy: Policy | None = None
+        self._generation = 0
+        self._version = EventId(0)
+        # Tables with grants, whose events change more than an owner, and those with grants on partitions.
+        self._granted: frozenset[tuple[str, str]] = frozenset()
+        self._partly_granted: frozenset[tuple[str, str]] = frozenset()
+        self._owned: dict[Party, dict[str, frozenset[str]]] = {}
+        self._parties_max = PARTIES_MAX
+        self._sights: OrderedDict[tuple[str, frozenset[str]], Sight] = OrderedDict()
+
+    def sight(self, user: str, groups: frozenset[str]) -> Sight:
+        """What holds for a caller now. Raises StoreUnavailable."""
+        version = self._store.version()
+        generation = self.rules.look()
+        with self._lock:
+            policy = self._current(version, generation)
+            key = (user, groups)
+            found = self._sights.get(key)
+            if found is None:
+                found = self._sights[key] = self._seen(user, groups, policy)
+                if len(self._sights) > SIGHTS_MAX:
+                    self._sights.popitem(last=False)
+            else:
+                self._sights.move_to_end(key)
+            return found
+
+    @property
+    def parties(self) -> int:
+        """Of how many users, groups and roles it is known what they own."""
+        return len(self._owned)
+
+    def policy(self) -> Policy:
+        """The whole of it, for showing. Raises StoreUnavailable."""
+        version, generation = self._store.version(), self.rules.look()
+        with self._lock:
+            return self._current(version, generation)
+
+    def _current(self, version: EventId, generation: int) -> Policy:
+        policy = self._policy
+        if version < self._version:
+            # Another call has learned more meanwhile, unless the database was put back to an older state.
+            version = self._store.version()
+        if policy is None or version < self._version:
+            return self._load(generation)
+        if version != self._version:
+            events = self._store.changes_since(self._version)
+            tables = _touched(events, self._version, self._partly_granted)
+            if tables is None or not self._refresh_owners(tables):
+                return self._load(generation)
+            self._version = events[-1].event_id
+        if generation != self._generation:
+            policy = msgspec.structs.replace(policy, rules=self.rules.rules)
+            self._policy, self._generation = policy, generation
+            self._sights.clear()
+        return policy
+
+    def _load(self, generation: int) -> Policy:
+        # Other owners may have been read for parties that are not asked about any more.
+        self._owned, self._sights = {}, OrderedDict()
+        rules = self.rules.rules
+
+        def work(snapshot: Snapshot) -> tuple[Policy, list[StoredGrant]]:
+            version = snapshot.current_event_id()
+            grants = snapshot.grants.of_kind()
+            owners = snapshot.rights.database_owners()
+            policy = Policy(
+                version=version,
+                held=_held(grants),
+                databases={
+                    row.database: None if not row.owner else Party(row.owner_type or USER, row.owner) for row in owners
+                },
+                places={row.database: read_place(row.location) for row in owners},
+                rules=rules,
+                administrators=self._administrators,
+                **_memberships(snapshot),
+            )
+            return policy, grants
+
+        self._policy, grants = self._store.read(work)
+        self._granted = _tables_of(grants)
+        self._partly_granted = _tables_of(one for one in grants if one.partition_values is not None)
+        self._version, self._generation = self._policy.version, generation
+        return self._policy
+
+    def _refresh_owners(self, tables: list[tuple[str, str]]) -> bool:
+        """Learn who owns these now; False where more than owners may have changed."""
+        if not tables:
+            return True
+        if len(tables) > TABLES_MAX or not self._granted.isdisjoint(tables):
+            return False
+        rows = self._store.read(lambda snapshot: snapshot.rights.table_owners(tables))
+        if any(row.has_grants for row in rows):
+            return False
+        owners = {(row.database, row.table): Party(row.owner_type, row.owner) for row in rows if row.owner}
+        for party, owned in self._owned.items():
+            self._owned[party] = _changed(party, owned, tables, owners)
+        for sight in self._sights.values():
+            sight.owners_changed(self._owners_of(sight.parties))
+        return True
+
+    def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Sight:
+        if len(self._owned) >= self._parties_max:
+            self._forget_unseen()
+        sight = Sight(user, groups, policy)
+        missing = [party for party in sight.parties if party not in self._owned]
+        if missing:
+            names = sorted({party.name for party in missing})
+            rows = self._store.read(lambda snapshot: snapshot.rights.tables_owned_by(names))
+            by_party = _by_party(rows)
+            for party in missing:
+                self._owned[party] = by_party.get(party, {})
+        sight.owners_changed(self._owners_of(sight.parties))
+        return sight
+
+    def _forget_unseen(self) -> None:
+        """Each change of a table is looked at for every party that is known."""
+        seen = {party for sight in self._sights.values() for party in sight.parties}
+        self._owned = {party: owned for party, owned in self._owned.items() if party in seen}
+        # Where sights have as many, not for each new one again.
+        self._parties_max = max(PARTIES_MAX, 2 * len(self._owned))
+
+    def _owners_of(self, parties: Iterable[Party]) -> Owners:
+        return Owners({party: self._owned.get(party, {}) for party in parties})
+
+
+def _tables_of(grants: Iterable[StoredGrant]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.db_name, one.table_name) for one in grants if one.db_name and one.table_name)
+
+
+def _touched(
+    events: list[StoredEvent], version: EventId, partly_granted: Container[tuple[str, str]]
+) -> list[tuple[str, str]] | None:
+    """The tables whose owner may have changed; None where anything may have."""
+    if not events or events[0].event_id != version + 1:
+        return None
+    tables: dict[tuple[str, str], None] = {}
+    for stored in events:
+        event = stored.event
+        if event.event_type in _OF_POLICY:
+            return None
+        if event.event_type == _DROP_PARTITION and (event.db_name, event.table_name) in partly_granted:
+            # Grants on partitions end with them.
+            return None
+        if event.event_type in _OF_TABLES:
+            tables[normalize(event.db_name), normalize(event.table_name or "")] = None
+            if event.renamed_from is not None:
+                tables[event.renamed_from] = None
+    return list(tables)
+
+
+def _changed(
+    party: Party,
+    owned: Mapping[str, frozenset[str]],
+    tables: list[tuple[str, str]],
+    owners: Mapping[tuple[str, str], Party],
+) -> dict[str, frozenset[str]]:
+    changed = dict(owned)
+    for table in tables:
+        db_name, tbl_name = table
+        before = changed.get(db_name, frozenset())
+        if owners.get(table) == party:
+            changed[db_name] = before | {tbl_name}
+        elif tbl_name in before:
+            changed[db_name] = before - {tbl_name}
+    return changed
+
+
+def _by_party(rows: Iterable[TableOwner]) -> dict[Party, dict[str, frozenset[str]]]:
+    found: dict[Party, dict[str, set[str]]] = {}
+    for row in rows:
+        if row.owner:
+            found.setdefault(Party(row.owner_type, row.owner), {}).setdefault(row.database, set()).add(row.table)
+    return {party: {name: frozenset(tables) for name, tables in of.items()} for party, of in found.items()}
+
+
+def _held(grants: Iterable[StoredGrant]) -> dict[Party, tuple[Held, ...]]:
+    found: dict[Party, list[Held]] = {}
+    for stored in grants:
+        grant, kind = stored.grant, stored.grant.on.object_type
+        if kind != HiveObjectType.GLOBAL and not stored.db_name:
+            continue
+        on = Thing() if kind == HiveObjectType.GLOBAL else Thing(stored.db_name or "", stored.table_name or "")
+        party = Party(grant.principal.principal_type, grant.principal.name)
+        grantor = grant.grantor if grant.grantor_type == USER else None
+        held = Held(privilege_name(grant.privilege), on, kind in PARTS, grant.grant_option, grantor or "")
+        found.setdefault(party, []).append(held)
+    return {party: tuple(held) for party, held in found.items()}
+
+
+def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]]:
+    members: dict[Party, set[str]] = {}
+    options: dict[Party, set[str]] = {}
+    for row in snapshot.rights.role_members():
+        party = Party(row.principal_type, row.name)
+        members.setdefault(party, set()).add(row.role)
+        if row.with_admin_option:
+            options.setdefault(party, set()).add(row.role)
+    return {
+        "members": {party: frozenset(roles) for party, roles in members.items()},
+        "options": {party: frozenset(roles) for party, roles in options.items()},
+    }

@@ -1,0 +1,215 @@
+"""One estimate out of the column statistics of many partitions (semantics §2.16.1)."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal as Number
+from typing import Any, TypeAlias
+
+import msgspec
+
+from hms_gateway.catalog.statistics.merging import bounded, member_of, number, order
+from hms_gateway.metastore.ports.statistics import ColumnFigures
+from hms_gateway.structs import (
+    BinaryColumnStatsData_v4,
+    BooleanColumnStatsData_v4,
+    ColumnStatisticsData_v4,
+    ColumnStatisticsObj_v4,
+    Date,
+    Decimal,
+    StringColumnStatsData_v4,
+    Timestamp,
+)
+
+
+class DistinctValueRule(msgspec.Struct, frozen=True):
+    """How distinct values are estimated; the defaults are Hive's.
+
+    uses_density  hive.metastore.stats.ndv.densityfunction
+    tuner         hive.metastore.stats.ndv.tuner: 0 for the largest of the partitions, 1 for the sum of all
+    """
+
+    uses_density: bool = False
+    tuner: float = 0.0
+
+
+class Aggregate(msgspec.Struct, frozen=True):
+    columns: list[ColumnStatisticsObj_v4]
+    partitions_found: int
+
+
+# A partition's place among those asked for, and its statistics of one column.
+_Row: TypeAlias = tuple[int, Any]
+
+
+def aggregate(
+    names: Sequence[str],
+    columns: Sequence[str],
+    found: Mapping[str, Sequence[ColumnFigures]],
+    rule: DistinctValueRule = DistinctValueRule(),
+) -> Aggregate:
+    """Sum up `columns` over the partitions `names`; `found` is what is known, by partition.
+
+    Where some partitions have no statistics of a column, the others' are extrapolated along the order of `names`.
+    """
+    positions = {name: position for position, name in enumerate(dict.fromkeys(names))}
+    wanted = list(dict.fromkeys(columns))
+    groups: dict[tuple[str, str], list[_Row]] = {}
+    complete = 0
+    for name, position in positions.items():
+        known = [figures for figures in found.get(name, ()) if figures.column in wanted]
+        complete += len({figures.column for figures in known}) == len(wanted)
+        for figures in known:
+            groups.setdefault((figures.column, figures.column_type), []).append((position, figures.data))
+    objects = [
+        ColumnStatisticsObj_v4(column, column_type, data)
+        for (column, column_type), rows in sorted(groups.items(), key=lambda item: wanted.index(item[0][0]))
+        if (data := _column(rows, len(positions), complete, rule)) is not None
+    ]
+    return Aggregate(objects, complete)
+
+
+def _column(rows: Sequence[_Row], count: int, complete: int, rule: DistinctValueRule) -> ColumnStatisticsData_v4 | None:
+    first = member_of(rows[0][1])
+    if first is None:
+        return None
+    kind, example = first
+    values = [(position, value) for position, data in rows if (value := getattr(data, kind)) is not None]
+    is_whole = complete == count or len(values) == count or len(values) < 2
+    totals = _Totals(values, None if is_whole else count)
+    return ColumnStatisticsData_v4(**{kind: _estimate(totals, example, rule)})
+
+
+class _Totals(msgspec.Struct, frozen=True):
+    """Figures of one column over all partitions; `count` is their number if some have to be guessed."""
+
+    rows: Sequence[_Row]
+    count: int | None
+
+    def sum_of(self, field: str) -> int:
+        total = sum(getattr(value, field) or 0 for _, value in self.rows)
+        return bounded(total if self.count is None else _whole_part(total, len(self.rows)) * self.count)
+
+    def smallest(self, field: str) -> Any:
+        return self._extreme(field, extrapolated_low, min)
+
+    def largest(self, field: str) -> Any:
+        return self._extreme(field, extrapolated_high, max)
+
+    def density(self) -> float | None:
+        """The mean distance between neighbouring values."""
+        each = [
+            (_float(value.highValue) - _float(value.lowValue)) / value.numDVs
+            for _, value in self.rows
+            if value.lowValue is not None and value.highValue is not None and value.numDVs
+        ]
+        return sum(each) / len(each) if each else None
+
+    def _extreme(self, field: str, extrapolate: "_Extrapolation", choose: Callable[..., Any]) -> Any:
+        known = [(position, found) for position, value in self.rows if (found := getattr(value, field)) is not None]
+        if not known:
+            return None
+        if self.count is None:
+            return choose((found for _, found in known), key=order)
+        lowest = min(known, key=lambda row: (order(row[1]), row[0]))
+        highest = max(known, key=lambda row: (order(row[1]), row[0]))
+        if lowest[0] == highest[0]:
+            return lowest[1]
+        return _like(lowest[1], extrapolate(_point(lowest), _point(highest), self.count - 1))
+
+
+_Point: TypeAlias = tuple[int, Any]
+_Extrapolation: TypeAlias = Callable[[_Point, _Point, int], Any]
+
+
+def extrapolated_high(lowest: _Point, highest: _Point, last: int) -> Any:
+    """The largest value on the line through two points (place, value), as far as place 0 or `last` reaches.
+
+    Integers are computed as integers.
+    """
+    (at_low, low), (at_high, high) = lowest, highest
+    if at_low < at_high:
+        return low + _divided((high - low) * (last - at_low), at_high - at_low)
+    return low + _divided((high - low) * at_low, at_low - at_high)
+
+
+def extrapolated_low(lowest: _Point, highest: _Point, last: int) -> Any:
+    """The smallest value on that line."""
+    (at_low, low), (at_high, high) = lowest, highest
+    if at_low < at_high:
+        return high - _divided((high - low) * at_high, at_high - at_low)
+    return high - _divided((high - low) * (last - at_high), at_low - at_high)
+
+
+def _estimate(totals: _Totals, example: Any, rule: DistinctValueRule) -> Any:
+    match example:
+        case BooleanColumnStatsData_v4():
+            return BooleanColumnStatsData_v4(
+                totals.sum_of("numTrues"), totals.sum_of("numFalses"), totals.sum_of("numNulls")
+            )
+        case StringColumnStatsData_v4():
+            lengths = totals.largest("maxColLen"), totals.largest("avgColLen")
+            return StringColumnStatsData_v4(*lengths, totals.sum_of("numNulls"), totals.largest("numDVs"))
+        case BinaryColumnStatsData_v4():
+            lengths = totals.largest("maxColLen"), totals.largest("avgColLen")
+            return BinaryColumnStatsData_v4(*lengths, totals.sum_of("numNulls"))
+        case _:
+            low, high = totals.smallest("lowValue"), totals.largest("highValue")
+            return type(example)(low, high, totals.sum_of("numNulls"), _distinct_values(totals, low, high, rule))
+
+
+def _distinct_values(totals: _Totals, low: Any, high: Any, rule: DistinctValueRule) -> int:
+    largest, total = totals.largest("numDVs") or 0, totals.sum_of("numDVs")
+    density = totals.density() if rule.uses_density and low is not None and high is not None else None
+    if density and math.isfinite(density) and math.isfinite(span := _float(high) - _float(low)):
+        estimate = max(largest, min(total, int(min(span / density, float(1 << 62)))))
+    else:
+        estimate = int(largest + (total - largest) * rule.tuner) if rule.tuner else largest
+    if isinstance(low, int | Date | Timestamp) and high is not None:
+        # A range has at most so many whole numbers.
+        estimate = min(estimate, order(high) - order(low) + 1)
+    return bounded(estimate)
+
+
+def _point(row: _Row) -> _Point:
+    """For reckoning: decimals go through floating point, as in Hive."""
+    position, value = row
+    return position, float(number(value)) if isinstance(value, Decimal) else order(value)
+
+
+def _like(example: Any, value: Any) -> Any:
+    """A reckoned number as a value of the kind it was made from."""
+    match example:
+        case Decimal():
+            return _decimal(value) or example
+        case Date():
+            return Date(bounded(value))
+        case Timestamp():
+            return Timestamp(bounded(value))
+        case float():
+            return value
+        case _:
+            return bounded(value)
+
+
+def _decimal(value: float) -> Decimal | None:
+    if not math.isfinite(value):
+        return None
+    exact = Number(repr(value))
+    exponent = exact.as_tuple().exponent
+    assert isinstance(exponent, int)
+    unscaled = int(exact.scaleb(-exponent))
+    return Decimal(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True), -exponent)
+
+
+def _float(value: Any) -> float:
+    return float(number(value)) if isinstance(value, Decimal) else float(order(value))
+
+
+def _divided(dividend: Any, divisor: int) -> Any:
+    return _whole_part(dividend, divisor) if isinstance(dividend, int) else dividend / divisor
+
+
+def _whole_part(dividend: int, divisor: int) -> int:
+    """Division as Java and SQL do it: towards zero."""
+    quotient = abs(dividend) // divisor
+    return quotient if dividend >= 0 else -quotient

@@ -1,0 +1,589 @@
+"""Column statistics of tables and partitions: store, merge, read, sum up and delete (semantics §2.16)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from hms_gateway.catalog.statistics.aggregation import aggregate
+from hms_gateway.catalog.statistics.events import StatisticsEvents
+from hms_gateway.catalog.statistics.merging import MixedStatistics, member_of, merged, updated
+from hms_gateway.catalog.statistics.validity import Judged, Verdict, judged
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.table_shape import with_parameters
+from hms_gateway.metastore.ports.statistics import ColumnFigures
+from hms_gateway.metastore.ports.store import NewPartition, Selection, Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.selection.partitions import partitions_of
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.ids import PartitionId
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns
+from hms_gateway.metastore.vocabulary.partition_names import (
+    IncompletePartitionName,
+    InvalidPartitionName,
+    PartitionCountMismatch,
+    escape,
+    make_name,
+    name_to_spec,
+    parse_name,
+)
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.structs import (
+    AggrStats_v4,
+    ColumnStatistics_v4,
+    ColumnStatisticsData_v4,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj_v4,
+    Decimal,
+    EncodedList,
+    InvalidInputException,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    Struct,
+    Table,
+)
+
+DEFAULT_ENGINE: Final = "hive"
+_ENGINE_CHARACTERS_MAX: Final = 64
+# decimal(38) needs 16; more only costs time to compute with.
+_DECIMAL_BYTES_MAX: Final = 64
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """What a request says about one table or partition, each column once.
+
+    `is_recorded` when the table's parameters say already which columns have statistics, or that they do not.
+    """
+
+    table: TableName
+    part_name: str | None
+    engine: str
+    figures: tuple[ColumnFigures, ...]
+    is_recorded: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        return [one.column for one in self.figures]
+
+
+class ColumnStatisticsService:
+    """What the metastore does with column statistics.
+
+    Names are as callers spell them, without catalog; sketches are bytes (the structs of 3.1 and later). No engine means
+    `hive`; each engine has statistics of its own.
+    """
+
+    def __init__(
+        self, store: Store, clock: Clock, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._events = StatisticsEvents(EventMaker(settings, clock, to_tjson))
+
+    def update_table(
+        self, statistics: ColumnStatistics_v4 | None, *, merges: bool = False, write_id: int | None = None
+    ) -> None:
+        """Store statistics of a table: over what is there column by column, or merged with it.
+
+        `write_id` is that of the transaction which has computed them.
+
+        Raises NoSuchObjectException `Specified database/table does not exist : db.t`, MetaException.
+        """
+        given = self._given(required(statistics, "column statistics"), write_id)
+        with unstorable_as_meta():
+            self._store.write(lambda tx: self._put_of_table(tx, given, merges))
+
+    def of_new_table(self, table: Table) -> Callable[[Transaction], None]:
+        """What stores the statistics a new table came with, within the unit of work that makes it (4.x)."""
+        sent = required(table.colStats, "column statistics")
+        description = sent.statsDesc or ColumnStatisticsDesc()
+        named = msgspec.structs.replace(description, dbName=table.dbName, tableName=table.tableName, partName=None)
+        given = self._given(msgspec.structs.replace(sent, statsDesc=named), table.writeId)
+        return lambda tx: self._put_of_table(tx, given, merges=False)
+
+    def of_new_partitions(self, tx: Transaction, added: Sequence[NewPartition]) -> None:
+        """Store the statistics that new partitions of one table came with (4.x). Raises MetaException."""
+        given = []
+        for one in added:
+            sent = one.partition.colStats
+            if sent is not None:
+                description = sent.statsDesc or ColumnStatisticsDesc()
+                named = msgspec.structs.replace(
+                    description, dbName=one.partition.dbName, tableName=one.partition.tableName, partName=one.name
+                )
+                given.append(self._given(msgspec.structs.replace(sent, statsDesc=named), one.partition.writeId))
+        if given:
+            self._put_of_partitions(tx, given, merges=False)
+
+    def columns_known(self, name: TableName, part_name: str | None) -> list[str]:
+        """The columns of a table or partition that have statistics of any engine, sorted; none for what is not there.
+
+        Raises MetaException when a name was left out.
+        """
+
+        def work(snapshot: Snapshot) -> list[str]:
+            table = name.find(snapshot)
+            if table is None:
+                return []
+            if part_name is None:
+                return snapshot.statistics.columns_of_table(table.table_id)
+            return snapshot.statistics.columns_of_partition(table, _part_name(part_name))
+
+        return self._store.read(work)
+
+    def update_partitions(
+        self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False, write_id: int | None = None
+    ) -> None:
+        """Store statistics of partitions, each of its own; all or none. Of repetitions the last counts.
+
+        Raises NoSuchObjectException, InvalidObjectException and MetaException.
+        """
+        given = [self._given(required(one, "column statistics"), write_id) for one in statistics]
+        with unstorable_as_meta():
+            self._store.write(lambda tx: self._put_of_partitions(tx, given, merges))
+
+    def set_aggregated(
+        self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False, write_id: int | None = None
+    ) -> None:
+        """Those of one table, or of any number of partitions, by what the first says (set_aggr_stats_for)."""
+        if not statistics:
+            return
+        first = required(statistics[0], "column statistics")
+        if required(first.statsDesc, "description of the statistics").isTblLevel:
+            self.update_table(single(statistics), merges=merges, write_id=write_id)
+        else:
+            self.update_partitions(statistics, merges=merges, write_id=write_id)
+
+    def of_table(
+        self,
+        name: TableName,
+        columns: Sequence[str] | None,
+        engine: str | None = None,
+        valid_write_ids: str | None = None,
+    ) -> tuple[list[ColumnStatisticsObj_v4], Verdict]:
+        """Those of the columns that have any, all of them without columns, as far as they hold for the reader.
+
+        Raises NoSuchObjectException, MetaException.
+        """
+        wanted = None if columns is None else _columns(columns)
+
+        def work(snapshot: Snapshot) -> Judged[None]:
+            table = _loaded(snapshot, name)
+            figures = {None: snapshot.statistics.of_table(table.table_id, _engine(engine), wanted)}
+            return judged(table.table, valid_write_ids, figures, lambda: {None: table.table.parameters or {}})
+
+        found = self._store.read(work)
+        return _objects(found.figures.get(None, ()), wanted), found.all_hold
+
+    def of_partitions(
+        self,
+        name: TableName,
+        part_names: Sequence[str],
+        columns: Sequence[str] | None,
+        engine: str | None = None,
+        valid_write_ids: str | None = None,
+    ) -> tuple[dict[str, list[ColumnStatisticsObj_v4]], Verdict]:
+        """Those of the partitions that have any, as far as they hold for the reader, by stored name.
+
+        Raises NoSuchObjectException, MetaException.
+        """
+        wanted = None if columns is None else _columns(columns)
+        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine, valid_write_ids))
+        holding = {part_name: _objects(figures, wanted) for part_name, figures in found.figures.items()}
+        return holding, found.all_hold
+
+    def get_of_table(self, name: TableName, column: str | None, engine: str | None = None) -> ColumnStatistics_v4:
+        """The statistics of one column. Raises NoSuchObjectException where there are none."""
+        wanted = normalize(required(column, "column name"))
+
+        def work(snapshot: Snapshot) -> tuple[StoredTable, list[ColumnFigures]]:
+            table = _loaded(snapshot, name)
+            return table, snapshot.statistics.of_table(table.table_id, _engine(engine), [wanted])
+
+        table, figures = self._store.read(work)
+        if not figures:
+            raise NoSuchObjectException(
+                f"Statistics for db={name.db_name} table={name.tbl_name} col={column} not found"
+            )
+        return _statistics(table, None, figures, _engine(engine))
+
+    def get_of_partition(
+        self, name: TableName, part_name: str | None, column: str | None, engine: str | None = None
+    ) -> ColumnStatistics_v4:
+        """The statistics of one column of a partition. Raises NoSuchObjectException where there are none."""
+        stored_name = _part_name(part_name)
+        wanted = normalize(required(column, "column name"))
+
+        def work(snapshot: Snapshot) -> tuple[StoredTable, Mapping[str, list[ColumnFigures]]]:
+            table = _loaded(snapshot, name)
+            return table, snapshot.statistics.of_partitions(table, _engine(engine), [stored_name], [wanted])
+
+        table, found = self._store.read(work)
+        if not found:
+            raise NoSuchObjectException(
+                f"Statistics for db={name.db_name} table={name.tbl_name} partition={part_name} col={column} not found"
+            )
+        return _statistics(table, stored_name, found[stored_name], _engine(engine))
+
+    def aggregated(
+        self,
+        name: TableName,
+        part_names: Sequence[str],
+        columns: Sequence[str],
+        engine: str | None = None,
+        valid_write_ids: str | None = None,
+    ) -> AggrStats_v4:
+        """One estimate for each column over all partitions named (semantics §2.16.1), and whether it holds.
+
+        It is made of those that hold for the reader. Raises NoSuchObjectException, MetaException.
+        """
+        wanted, names = _columns(columns), [_part_name(part_name) for part_name in part_names]
+        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine, valid_write_ids))
+        if not wanted or not names:
+            return AggrStats_v4(colStats=[], partsFound=0, isStatsCompliant=found.all_hold)
+        summed = aggregate(names, wanted, found.figures)
+        return AggrStats_v4(summed.columns, summed.partitions_found, found.all_hold)
+
+    def delete_of_table(self, name: TableName, column: str | None, engine: str | None = None) -> None:
+        """Delete the statistics of one column, or of all without one. Raises NoSuchObjectException."""
+
+        def work(tx: Transaction) -> None:
+            table = name.find(tx)
+            if table is None:
+                raise NoSuchObjectException(
+                    f"Table {name.tbl_name}  for which stats deletion is requested doesn't exist"
+                )
+            if not tx.statistics.delete_of_table(table.table_id, _engine(engine), _one_or_all(column)):
+                raise NoSuchObjectException(
+                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
+                    f" col={_shown(column)}"
+                )
+            tx.append_event(self._events.delete_of_table(table.table, column))
+
+        self._store.write(work)
+
+    def delete_of_partition(
+        self, name: TableName, part_name: str | None, column: str | None, engine: str | None = None
+    ) -> None:
+        """The same for a partition. Raises NoSuchObjectException, InvalidObjectException, MetaException."""
+
+        def work(tx: Transaction) -> None:
+            table = _of_partitions(tx, name)
+            stored_name = _stored_part_name(table, part_name)
+            found = tx.statistics.partition_ids(table, [stored_name])
+            if not found:
+                raise NoSuchObjectException(
+                    f"Partition {_with_lower_keys(part_name or '')} for which stats deletion is requested doesn't exist"
+                )
+            if not tx.statistics.delete_of_partitions(_engine(engine), list(found.values()), _one_or_all(column)):
+                raise NoSuchObjectException(
+                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
+                    f" partition={_with_lower_keys(part_name or '')} col={_shown(column)}"
+                )
+            tx.append_event(self._events.delete_of_partition(table.table, stored_name, column))
+
+        self._store.write(work)
+
+    def delete(
+        self,
+        name: TableName,
+        part_names: Sequence[str] | None,
+        columns: Sequence[str] | None,
+        *,
+        table_level: bool,
+        engine: str | None = None,
+    ) -> None:
+        """Delete those of a table, or of its partitions where it has any (delete_column_statistics_req of 4.x).
+
+        No columns and no partitions mean all of them; what has no statistics is ignored. Raises
+        NoSuchObjectException.
+        """
+        wanted = _columns(columns) if columns else None
+
+        def work(tx: Transaction) -> None:
+            table = _loaded(tx, name)
+            if table_level or not table.table.partitionKeys:
+                if tx.statistics.delete_of_table(table.table_id, _engine(engine), wanted):
+                    tx.append_event(self._events.delete_of_table(table.table, None))
+                return
+            names = [_part_name(one) for one in part_names] if part_names else tx.partition_names(table, Selection())
+            ids = tx.statistics.partition_ids(table, names)
+            if tx.statistics.delete_of_partitions(_engine(engine), list(ids.values()), wanted):
+                for stored_name in ids:
+                    tx.append_event(self._events.delete_of_partition(table.table, stored_name, None))
+
+        self._store.write(work)
+
+    def with_table_statistics(
+        self, name: TableName, table: Table, engine: str | None = None, valid_write_ids: str | None = None
+    ) -> Table:
+        """A copy of a table that carries what is known about its columns, as far as it holds for the reader."""
+
+        def work(snapshot: Snapshot) -> Table:
+            stored = _loaded(snapshot, name)
+            figures = {None: snapshot.statistics.of_table(stored.table_id, _engine(engine))}
+            found = judged(stored.table, valid_write_ids, figures, lambda: {None: stored.table.parameters or {}})
+            holding = found.figures.get(None)
+            statistics = _statistics(stored, None, holding, _engine(engine), found.all_hold) if holding else None
+            return msgspec.structs.replace(table, colStats=statistics)
+
+        return self._store.read(work)
+
+    def with_statistics(
+        self,
+        name: TableName,
+        partitions: list[Partition] | EncodedList,
+        engine: str | None = None,
+        valid_write_ids: str | None = None,
+    ) -> list[Partition] | EncodedList:
+        """Copies of a table's partitions that carry what is known about their columns, as far as it holds."""
+        each = partitions_of(partitions)
+
+        def work(snapshot: Snapshot) -> list[Partition]:
+            table = _loaded(snapshot, name)
+            names = [make_name(table.key_names, one.values or []) for one in each]
+            found = _judged_of_partitions(snapshot, table, names, None, engine, valid_write_ids)
+            holds = None if found.all_hold is None else True
+            return [
+                _with_figures(table, partition, part_name, found.figures.get(part_name, ()), _engine(engine), holds)
+                for partition, part_name in zip(each, names, strict=True)
+            ]
+
+        return self._store.read(work)
+
+    def _given(self, statistics: ColumnStatistics_v4, write_id: int | None) -> _Given:
+        description = required(statistics.statsDesc, "description of the statistics")
+        analyzed = description.lastAnalyzed or self._clock.seconds()
+        figures = {}
+        for one in required(statistics.statsObj, "column statistics"):
+            column = normalize(required(one.colName, "column name"))
+            column_type = required(one.colType, "column type").lower()
+            data = _checked(column, one.statsData)
+            figures[column] = ColumnFigures(column, column_type, data, analyzed, write_id)
+        table = TableName(description.dbName, description.tableName)
+        return _Given(table, description.partName, _engine(statistics.engine), tuple(figures.values()), is_recorded())
+
+    def _put_of_table(self, tx: Transaction, given: _Given, merges: bool) -> None:
+        stored, engine = _loaded(tx, given.table), given.engine
+        _check_columns(stored, given.columns)
+        known = {one.column: one for one in tx.statistics.of_table(stored.table_id, engine, given.columns)}
+        tx.statistics.put_of_table(stored.table_id, engine, [_combined(known, one, merges) for one in given.figures])
+        after = stored.table
+        if not given.is_recorded:
+            after = with_parameters(after, with_accurate_columns(after.parameters or {}, given.columns))
+        if after != stored.table:
+            tx.update_table(stored.table_id, stored.database_id, after)
+        tx.append_event(self._events.update_of_table(after, _statistics(stored, None, given.figures, engine)))
+
+    def _put_of_partitions(self, tx: Transaction, given: Sequence[_Given], merges: bool) -> None:
+        """All partitions of one table and engine at once; of what is said twice the later counts."""
+        tables: dict[TableName, StoredTable] = {}
+        groups: dict[tuple[TableName, str], dict[str, dict[str, ColumnFigures]]] = {}
+        for one in given:
+            stored = tables.get(one.table) or tables.setdefault(one.table, _of_partitions(tx, one.table))
+            table_name = TableName(stored.table.dbName, stored.table.tableName)
+            tables[table_name] = stored
+            name = _stored_part_name(stored, one.part_name)
+            of_table = groups.setdefault((table_name, one.engine), {})
+            of_table.setdefault(name, {}).update({each.column: each for each in one.figures})
+        for (table_name, engine), by_name in groups.items():
+            self._put_in_one_table(tx, tables[table_name], engine, by_name, merges)
+
+    def _put_in_one_table(
+        self,
+        tx: Transaction,
+        stored: StoredTable,
+        engine: str,
+        given: Mapping[str, Mapping[str, ColumnFigures]],
+        merges: bool,
+    ) -> None:
+        ids = tx.statistics.partition_ids(stored, list(given))
+        if len(ids) < len(given):
+            raise NoSuchObjectException("Partition for which stats is gathered doesn't exist.")
+        columns = list(dict.fromkeys(column for figures in given.values() for column in figures))
+        _check_columns(stored, columns)
+        known = tx.statistics.of_partitions(stored, engine, list(given), columns)
+        combined: dict[PartitionId, list[ColumnFigures]] = {}
+        for name, figures in given.items():
+            before = {one.column: one for one in known.get(name, ())}
+            combined[ids[name]] = [_combined(before, one, merges) for one in figures.values()]
+        tx.statistics.put_of_partitions(stored.table_id, engine, combined)
+        for name, figures in given.items():
+            statistics = _statistics(stored, name, list(figures.values()), engine)
+            tx.append_event(self._events.update_of_partition(stored.table, name, statistics))
+
+
+def single(statistics: Sequence[ColumnStatistics_v4]) -> ColumnStatistics_v4:
+    """The only one, as a table has it. Raises MetaException."""
+    if len(statistics) != 1:
+        raise MetaException(f"Expecting only 1 ColumnStatistics for table's column stats, but find {len(statistics)}")
+    return statistics[0]
+
+
+def refuse_merge(merges: bool) -> None:
+    """Statistics that are not aggregates replace what is there (semantics §10.3). Raises InvalidInputException."""
+    if merges:
+        raise InvalidInputException("Merge is not supported for non-aggregate stats")
+
+
+def _loaded(snapshot: Snapshot, name: TableName) -> StoredTable:
+    table = name.find(snapshot)
+    if table is None:
+        raise NoSuchObjectException(f"Specified database/table does not exist : {name}")
+    return name.shown(table)
+
+
+def _of_partitions(tx: Transaction, name: TableName) -> StoredTable:
+    """The table, whose absence Hive reports otherwise where statistics of partitions change."""
+    table = name.find(tx)
+    if table is None:
+        raise InvalidObjectException(f"{name} table not found")
+    return table
+
+
+def _read(
+    snapshot: Snapshot,
+    name: TableName,
+    part_names: Sequence[str],
+    columns: Sequence[str] | None,
+    engine: str | None,
+    valid_write_ids: str | None,
+) -> Judged[str]:
+    table = _loaded(snapshot, name)
+    names = [_part_name(part_name) for part_name in part_names]
+    return _judged_of_partitions(snapshot, table, names, columns, engine, valid_write_ids)
+
+
+def _judged_of_partitions(
+    snapshot: Snapshot,
+    table: StoredTable,
+    names: Sequence[str],
+    columns: Sequence[str] | None,
+    engine: str | None,
+    valid_write_ids: str | None,
+) -> Judged[str]:
+    found = snapshot.statistics.of_partitions(table, _engine(engine), names, columns)
+
+    def parameters() -> dict[str, Mapping[str, str]]:
+        partitions = snapshot.partitions(table, Selection(names=list(found)))
+        return {one.name: one.partition.parameters or {} for one in partitions}
+
+    return judged(table.table, valid_write_ids, found, parameters)
+
+
+def _engine(engine: str | None) -> str:
+    name = engine or DEFAULT_ENGINE
+    if len(name) > _ENGINE_CHARACTERS_MAX or "\0" in name or not name.isprintable():
+        raise MetaException("The name of the engine is too long or has characters that cannot be stored")
+    return name
+
+
+def _columns(columns: Sequence[str | None]) -> list[str]:
+    return list(dict.fromkeys(normalize(required(column, "column name")) for column in columns))
+
+
+def _one_or_all(column: str | None) -> list[str] | None:
+    return None if column is None else [normalize(column)]
+
+
+def _part_name(name: str | None) -> str:
+    """A name under which a partition is found: its keys lower-cased, its values as they are (semantics §2.16)."""
+    if not name:
+        raise MetaException(f"Partition name is invalid. {'null' if name is None else ''}")
+    spec = name_to_spec(name)
+    return "/".join(f"{escape(key.lower())}={escape(value)}" for key, value in spec.items())
+
+
+def _with_lower_keys(name: str) -> str:
+    """As Hive's texts show a partition's name."""
+    parts = (part.partition("=") for part in name.split("/"))
+    return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
+
+
+def _stored_part_name(table: StoredTable, name: str | None) -> str:
+    """The name of the partition a request names, whose keys may come in any order and case."""
+    try:
+        return make_name(table.key_names, parse_name(table.key_names, name and (_part_name(name) or name)))
+    except (InvalidPartitionName, PartitionCountMismatch) as error:
+        raise MetaException(str(error)) from error
+    except IncompletePartitionName as error:
+        raise InvalidObjectException(str(error)) from error
+
+
+def _check_columns(stored: StoredTable, columns: Sequence[str]) -> None:
+    names = {column.name for column in (stored.table.sd.cols if stored.table.sd else None) or ()}
+    unknown = next((column for column in columns if column not in names), None)
+    if unknown is not None:
+        raise MetaException(
+            f"Column {unknown} doesn't exist in table {stored.table.tableName} in database {stored.table.dbName}"
+        )
+
+
+def _checked(column: str, data: ColumnStatisticsData_v4 | None) -> ColumnStatisticsData_v4:
+    found = member_of(required(data, "statistics"))
+    if data is None or found is None:
+        raise MetaException(f"The statistics of column {column} are of no known kind")
+    for name in ("lowValue", "highValue"):
+        bound = getattr(found[1], name, None)
+        if isinstance(bound, Decimal) and not 0 < len(bound.unscaled or b"") <= _DECIMAL_BYTES_MAX:
+            raise MetaException(f"The statistics of column {column} have a decimal that is empty or too long")
+    return ColumnStatisticsData_v4(**{found[0]: found[1]})
+
+
+def _combined(known: Mapping[str, ColumnFigures], given: ColumnFigures, merges: bool) -> ColumnFigures:
+    before = known.get(given.column)
+    if before is None:
+        return given
+    try:
+        data = merged(before.data, given.data) if merges else updated(before.data, given.data)
+    except MixedStatistics as error:
+        raise MetaException(f"The statistics of column {given.column} cannot be merged: {error}") from error
+    return msgspec.structs.replace(before, data=data, last_analyzed=given.last_analyzed, write_id=given.write_id)
+
+
+def _objects(figures: Sequence[ColumnFigures], wanted: Sequence[str] | None) -> list[ColumnStatisticsObj_v4]:
+    """As the IDL's structs, in the order asked for."""
+    if wanted is not None:
+        places = {column: place for place, column in enumerate(wanted)}
+        figures = sorted(figures, key=lambda one: places[one.column])
+    return [ColumnStatisticsObj_v4(one.column, one.column_type, one.data) for one in figures]
+
+
+def _statistics(
+    table: StoredTable,
+    part_name: str | None,
+    figures: Sequence[ColumnFigures],
+    engine: str,
+    holds: Verdict = None,
+) -> ColumnStatistics_v4:
+    description = ColumnStatisticsDesc(
+        isTblLevel=part_name is None,
+        catName=table.table.catName,
+        dbName=table.table.dbName,
+        tableName=table.table.tableName,
+        partName=part_name,
+        lastAnalyzed=max((one.last_analyzed for one in figures), default=None),
+    )
+    return ColumnStatistics_v4(description, _objects(figures, None), holds, engine)
+
+
+def _with_figures(
+    table: StoredTable,
+    partition: Partition,
+    part_name: str,
+    figures: Sequence[ColumnFigures],
+    engine: str,
+    holds: Verdict,
+) -> Partition:
+    if not figures:
+        return partition
+    return msgspec.structs.replace(partition, colStats=_statistics(table, part_name, figures, engine, holds))
+
+
+def _shown(column: str | None) -> str:
+    return "null" if column is None else normalize(column)

@@ -1,0 +1,589 @@
+"""Changing a table: load, decide, apply (semantics §2.7).
+
+Directories are slow and cannot be rolled back, so they are touched between two looks at the catalog: the first decides
+what has to be done to files, the second, inside the unit of work that stores the result, decides again. When both come
+to the same conclusion the change is made, else everything starts over. A directory that moves is journalled
+(`directory_moves`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from hms_gateway.catalog.directories.moves import DirectoryMoves, MoveTakenBack
+from hms_gateway.catalog.directories.warehouse import Warehouse
+from hms_gateway.catalog.statistics.validity import after_concurrent_write, seen_by
+from hms_gateway.metastore.changes.conditions import check_unchanged_since
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.changes.held_for_files import held_for_files
+from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.table_shape import (
+    check_bucket_columns,
+    check_serde,
+    check_shape,
+    stored_table,
+    transactional_parameters,
+    with_location,
+    with_parameters,
+)
+from hms_gateway.metastore.ports.store import (
+    CatalogWork,
+    DatabaseId,
+    DuplicateKey,
+    FileSystem,
+    FileSystemError,
+    LookUp,
+    OutcomeUnknown,
+    PendingMove,
+    Snapshot,
+    Store,
+    StoredDatabase,
+    StoredTable,
+    StoreError,
+    TableId,
+    Transaction,
+)
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.column_types import InvalidColumnType, check_type_changes
+from hms_gateway.metastore.vocabulary.locations import is_default_table_location, on_file_system_of, same_file_system
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.parameters import (
+    CASCADE,
+    EXPECTED_KEY,
+    EXPECTED_VALUE,
+    ParameterConflict,
+    alter_table_counts_files,
+    check_expected,
+    take_do_not_update,
+    with_fast_statistics,
+    without_accurate_columns,
+    written_under,
+)
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.structs import (
+    Database,
+    EnvironmentContext,
+    FieldSchema,
+    InvalidOperationException,
+    MetaException,
+    SkewedInfo,
+    Struct,
+    Table,
+)
+from hms_gateway.txn.rules.names import Target
+
+_ATTEMPTS: Final = 10
+
+
+class AlterRequest(msgspec.Struct, frozen=True):
+    """A checked request.
+
+    given             the new table, normalised and complete, but for the location, which may be absent
+    sent_location     what the caller put there: absent and empty mean different things in a rename
+    complaint         what is wrong with its names, columns or serde; raised once the table it replaces was looked at
+    is_recorded       whether the table becomes as another metastore knows it, time of creation included
+    valid_write_ids   those that the caller sees, as they were sent
+    """
+
+    name: TableName
+    given: Table
+    sent_location: str | None
+    complaint: InvalidOperationException | MetaException | None
+    cascade: bool
+    environment: Mapping[str, str]
+    expected_key: str | None
+    expected_value: str | None
+    is_recorded: bool = False
+    valid_write_ids: str | None = None
+
+    @property
+    def foreseen(self) -> list[tuple[str, str]]:
+        """The names of the tables that it asks for."""
+        names = [*self.name.foreseen, (self.given.dbName or "", self.given.tableName or "")]
+        return list(dict.fromkeys(names))
+
+    def renames(self, old: Table) -> bool:
+        return (self.given.dbName, self.given.tableName) != (old.dbName, old.tableName)
+
+
+class AlterContext(msgspec.Struct, frozen=True):
+    """What an alteration depends on besides the table itself.
+
+    source_path       where the old database's tables go
+    adopted_locations where partitions lie whose data the table does not own yet, and is to own
+    """
+
+    source_path: str
+    target_database: StoredDatabase | None
+    target_is_taken: bool
+    adopted_locations: Sequence[str] = ()
+
+
+class FileWork(msgspec.Struct, frozen=True):
+    """What has to happen to files: a directory to move, or one whose files are to be counted."""
+
+    move: tuple[str, str] | None = None
+    counted_location: str | None = None
+
+
+class Alteration(msgspec.Struct, frozen=True):
+    """The decision: the table to store, and what goes with it; and what it was made by."""
+
+    before: StoredTable
+    context: AlterContext
+    after: Table
+    database_id: DatabaseId
+    files: FileWork
+
+
+class DoneFileWork(msgspec.Struct, frozen=True):
+    """The file work as it was done, for comparison with the second decision."""
+
+    planned: FileWork
+    pending: PendingMove | None = None
+    counted: tuple[int, int] | None = None
+
+
+class _Outdated(Exception):
+    """The catalog changed between the two looks."""
+
+
+class AlterTableService:
+    """alter_table in all its forms. Names are as callers spell them, without catalog."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: FileSystem,
+        clock: Clock,
+        settings: MetastoreSettings,
+        to_tjson: Callable[[Struct], bytes],
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._clock = clock
+        self._settings = settings
+        self._warehouse: Final = Warehouse(settings, files)
+        self._moves: Final = DirectoryMoves(store, files)
+        self._events = EventMaker(settings, clock, to_tjson)
+
+    def alter(
+        self,
+        name: TableName,
+        table: Table | None,
+        environment: EnvironmentContext | None = None,
+        *,
+        cascade: bool = False,
+        expected_key: str | None = None,
+        expected_value: str | None = None,
+        by_newer: bool = False,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """Replace a table, renaming it when the new one has another name.
+
+        The compare-and-set may come as arguments or in the environment. With `by_newer` every bucketing column must
+        be a column, and names may have hyphens, as from Hive 4 on. `valid_write_ids` are those that the caller sees.
+        Raises InvalidOperationException, MetaException.
+        """
+        request = self._checked(name, table, environment, cascade, expected_key, expected_value, by_newer=by_newer)
+        request = msgspec.structs.replace(request, valid_write_ids=valid_write_ids)
+        for _ in range(_ATTEMPTS):
+            plan = self._store.read(LookUp(lambda snapshot: self._plan(snapshot, request), asks_once=True))
+            with nullcontext() if plan.files.move is None else self._held(plan):
+                if self._attempt(request, plan):
+                    return
+        raise MetaException(f"table {name} is being changed by too many others at once, try again")
+
+    def _held(self, plan: Alteration) -> AbstractContextManager[None]:
+        """The locks of a rename, from before its directory is moved."""
+        old, new = (Target(one.dbName or "", one.tableName) for one in (plan.before.table, plan.after))
+        return held_for_files(self._store, [old], [Target(new.db_name), new])
+
+    def _attempt(self, request: AlterRequest, plan: Alteration) -> bool:
+        """Whether the change was made; if not, something else was, and it has to be planned again."""
+        done = self._do_files(plan, request)
+        try:
+            with unstorable_as_meta():
+                self._store.write(CatalogWork(partial(self._apply, request, plan, done), request.foreseen))
+        except OutcomeUnknown:
+            if not self._has_committed(done):
+                raise
+        except (_Outdated, MoveTakenBack):
+            self._take_back(done)
+            return False
+        except BaseException:
+            self._take_back(done)
+            raise
+        return True
+
+    def recover_pending_moves(self) -> int:
+        """Move directories back that a crash left where the catalog does not expect them; for the start of a server."""
+        return self._moves.recover()
+
+    def _checked(
+        self,
+        name: TableName,
+        table: Table | None,
+        environment: EnvironmentContext | None,
+        cascade: bool,
+        expected_key: str | None,
+        expected_value: str | None,
+        *,
+        by_newer: bool,
+    ) -> AlterRequest:
+        given = required(table, "new table")
+        complaint = _complaint(name, given, self._settings, by_newer=by_newer)
+        db_name = normalize(given.dbName or required(name.db_name, "database name"))
+        sent_location = given.sd.location if given.sd else None
+        if sent_location:
+            given = with_location(given, self._warehouse.normalized(sent_location))
+            if is_recorded():
+                self._warehouse.check_place(sent_location)
+        stored = stored_table(given, db_name, self._clock.seconds())
+        properties = (environment.properties if environment else None) or {}
+        return AlterRequest(
+            name=name,
+            given=stored,
+            sent_location=sent_location,
+            complaint=complaint,
+            cascade=cascade or properties.get(CASCADE) == "true",
+            environment=properties,
+            expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
+            expected_value=properties.get(EXPECTED_VALUE) if expected_value is None else expected_value,
+            is_recorded=is_recorded(),
+        )
+
+    def _plan_again(self, tx: Transaction, request: AlterRequest, planned: Alteration) -> Alteration:
+        """As `_plan`, without deciding anew where everything that was decided by is as before."""
+        before = tx.unchanged(planned.before)
+        if before is None or _adopts(before.table, request.given):
+            return self._plan(tx, request)
+        if self._context(tx, request, before.table) != planned.context:
+            return self._plan(tx, request)
+        return msgspec.structs.replace(planned, before=before)
+
+    def _plan(self, snapshot: Snapshot, request: AlterRequest) -> Alteration:
+        snapshot.foresee(request.foreseen)
+        old = request.name.find(snapshot)
+        if old is None:
+            raise InvalidOperationException(f"{request.name} table not found")
+        context = self._context(snapshot, request, old.table)
+        if old.partition_count and _adopts(old.table, request.given):
+            own = old.table.sd.location if old.table.sd else None
+            adopted = [*([own] if own else []), *snapshot.outside_locations(old)]
+            context = msgspec.structs.replace(context, adopted_locations=adopted)
+        return decide(request, old, context, self._warehouse, self._settings)
+
+    def _context(self, snapshot: Snapshot, request: AlterRequest, old: Table) -> AlterContext:
+        source = snapshot.database(old.dbName or "")
+        assert source is not None
+        source_path = self._warehouse.path_of(source.database)
+        if not request.renames(old):
+            return AlterContext(source_path, source, target_is_taken=False)
+        db_name, tbl_name = request.given.dbName or "", request.given.tableName or ""
+        if "\0" in db_name or "\0" in tbl_name:
+            return AlterContext(source_path, None, target_is_taken=False)
+        return AlterContext(source_path, snapshot.database(db_name), snapshot.table(db_name, tbl_name) is not None)
+
+    def _do_files(self, plan: Alteration, request: AlterRequest) -> DoneFileWork:
+        if plan.files.move is not None:
+            return DoneFileWork(plan.files, pending=self._move(plan, request, *plan.files.move))
+        if plan.files.counted_location is not None:
+            return DoneFileWork(plan.files, counted=self._warehouse.statistics(plan.files.counted_location))
+        return DoneFileWork(plan.files)
+
+    def _move(self, plan: Alteration, request: AlterRequest, source: str, target: str) -> PendingMove | None:
+        """Move the directory; without one there is nothing to move but the catalog's idea of where it is."""
+        try:
+            if self._files.exists(target):
+                raise InvalidOperationException(
+                    f"New location for this table {plan.after.dbName}.{plan.after.tableName} already exists : {target}"
+                )
+            if not self._files.exists(source):
+                return None
+            return self._moves.begin(plan.before.table_id, source, target)
+        except FileSystemError as error:
+            raise InvalidOperationException(
+                f"Alter Table operation for {request.name} failed to move data due to: '{error}'"
+                " See hive log file for details."
+            ) from error
+
+    def _apply(self, request: AlterRequest, planned: Alteration, done: DoneFileWork, tx: Transaction) -> None:
+        plan = self._plan_again(tx, request, planned)
+        check_unchanged_since(tx, request.environment, plan.before.table)
+        if plan.files != done.planned:
+            raise _Outdated
+        if done.pending is not None:
+            if done.pending.table_id != plan.before.table_id:
+                raise _Outdated
+            self._moves.settle(tx, done.pending)
+        elif plan.files.move is not None and self._moves.is_being_moved(tx, plan.before.table_id):
+            # The directory was not missing: another rename has moved it, and may yet move it back.
+            raise _Outdated
+        after = plan.after
+        if done.counted is not None:
+            after = with_parameters(
+                after, with_fast_statistics(after.parameters or {}, *done.counted, request.environment)
+            )
+        if request.valid_write_ids and plan.before.table.writeId:
+            seen = seen_by(request.valid_write_ids)
+            parameters = after_concurrent_write(after.parameters or {}, plan.before.table.writeId, seen)
+            after = with_parameters(after, parameters)
+        self._store_change(tx, plan, after, cascade=request.cascade)
+
+    def _store_change(self, tx: Transaction, plan: Alteration, after: Table, *, cascade: bool) -> None:
+        table_id, before = plan.before.table_id, plan.before.table
+        after = _with_creation_metadata(after, before)
+        columns = _columns_of(after)
+        are_changed = columns != _columns_of(before)
+        if are_changed:
+            after = _without_lost_statistics(tx, table_id, after)
+        try:
+            tx.update_table(table_id, plan.database_id, after)
+        except DuplicateKey as error:
+            raise _taken(after) from error
+        if plan.files.move is not None and plan.before.partition_count:
+            # As Hive has it: statistics of partitions that moved are gone (semantics §2.7 item 7).
+            tx.statistics.delete_below(table_id, plan.files.move[0])
+            tx.move_partition_locations(table_id, *plan.files.move)
+        # As Hive has it: without a change there is nothing to cascade, and partitions keep columns of their own.
+        if cascade and are_changed and plan.before.partition_count:
+            tx.replace_partition_columns(table_id, columns)
+            tx.statistics.keep_partition_columns(table_id, columns)
+        tx.append_event(self._events.alter_table(before, after))
+
+    def _has_committed(self, done: DoneFileWork) -> bool:
+        """Whether a unit of work whose outcome is unknown is known to have committed after all.
+
+        The pending move decides. While the store cannot be asked the directory stays where it is: `recover` will ask.
+        """
+        if done.pending is None:
+            return False
+        try:
+            if self._moves.is_settled(done.pending):
+                return True
+        except StoreError:
+            return False
+        self._moves.take_back(done.pending)
+        return False
+
+    def _take_back(self, done: DoneFileWork) -> None:
+        if done.pending is not None:
+            self._moves.take_back(done.pending)
+
+
+def _with_creation_metadata(after: Table, before: Table) -> Table:
+    """Only update_creation_metadata changes them; they follow the name of the view."""
+    kept = before.creationMetadata
+    if kept is not None:
+        kept = msgspec.structs.replace(kept, dbName=after.dbName, tblName=after.tableName)
+    return msgspec.structs.replace(after, creationMetadata=kept)
+
+
+def decide(
+    request: AlterRequest,
+    old: StoredTable,
+    context: AlterContext,
+    warehouse: Warehouse,
+    settings: MetastoreSettings,
+) -> Alteration:
+    """What altering `old` as requested comes to. Raises InvalidOperationException, MetaException."""
+    before, given = old.table, request.given
+    after = _merged(before, given, is_recorded=request.is_recorded)
+    if request.complaint is not None:
+        raise request.complaint
+    _check_expected(request, before)
+    renames = request.renames(before)
+    if renames and context.target_is_taken:
+        raise _taken(given)
+    if not is_view(before.tableType):
+        _check_columns(request, before, settings)
+        _check_partition_keys(before, given)
+    target = context.target_database
+    if target is None:
+        raise InvalidOperationException(
+            "Unable to change partition or table. Check metastore logs for detailed stack."
+            f"Database {given.dbName} doesn't exist."
+        )
+    move = None
+    if renames and not is_view(before.tableType) and not request.is_recorded:
+        move = _move_of_rename(request, before, context, target.database, warehouse)
+    if move is not None:
+        after = with_location(after, move[1])
+        files = FileWork(move=move)
+    else:
+        after, counts_files = _counted(request, after, settings)
+        files = FileWork(counted_location=_managed_location(after, warehouse) if counts_files else None)
+    if not request.is_recorded:
+        _check_place(before, after, context, warehouse)
+    return Alteration(old, context, after, target.database_id, files)
+
+
+def _adopts(before: Table, after: Table) -> bool:
+    """Whether the table becomes the owner of data that was not its own."""
+    is_owner = not is_view(after.tableType) and not is_external(after.parameters or {})
+    return is_owner and (is_view(before.tableType) or is_external(before.parameters or {}))
+
+
+def _check_place(before: Table, after: Table, context: AlterContext, warehouse: Warehouse) -> None:
+    """A place that was stored before the roots were narrowed may stay, as long as nothing more is done there."""
+    location = after.sd.location if after.sd else None
+    if not location or is_view(after.tableType):
+        return
+    adopts = _adopts(before, after)
+    if adopts or before.sd is None or location != before.sd.location:
+        warehouse.check_place(location, is_owned=not is_external(after.parameters or {}))
+    for adopted in context.adopted_locations if adopts else ():
+        warehouse.check_place(adopted)
+
+
+def _complaint(
+    name: TableName, given: Table, settings: MetastoreSettings, *, by_newer: bool
+) -> InvalidOperationException | MetaException | None:
+    keeps_name = normalize(given.tableName or "") == normalize(name.tbl_name or "")
+    try:
+        check_shape(
+            given,
+            allows_slash=settings.allows_slash_in_table_names,
+            allows_hyphen=by_newer or keeps_name,
+            refusal=InvalidOperationException,
+            checks_keys=False,
+        )
+        check_serde(given.sd)
+        if by_newer:
+            check_bucket_columns(given, InvalidOperationException)
+    except (InvalidOperationException, MetaException) as error:
+        return error
+    return None
+
+
+def _check_expected(request: AlterRequest, before: Table) -> None:
+    """Compare-and-set of one parameter; a change that would unset it is refused (semantics §2.7, clients §5.1)."""
+    if request.expected_key is None or request.expected_value is None:
+        return
+    if request.expected_key not in (request.given.parameters or {}):
+        raise MetaException(f"New value for expected key {request.expected_key} is not set")
+    try:
+        check_expected(before.parameters or {}, request.expected_key, request.expected_value)
+    except ParameterConflict as error:
+        raise MetaException(str(error)) from error
+
+
+def _check_columns(request: AlterRequest, before: Table, settings: MetastoreSettings) -> None:
+    if request.is_recorded or not settings.refuses_incompatible_column_changes or _may_change_columns(before, settings):
+        return
+    old = (before.sd.cols if before.sd else None) or []
+    new = (request.given.sd.cols if request.given.sd else None) or []
+    try:
+        check_type_changes(
+            [column.type or "" for column in old], [(column.name or "", column.type or "") for column in new]
+        )
+    except InvalidColumnType as error:
+        raise InvalidOperationException(str(error)) from error
+
+
+def _may_change_columns(before: Table, settings: MetastoreSettings) -> bool:
+    """Iceberg reads by the ids of columns in its own metadata; the columns here only show them, in any order."""
+    if (before.parameters or {}).get("table_type", "").upper() == "ICEBERG":
+        return True
+    serde = before.sd.serdeInfo if before.sd else None
+    return serde is not None and serde.serializationLib in settings.column_change_serdes
+
+
+def _check_partition_keys(before: Table, given: Table) -> None:
+    """Partition names are made of the keys' names, so those stay; types and comments may change."""
+    old = [key.name for key in before.partitionKeys or []]
+    if old != [key.name for key in given.partitionKeys or []]:
+        raise InvalidOperationException("partition keys can not be changed.")
+
+
+def _merged(before: Table, given: Table, *, is_recorded: bool) -> Table:
+    """The new table with what an alter never changes: creation time, and what only newer clients send."""
+    after = msgspec.structs.replace(
+        given,
+        createTime=(given.createTime if is_recorded else None) or before.createTime,
+        ownerType=before.ownerType if given.ownerType is None else given.ownerType,
+        creationMetadata=before.creationMetadata if given.creationMetadata is None else given.creationMetadata,
+        writeId=written_under(given.parameters or {}, given.writeId, before.writeId),
+        requiredReadCapabilities=given.requiredReadCapabilities or before.requiredReadCapabilities,
+        requiredWriteCapabilities=given.requiredWriteCapabilities or before.requiredWriteCapabilities,
+    )
+    sd, old_sd = after.sd, before.sd
+    if sd is not None and old_sd is not None:
+        location = sd.location or old_sd.location
+        skewed = _kept_skewed_locations(old_sd.skewedInfo, sd.skewedInfo)
+        after = msgspec.structs.replace(after, sd=msgspec.structs.replace(sd, location=location, skewedInfo=skewed))
+    if is_recorded:
+        return after
+    return with_parameters(after, transactional_parameters(altered_parameters, after, before.parameters or {}))
+
+
+def _kept_skewed_locations(old: SkewedInfo | None, new: SkewedInfo | None) -> SkewedInfo | None:
+    """JSON clients cannot be sent the map of skewed locations, so an empty one says nothing (clients A.5)."""
+    if old is None or new is None or new.skewedColValueLocationMaps:
+        return new
+    if (old.skewedColNames, old.skewedColValues) != (new.skewedColNames, new.skewedColValues):
+        return new
+    return old
+
+
+def _move_of_rename(
+    request: AlterRequest, before: Table, context: AlterContext, target_database: Database, warehouse: Warehouse
+) -> tuple[str, str] | None:
+    """From where to where a rename moves the directory; None when only names change (semantics §2.7 item 7).
+
+    It moves when the old table lies at its default place and the request does not say another one. Directories the
+    server does not manage stay, and so does the location: the data would not be moved.
+    """
+    sent = required(request.sent_location, "location of a table to be renamed")
+    old_location = before.sd.location if before.sd else None
+    if not old_location or is_external(before.parameters or {}):
+        return None
+    if sent and (request.given.sd is None or request.given.sd.location != old_location):
+        return None
+    if not is_default_table_location(old_location, context.source_path, before.tableName or ""):
+        return None
+    target = warehouse.default_table_location(target_database, request.given.tableName or "")
+    if not same_file_system(target, old_location):
+        raise InvalidOperationException(
+            f"table new location {target} is on a different file system than the old location {old_location}."
+            " This operation is not supported"
+        )
+    return (old_location, on_file_system_of(target, old_location)) if warehouse.manages(old_location) else None
+
+
+def _counted(request: AlterRequest, after: Table, settings: MetastoreSettings) -> tuple[Table, bool]:
+    """Whether files are to be counted. The mark DO_NOT_UPDATE_STATS is taken where they would be."""
+    counts = alter_table_counts_files(after.tableType, request.environment, is_partitioned=bool(after.partitionKeys))
+    if request.is_recorded or not counts or not settings.gathers_statistics:
+        return after, False
+    parameters, keeps_statistics = take_do_not_update(after.parameters or {})
+    return with_parameters(after, parameters), not keeps_statistics
+
+
+def _managed_location(table: Table, warehouse: Warehouse) -> str | None:
+    location = table.sd.location if table.sd else None
+    return location if location and warehouse.manages(location) else None
+
+
+def _columns_of(table: Table) -> list[FieldSchema]:
+    return list((table.sd.cols if table.sd else None) or ())
+
+
+def _without_lost_statistics(tx: Transaction, table_id: TableId, after: Table) -> Table:
+    """The table to store, without statistics and constraints of columns that no longer exist (item 10)."""
+    columns = _columns_of(after)
+    lost = tx.statistics.keep_table_columns(table_id, columns)
+    keys = [key.name or "" for key in after.partitionKeys or ()]
+    tx.constraints.keep_columns(table_id, [*(column.name or "" for column in columns), *keys])
+    return with_parameters(after, without_accurate_columns(after.parameters or {}, lost)) if lost else after
+
+
+def _taken(table: Table) -> InvalidOperationException:
+    return InvalidOperationException(f"new table {table.dbName}.{table.tableName} already exists")

@@ -1,0 +1,326 @@
+"""Databases: create, read, alter and drop, with their directories (semantics §2.3)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.catalog.directories.warehouse import Warehouse
+from hms_gateway.catalog.functions import FunctionRows
+from hms_gateway.catalog.tables.index_drops import dropped_table
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
+from hms_gateway.metastore.ports.store import (
+    DatabaseId,
+    DirectoryNotMade,
+    DuplicateKey,
+    FileSystem,
+    LookUp,
+    OutcomeUnknown,
+    Snapshot,
+    Store,
+    StoredDatabase,
+    StoredTable,
+    StoreError,
+    Transaction,
+)
+from hms_gateway.metastore.vocabulary.locations import is_under
+from hms_gateway.metastore.vocabulary.names import (
+    DEFAULT_DATABASE,
+    InvalidName,
+    check_database_name,
+    is_default_database,
+    normalize,
+)
+from hms_gateway.metastore.vocabulary.parameters import without_nulls
+from hms_gateway.metastore.vocabulary.patterns import parse_pattern
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.structs import (
+    AlreadyExistsException,
+    Database,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    PrincipalType,
+    Struct,
+)
+
+
+class _Doomed(msgspec.Struct, frozen=True):
+    """What the directories of a dropped database held, and what lies elsewhere.
+
+    owned   locations of data that goes with the database
+    kept    locations of external data, of other databases, and of the warehouse, which stay wherever they lie
+    """
+
+    location: str
+    owned: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+class DatabaseService:
+    """What the metastore does with databases. Names are as callers spell them, without catalog."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: FileSystem,
+        clock: Clock,
+        settings: MetastoreSettings,
+        to_tjson: Callable[[Struct], bytes],
+    ) -> None:
+        self._store = store
+        self._warehouse: Final = Warehouse(settings, files)
+        self._events = EventMaker(settings, clock, to_tjson)
+        self._clock = clock
+
+    def create_default(self) -> None:
+        """Make sure that the default database exists (semantics §1.3); for the start of a server."""
+        database = Database(
+            name=DEFAULT_DATABASE,
+            description="Default Hive database",
+            locationUri=self._warehouse.root,
+            parameters={},
+            ownerName="public",
+            ownerType=PrincipalType.ROLE,
+        )
+        if self._find(DEFAULT_DATABASE) is None:
+            try:
+                self._create(database)
+            except AlreadyExistsException:
+                return  # Another server started at the same time.
+
+    def create(self, database: Database | None, *, allows_hyphen: bool = False) -> None:
+        """With `allows_hyphen` its name may have some, as from Hive 4 on.
+
+        Raises AlreadyExistsException, InvalidObjectException, MetaException.
+        """
+        given = required(database, "database")
+        name = required(given.name, "database name")
+        if self._find(normalize(name)) is not None:
+            raise AlreadyExistsException(f"Database {name} already exists")
+        try:
+            check_database_name(name, allows_hyphen=allows_hyphen)
+        except InvalidName as error:
+            raise InvalidObjectException(str(error)) from error
+        location = self._warehouse.new_database_location(name, given.locationUri)
+        self._warehouse.check_place(location)
+        stored = _stored(given, normalize(name), location, creation_seconds(given.createTime, self._clock.seconds()))
+        if given.managedLocationUri:
+            managed = self._warehouse.normalized(given.managedLocationUri)
+            self._warehouse.check_place(managed)
+            stored = msgspec.structs.replace(stored, managedLocationUri=managed)
+        self._create(stored, name)
+
+    def get(self, name: str | None) -> Database:
+        """Raises NoSuchObjectException with the name as its text, MetaException."""
+        found = self._find(normalize(required(name, "database name")))
+        if found is None:
+            raise database_not_found(name)
+        return found.database
+
+    def names(self, pattern: str | None = None) -> list[str]:
+        """Sorted; all of them without a pattern (semantics §1.5)."""
+        if pattern is None:
+            return self._store.read(lambda snapshot: snapshot.database_names())
+        if "\0" in pattern:
+            return []
+        parsed = parse_pattern(pattern)
+        return self._store.read(lambda snapshot: snapshot.database_names(parsed))
+
+    def objects(self, pattern: str | None = None) -> list[Database]:
+        """The databases whose names match, as one consistent state."""
+
+        def work(snapshot: Snapshot) -> list[Database]:
+            names = snapshot.database_names(None if pattern is None else parse_pattern(pattern))
+            return [found.database for found in map(snapshot.database, names) if found is not None]
+
+        return [] if pattern is not None and "\0" in pattern else self._store.read(work)
+
+    def alter(self, name: str | None, database: Database | None, *, changes_place: bool) -> None:
+        """Replace parameters and owner; with `changes_place` description and location too, where they are not empty.
+
+        2.3 changes the first only, 3.1 both (semantics §2.3). An owner that is not sent is gone afterwards; directories
+        stay where they are. A recorded call replaces everything. Raises NoSuchObjectException, MetaException.
+        """
+        key = normalize(required(name, "database name"))
+        given = required(database, "database")
+        changes: dict[str, Any] = {
+            "parameters": without_nulls(given.parameters),
+            "ownerName": given.ownerName,
+        }
+        records = is_recorded()
+        if records:
+            changes_place = True
+            changes["description"] = given.description
+            if given.createTime is not None:
+                changes["createTime"] = given.createTime
+        if given.ownerType is not None:
+            changes["ownerType"] = given.ownerType
+        if changes_place and given.description:
+            changes["description"] = given.description
+        if changes_place and given.locationUri:
+            changes["locationUri"] = location = self._warehouse.normalized(given.locationUri)
+            if records:
+                self._warehouse.check_place(location)
+
+        def work(tx: Transaction) -> None:
+            before = _find(tx, key)
+            if before is None:
+                raise database_not_found(name)
+            after = msgspec.structs.replace(before.database, **changes)
+            if after.locationUri != before.database.locationUri and not records:
+                self._warehouse.check_place(after.locationUri or "")
+            tx.update_database(before.database_id, after)
+            tx.append_event(self._events.alter_database(before.database, after))
+
+        with unstorable_as_meta():
+            self._store.write(work)
+
+    def drop(self, name: str | None, delete_data: bool, cascade: bool) -> None:
+        """Raises MetaException for the default database, NoSuchObjectException, InvalidOperationException.
+
+        With `delete_data` the directory goes after the commit, but never data the catalog calls external or that
+        belongs to another database (semantics §13, trap 5).
+        """
+        given = required(name, "database name")
+        if is_default_database(given):
+            raise MetaException("Can not drop default database")
+        doomed = self._store.write(lambda tx: self._drop(tx, given, cascade=cascade, delete_data=delete_data))
+        if doomed is not None:
+            self._delete_directories(doomed)
+
+    def _find(self, key: str) -> StoredDatabase | None:
+        return self._store.read(LookUp(lambda snapshot: _find(snapshot, key), asks_once=True))
+
+    def _create(self, database: Database, spelled: str | None = None) -> None:
+        name, location = database.name or "", database.locationUri or ""
+        made = self._make_directory(location, spelled or name)
+
+        def work(tx: Transaction) -> None:
+            if tx.database(name) is not None:
+                raise DuplicateKey(name)
+            tx.insert_database(database)
+            tx.append_event(self._events.create_database(database))
+
+        try:
+            with unstorable_as_meta():
+                self._store.write(work)
+        except OutcomeUnknown:
+            raise
+        except DuplicateKey as error:
+            self._take_back(name, location, made)
+            raise AlreadyExistsException(f"Database {spelled or name} already exists") from error
+        except BaseException:
+            self._take_back(name, location, made)
+            raise
+        if not made:
+            # A call whose own creation failed may have removed the directory found here.
+            self._warehouse.make_directory(location)
+
+    def _make_directory(self, location: str, name: str) -> bool:
+        try:
+            return self._warehouse.make_directory(location)
+        except MetaException as error:
+            if isinstance(error.__cause__, DirectoryNotMade):
+                text = f"Unable to create database path {location}, failed to create database {name}"
+                raise MetaException(text) from error
+            raise
+
+    def _take_back(self, name: str, location: str, made: bool) -> None:
+        if not made:
+            return
+        try:
+            winner = self._find(name)
+        except StoreError:
+            return  # Better an empty directory too many than one that is missing.
+        if winner is None or winner.database.locationUri != location:
+            self._warehouse.discard(location)
+
+    def _drop(self, tx: Transaction, name: str, *, cascade: bool, delete_data: bool) -> _Doomed | None:
+        found = _find(tx, normalize(name))
+        if found is None:
+            raise database_not_found(name)
+        stored_name = found.database.name or ""
+        if not cascade:
+            if tx.table_names(stored_name, limit=1):
+                raise InvalidOperationException(f"Database {stored_name} is not empty. One or more tables exist.")
+            if FunctionRows(tx).names(stored_name):
+                raise InvalidOperationException(f"Database {stored_name} is not empty. One or more functions exist.")
+        elsewhere = list(_index_tables_elsewhere(tx, found.database_id))
+        tables = [*tx.tables(stored_name), *elsewhere]
+        doomed = self._doomed(tx, found.database, tables) if delete_data else None
+        # Consumers of the log that follow single tables need their events too (semantics §2.20).
+        for function in FunctionRows(tx).objects(stored_name):
+            tx.append_event(self._events.drop_function(function))
+        for table in tables:
+            tx.append_event(self._events.drop_table(table.table))
+        for table in elsewhere:
+            tx.delete_table(table.table_id)
+        tx.delete_database(found.database_id)
+        tx.append_event(self._events.drop_database(stored_name))
+        return doomed
+
+    def _doomed(self, tx: Transaction, database: Database, tables: Iterable[StoredTable]) -> _Doomed:
+        location = self._warehouse.path_of(database)
+        owned: list[str] = []
+        kept = [self._warehouse.root, *self._other_databases(tx, database, location)]
+        for table in tables:
+            (owned if drop_deletes_data(table.table.parameters or {}) else kept).extend(_locations(tx, table))
+        return _Doomed(location, tuple(owned), tuple(kept))
+
+    def _other_databases(self, tx: Transaction, database: Database, location: str) -> Iterable[str]:
+        """Locations of other databases. They can only lie inside one that chose its own place."""
+        if location == self._warehouse.new_database_location(database.name or "", None):
+            return
+        for name in tx.database_names():
+            other = tx.database(name)
+            if other is not None and name != database.name:
+                yield self._warehouse.path_of(other.database)
+
+    def _delete_directories(self, doomed: _Doomed) -> None:
+        if not any(is_under(doomed.location, kept) for kept in doomed.kept):
+            self._warehouse.delete(doomed.location)
+            leftover = [location for location in doomed.owned if not is_under(doomed.location, location)]
+        else:
+            leftover = list(doomed.owned)
+        for location in leftover:
+            if not any(is_under(location, kept) for kept in doomed.kept):
+                self._warehouse.delete(location)
+        self._warehouse.discard(doomed.location)
+
+
+def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:
+    # No database has such a name, and not every store can be asked for it.
+    return None if "\0" in key else snapshot.database(key)
+
+
+def _index_tables_elsewhere(tx: Transaction, database_id: DatabaseId) -> Iterable[StoredTable]:
+    """What indexes of the database keep in tables of other databases; it could not be dropped without them."""
+    for stored in tx.indexes.of_database(database_id):
+        table = dropped_table(tx, stored.index)
+        if table is not None and table.database_id != database_id:
+            yield table
+
+
+def _locations(tx: Transaction, table: StoredTable) -> list[str]:
+    own = table.table.sd.location if table.table.sd else None
+    elsewhere = tx.outside_locations(table) if table.partition_count else []
+    return [*([own] if own else []), *elsewhere]
+
+
+def _stored(database: Database, name: str, location: str, now_seconds: int) -> Database:
+    """The row of a new database (semantics §2.3): privileges are not part of it, nor is the catalog."""
+    return msgspec.structs.replace(
+        database,
+        name=name,
+        locationUri=location,
+        parameters=without_nulls(database.parameters),
+        ownerType=PrincipalType.USER if database.ownerType is None else database.ownerType,
+        createTime=now_seconds,
+        privileges=None,
+        catalogName=None,
+    )

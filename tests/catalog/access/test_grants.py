@@ -1,0 +1,421 @@
+"""Privileges as the service keeps them, with the texts of semantics §2.18."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_gateway.catalog.access.grants import PrivilegeService
+from hms_gateway.catalog.access.roles import RoleService
+from hms_gateway.metastore.selection.partitions import partitions_of
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.structs import (
+    Database,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    MetaException,
+    PrincipalPrivilegeSet,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    Role,
+)
+from tests.metastore.statistics_world import P, T, add_partitions, partitions, refusal
+from tests.support.catalog import NOW, Catalog, columns, new_table, open_catalog
+
+USER, ROLE, GROUP = PrincipalType.USER, PrincipalType.ROLE, PrincipalType.GROUP
+ALL = HiveObjectRef(HiveObjectType.GLOBAL)
+DATABASE = HiveObjectRef(HiveObjectType.DATABASE, "default")
+TABLE = HiveObjectRef(HiveObjectType.TABLE, "default", "t")
+PARTITION = HiveObjectRef(HiveObjectType.PARTITION, "default", "p", ["a", "1"])
+COLUMN = HiveObjectRef(HiveObjectType.COLUMN, "default", "t", None, "a")
+PARTITION_COLUMN = HiveObjectRef(HiveObjectType.COLUMN, "default", "p", ["a", "1"], "a")
+OBJECTS = {
+    "user": ALL,
+    "database": DATABASE,
+    "table": TABLE,
+    "partition": PARTITION,
+    "column": COLUMN,
+    "partition column": PARTITION_COLUMN,
+}
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with open_catalog(tmp_path) as opened:
+        opened.tables.create(new_table())
+        parameters = {"PARTITION_LEVEL_PRIVILEGE": "true"}
+        opened.tables.create(new_table("p", keys=columns("ds string", "hr int"), parameters=parameters))
+        add_partitions(opened, ["a", "1"], ["b", "1"])
+        yield opened
+
+
+@pytest.fixture
+def roles(catalog: Catalog) -> RoleService:
+    return RoleService(catalog.store, catalog.clock, catalog.settings)
+
+
+@pytest.fixture
+def service(catalog: Catalog) -> PrivilegeService:
+    return PrivilegeService(catalog.store, catalog.clock)
+
+
+def entry(
+    on: HiveObjectRef | None,
+    privilege: str | None = "SELECT",
+    to: str | None = "anna",
+    kind: int | None = USER,
+    *,
+    grantor: str = "root",
+    option: bool = False,
+    authorizer: str | None = None,
+) -> HiveObjectPrivilege:
+    info = PrivilegeGrantInfo(privilege, 5, grantor, USER, option)
+    return HiveObjectPrivilege(on, to, kind, info, authorizer)
+
+
+def bag(*entries: HiveObjectPrivilege) -> PrivilegeBag:
+    return PrivilegeBag(list(entries))
+
+
+def held(service: PrivilegeService, on: HiveObjectRef, to: str | None = "anna", kind: int = USER) -> list[str]:
+    return [one.grantInfo.privilege for one in service.find(to, kind, on)]
+
+
+@pytest.mark.parametrize("on", OBJECTS.values(), ids=OBJECTS)
+def test_granting_listing_and_revoking_on_each_kind(service: PrivilegeService, on: HiveObjectRef) -> None:
+    service.grant(bag(entry(on, option=True)))
+    assert service.find("anna", USER, on) == [
+        HiveObjectPrivilege(on, "anna", USER, PrivilegeGrantInfo("SELECT", NOW, "root", USER, True))
+    ]
+    assert held(service, on, "bob") == held(service, on, "anna", GROUP) == []
+    service.revoke(bag(entry(on)))
+    assert held(service, on) == []
+
+
+@pytest.mark.parametrize(("kind", "on"), OBJECTS.items(), ids=OBJECTS)
+def test_revoking_what_was_not_granted(service: PrivilegeService, kind: str, on: HiveObjectRef) -> None:
+    service.grant(bag(entry(on, "ALTER")))
+    for wrong in (entry(on), entry(on, "alter"), entry(on, "ALTER", "bob"), entry(on, "ALTER", kind=GROUP)):
+        assert refusal(lambda wrong=wrong: service.revoke(bag(wrong))) == MetaException(
+            f"No {kind.split()[-1]} grant found for privileges {wrong.grantInfo.privilege}"
+        )
+    assert held(service, on) == ["ALTER"]
+
+
+@pytest.mark.parametrize(
+    ("on", "where"),
+    [
+        (ALL, ""),
+        (DATABASE, " on database default"),
+        (TABLE, " on table [default,t]"),
+        (PARTITION, " on partition [default,p,a/1]"),
+        (COLUMN, " on column a [default,t]"),
+        (PARTITION_COLUMN, " on column a [default,p,a/1]"),
+    ],
+    ids=OBJECTS,
+)
+def test_the_same_grant_again(service: PrivilegeService, on: HiveObjectRef, where: str) -> None:
+    service.grant(bag(entry(on)))
+    error = MetaException(f"SELECT is already granted{where} by root")
+    assert refusal(lambda: service.grant(bag(entry(on, "ALTER,SELECT")))) == error
+    assert held(service, on) == ["SELECT"]
+    service.grant(bag(entry(on, grantor="other"), entry(on, to="bob"), entry(on, authorizer="x")))
+    assert held(service, on) == ["SELECT"] * 3
+
+
+def test_privileges_are_split_and_trimmed(service: PrivilegeService) -> None:
+    service.grant(bag(entry(TABLE, "select, insert ,,select")))
+    assert held(service, TABLE) == ["select", "insert"]
+    service.revoke(bag(entry(TABLE, " insert,select")))
+    assert held(service, TABLE) == []
+
+
+def test_all_of_a_bag_or_nothing(service: PrivilegeService) -> None:
+    assert isinstance(refusal(lambda: service.grant(bag(entry(TABLE), entry(TABLE)))), MetaException)
+    assert held(service, TABLE) == []
+    service.grant(bag(entry(TABLE)))
+    assert isinstance(refusal(lambda: service.revoke(bag(entry(TABLE), entry(TABLE)))), MetaException)
+    assert held(service, TABLE) == ["SELECT"]
+    service.grant(PrivilegeBag())
+    service.grant(PrivilegeBag([]))
+
+
+def test_taking_the_right_to_grant_on(service: PrivilegeService) -> None:
+    service.grant(bag(entry(TABLE, option=True)))
+    service.revoke(bag(entry(TABLE)), grant_option_only=True)
+    [one] = service.find("anna", USER, TABLE)
+    assert one.grantInfo.grantOption is False
+    assert refusal(lambda: service.revoke(bag(entry(TABLE)), grant_option_only=True)) == MetaException(
+        "User anna does not have grant option with privilege SELECT"
+    )
+
+
+@pytest.mark.parametrize("name", ["missing", "", "x\0y", "\udfff", "täble", "x" * 5000])
+def test_objects_that_are_not_there(service: PrivilegeService, name: str) -> None:
+    for on in (
+        HiveObjectRef(HiveObjectType.DATABASE, name),
+        HiveObjectRef(HiveObjectType.TABLE, "default", name),
+        HiveObjectRef(HiveObjectType.TABLE, name, "t"),
+        HiveObjectRef(HiveObjectType.PARTITION, "default", name, ["a", "1"]),
+        HiveObjectRef(HiveObjectType.PARTITION, "default", "p", [name, "1"]),
+        HiveObjectRef(HiveObjectType.COLUMN, "default", name, None, "a"),
+    ):
+        if on.objectType == HiveObjectType.DATABASE:
+            assert refusal(lambda on=on: service.grant(bag(entry(on)))) == MetaException(
+                f"There is no database named {name}"
+            )
+        else:
+            service.grant(bag(entry(on)))
+        assert service.find("anna", USER, on) == service.find(None, None, on) == []
+        assert service.privilege_set(on, "anna", None).userPrivileges == {"anna": []}
+        assert isinstance(refusal(lambda on=on: service.revoke(bag(entry(on)))), MetaException)
+        service.refresh(HiveObjectRef(HiveObjectType.TABLE, "default", name), "x", bag(entry(on, authorizer="x")))
+
+
+def test_names_are_found_in_any_case(service: PrivilegeService) -> None:
+    service.grant(bag(entry(HiveObjectRef(HiveObjectType.COLUMN, "DEFAULT", " T", None, "A "))))
+    assert held(service, COLUMN) == ["SELECT"]
+
+
+@pytest.mark.parametrize("name", ["x\0y", "\udfff", "x" * 5000])
+def test_texts_no_database_can_keep(service: PrivilegeService, name: str) -> None:
+    given = [entry(TABLE, to=name), entry(HiveObjectRef(HiveObjectType.COLUMN, "default", "t", None, name))]
+    if len(name) < 100:
+        given += [entry(TABLE, name), entry(TABLE, grantor=name), entry(TABLE, authorizer=name)]
+    for one in given:
+        assert isinstance(refusal(lambda one=one: service.grant(bag(one))), MetaException)
+    assert service.find(name, USER, TABLE) == []
+    assert service.privilege_set(TABLE, name, [name]).groupPrivileges == {name: []}
+
+
+@pytest.mark.parametrize("values", [None, [], ["a"], ["a", "1", "2"], [None, "1"]])
+def test_partitions_with_wrong_values(service: PrivilegeService, values: Any) -> None:
+    on = HiveObjectRef(HiveObjectType.PARTITION, "default", "p", values)
+    for action in (
+        lambda: service.grant(bag(entry(on))),
+        lambda: service.find("anna", USER, on),
+        lambda: service.privilege_set(on, "anna", None),
+    ):
+        assert isinstance(refusal(action), MetaException)
+
+
+def test_partitions_need_a_table_that_wants_privileges_for_them(catalog: Catalog, service: PrivilegeService) -> None:
+    catalog.tables.create(new_table("q", keys=columns("ds string", "hr int")))
+    add_partitions(catalog, ["a", "1"], table=TableName("default", "q"))
+    on = HiveObjectRef(HiveObjectType.PARTITION, "default", "q", ["a", "1"])
+    assert refusal(lambda: service.grant(bag(entry(on)))) == MetaException(
+        "PARTITION_LEVEL_PRIVILEGE is not set for table default.q"
+    )
+
+
+def test_what_is_left_out(service: PrivilegeService) -> None:
+    without_info = entry(TABLE)
+    without_info.grantInfo = None
+    for wrong in (
+        entry(None),
+        entry(HiveObjectRef()),
+        entry(HiveObjectRef(6, "x")),
+        entry(HiveObjectRef(HiveObjectType.TABLE, None, "t")),
+        entry(HiveObjectRef(HiveObjectType.TABLE, "default", None)),
+        entry(HiveObjectRef(HiveObjectType.DATABASE)),
+        entry(HiveObjectRef(HiveObjectType.COLUMN, "default", "t")),
+        entry(TABLE, None),
+        entry(TABLE, " , "),
+        entry(TABLE, to=None),
+        entry(TABLE, kind=None),
+        entry(TABLE, kind=77),
+        without_info,
+    ):
+        for change in (service.grant, service.revoke):
+            assert isinstance(refusal(lambda change=change, wrong=wrong: change(bag(wrong))), MetaException)
+    for action in (
+        lambda: service.grant(None),
+        lambda: service.grant(PrivilegeBag([None])),
+        lambda: service.revoke(None),
+        lambda: service.find("anna", USER, None),
+        lambda: service.find("anna", None, TABLE),
+        lambda: service.privilege_set(None, "anna", None),
+        lambda: service.privilege_set(HiveObjectRef(), "anna", None),
+        lambda: service.refresh(None, "x", bag()),
+        lambda: service.refresh(TABLE, "x", None),
+    ):
+        assert isinstance(refusal(action), MetaException)
+
+
+def test_privileges_of_roles(service: PrivilegeService, roles: RoleService) -> None:
+    assert refusal(lambda: service.grant(bag(entry(TABLE, to="r", kind=ROLE)))) == MetaException(
+        "Role r does not exist"
+    )
+    roles.create(Role("r"))
+    service.grant(bag(entry(TABLE, to="r", kind=ROLE)))
+    assert held(service, TABLE, "r", ROLE) == ["SELECT"]
+    roles.drop("r")
+    roles.create(Role("r"))
+    assert held(service, TABLE, "r", ROLE) == []
+
+
+def test_listing_by_what_is_asked_for(service: PrivilegeService) -> None:
+    for number, on in enumerate(OBJECTS.values()):
+        service.grant(bag(entry(on, f"P{number}"), entry(on, f"B{number}", "bob")))
+    everything = HiveObjectRef()
+    assert held(service, everything) == ["P0", "P1", "P2", "P3", "P4", "P5"]
+    assert held(service, everything, None) == [f"{who}{number}" for number in range(6) for who in "PB"]
+    assert held(service, HiveObjectRef(HiveObjectType.COLUMN)) == ["P4", "P5"]
+    assert held(service, HiveObjectRef(HiveObjectType.TABLE), None) == ["P2", "B2"]
+    assert held(service, ALL) == ["P0"]
+    assert held(service, ALL, None) == ["P0", "B0"]
+    assert held(service, TABLE, None) == ["P2", "B2"]
+    assert held(service, HiveObjectRef(HiveObjectType.COLUMN, "default", "t")) == ["P4"]
+
+
+def test_what_a_user_may_do(service: PrivilegeService, roles: RoleService) -> None:
+    roles.create_defaults()
+    for name in ("outer", "inner", "other"):
+        roles.create(Role(name))
+    given = {"grantor": None, "grantor_type": None, "grant_option": False}
+    roles.grant("outer", "inner", ROLE, **given)
+    roles.grant("inner", "staff", GROUP, **given)
+    service.grant(
+        bag(
+            entry(TABLE),
+            entry(TABLE, "ALTER", "staff", GROUP),
+            entry(TABLE, "DROP", "outer", ROLE),
+            entry(TABLE, "DROP", "other", ROLE),
+        )
+    )
+
+    def info(privilege: str) -> PrivilegeGrantInfo:
+        return PrivilegeGrantInfo(privilege, NOW, "root", USER, False)
+
+    assert service.privilege_set(TABLE, "anna", ["staff", "guests"]) == PrincipalPrivilegeSet(
+        {"anna": [info("SELECT")]},
+        {"staff": [info("ALTER")], "guests": []},
+        {"public": [], "inner": [], "outer": [info("DROP")]},
+    )
+    assert service.privilege_set(TABLE, "bob", None) == PrincipalPrivilegeSet({"bob": []}, None, {"public": []})
+    assert service.privilege_set(TABLE, None, []) == PrincipalPrivilegeSet()
+
+
+def test_what_a_user_may_do_everywhere(service: PrivilegeService) -> None:
+    assert service.privilege_set(ALL, "anna", ["staff"]) == PrincipalPrivilegeSet(groupPrivileges={})
+    assert service.privilege_set(ALL, "anna", None) == PrincipalPrivilegeSet()
+    service.grant(bag(entry(ALL), entry(ALL, to="staff", kind=GROUP)))
+    found = service.privilege_set(ALL, "anna", ["staff", "guests"])
+    assert (list(found.userPrivileges), list(found.groupPrivileges)) == (["anna"], ["staff"])
+    assert found.rolePrivileges is None
+
+
+def test_refreshing_replaces_the_grants_of_one_authorizer(service: PrivilegeService) -> None:
+    service.grant(
+        bag(entry(TABLE, "OLD", authorizer="x"), entry(TABLE, "KEPT", authorizer="x"), entry(TABLE, "FOREIGN"))
+    )
+    before = {one.grantInfo.privilege: one for one in service.find("anna", USER, TABLE)}
+    service.refresh(TABLE, "x", bag(entry(TABLE, "KEPT,NEW")))
+    after = {one.grantInfo.privilege: one for one in service.find("anna", USER, TABLE)}
+    assert sorted(after) == ["FOREIGN", "KEPT", "NEW"]
+    assert (after["KEPT"], after["FOREIGN"]) == (before["KEPT"], before["FOREIGN"])
+    assert after["NEW"].authorizer == "x"
+
+
+def test_refreshing_all_columns_of_a_table(service: PrivilegeService) -> None:
+    other = HiveObjectRef(HiveObjectType.COLUMN, "default", "t", None, "b")
+    service.grant(bag(entry(COLUMN, authorizer="x"), entry(TABLE, authorizer="x")))
+    service.refresh(HiveObjectRef(HiveObjectType.COLUMN, "default", "t"), "x", bag(entry(other)))
+    assert (held(service, COLUMN), held(service, other), held(service, TABLE)) == ([], ["SELECT"], ["SELECT"])
+    service.refresh(DATABASE, "x", bag(entry(DATABASE)))
+    assert held(service, DATABASE) == ["SELECT"]
+
+
+@pytest.mark.parametrize("on", [ALL, PARTITION])
+def test_what_cannot_be_refreshed(service: PrivilegeService, on: HiveObjectRef) -> None:
+    kind = {HiveObjectType.GLOBAL: "user", HiveObjectType.PARTITION: "partition"}[on.objectType]
+    assert refusal(lambda: service.refresh(on, "x", bag())) == MetaException(f"Unexpected object type {kind}")
+
+
+# -- what happens to the objects
+
+
+def test_privileges_that_come_with_a_new_table(catalog: Catalog, service: PrivilegeService) -> None:
+    privileges = PrincipalPrivilegeSet(
+        {"anna": [PrivilegeGrantInfo("INSERT,SELECT", 5, "anna", USER, True), PrivilegeGrantInfo(None)]},
+        {"staff": [PrivilegeGrantInfo("SELECT", 0, None, None, None)] * 2},
+        {"anyrole": None},
+    )
+    catalog.tables.create(new_table("v", privileges=privileges))
+    on = HiveObjectRef(HiveObjectType.TABLE, "default", "v")
+    assert [(one.principalName, one.grantInfo) for one in service.find(None, None, on)] == [
+        ("anna", PrivilegeGrantInfo("INSERT", 5, "anna", USER, True)),
+        ("anna", PrivilegeGrantInfo("SELECT", 5, "anna", USER, True)),
+        ("staff", PrivilegeGrantInfo("SELECT", NOW, None, None, False)),
+    ]
+    assert catalog.tables.get(TableName("default", "v")).privileges is None
+
+
+def test_a_rename_takes_them_along(catalog: Catalog, service: PrivilegeService) -> None:
+    service.grant(bag(entry(TABLE), entry(COLUMN)))
+    catalog.alterations.alter(T, new_table("renamed", location=""))
+    assert [one.hiveObject.objectName for one in service.find("anna", USER, HiveObjectRef())] == ["renamed"] * 2
+    assert held(service, TABLE) == []
+
+
+def test_a_renamed_partition_keeps_them(catalog: Catalog, service: PrivilegeService) -> None:
+    service.grant(bag(entry(PARTITION), entry(PARTITION_COLUMN)))
+    new = partitions(catalog).reads.get(P, ["a", "1"])
+    new.values = ["c", "3"]
+    partitions(catalog).changes.rename(P, ["a", "1"], new)
+    found = service.find("anna", USER, HiveObjectRef())
+    assert [one.hiveObject.partValues for one in found] == [["c", "3"]] * 2
+
+
+def test_what_is_dropped_takes_them_along(catalog: Catalog, service: PrivilegeService) -> None:
+    catalog.databases.create(Database(name="d"))
+    catalog.tables.create(new_table("t", "d"))
+    in_database = HiveObjectRef(HiveObjectType.TABLE, "d", "t")
+    service.grant(bag(*(entry(on) for on in OBJECTS.values()), entry(in_database)))
+    service.grant(bag(entry(HiveObjectRef(HiveObjectType.DATABASE, "d"))))
+    partitions(catalog).drops.drop(P, ["a", "1"], deletes_data=False)
+    add_partitions(catalog, ["a", "1"])
+    assert held(service, PARTITION) == held(service, PARTITION_COLUMN) == []
+    catalog.tables.drop(T, False)
+    catalog.databases.drop("d", False, True)
+    assert [one.hiveObject.objectType for one in service.find(None, None, HiveObjectRef())] == [
+        HiveObjectType.GLOBAL,
+        HiveObjectType.DATABASE,
+    ]
+
+
+def test_new_partitions_inherit_from_tables_that_want_it(catalog: Catalog, service: PrivilegeService) -> None:
+    table = HiveObjectRef(HiveObjectType.TABLE, "default", "p")
+    column = HiveObjectRef(HiveObjectType.COLUMN, "default", "p", None, "a")
+    service.grant(bag(entry(table), entry(column, "UPDATE"), entry(PARTITION, "OWN")))
+    add_partitions(catalog, ["c", "1"])
+    new = HiveObjectRef(HiveObjectType.PARTITION, "default", "p", ["c", "1"])
+    new_column = HiveObjectRef(HiveObjectType.COLUMN, "default", "p", ["c", "1"], "a")
+    assert (held(service, new), held(service, new_column)) == (["SELECT"], ["UPDATE"])
+    assert held(service, PARTITION) == ["OWN"]
+
+
+def test_partitions_say_what_their_reader_may_do(catalog: Catalog, service: PrivilegeService) -> None:
+    service.grant(bag(entry(PARTITION), entry(PARTITION, "ALTER", "staff", GROUP)))
+    found = partitions(catalog).reads.list_all(P, -1)
+    with_them = partitions_of(service.with_privileges(P, found, "anna", ["staff"]))
+    info = PrivilegeGrantInfo("SELECT", NOW, "root", USER, False)
+    first, second = [one.privileges for one in with_them]
+    assert (first.userPrivileges, list(first.groupPrivileges)) == ({"anna": [info]}, ["staff"])
+    assert second == PrincipalPrivilegeSet({"anna": []}, {"staff": []}, {"public": []})
+
+
+def test_without_a_user_partitions_have_what_the_groups_may_do(catalog: Catalog, service: PrivilegeService) -> None:
+    found = partitions(catalog).reads.list_all(P, -1)
+    for groups, expected in ((None, PrincipalPrivilegeSet()), (["g"], PrincipalPrivilegeSet(None, {"g": []}))):
+        shown = partitions_of(service.with_privileges(P, found, None, groups))
+        assert [one.privileges for one in shown] == [expected] * len(shown)
+
+
+def test_partitions_of_other_tables_stay_as_they_are(catalog: Catalog, service: PrivilegeService) -> None:
+    found = partitions(catalog).reads.list_all(P, -1)
+    catalog.tables.create(new_table("q", keys=columns("ds string", "hr int")))
+    assert service.with_privileges(TableName("default", "q"), found, "anna", None) is found

@@ -1,0 +1,96 @@
+"""Moves that survive a crash: whoever finds a pending move puts the directory back to its source."""
+
+import pytest
+
+from hms_gateway.catalog.directories.moves import DirectoryMoves, MoveTakenBack
+from hms_gateway.metastore.ports.store import FileSystemError, PendingMove, TableId
+from tests.support.catalog import Catalog
+
+TABLE = TableId(7)
+
+
+def places(catalog: Catalog) -> tuple[str, str]:
+    (catalog.warehouse / "a").mkdir()
+    (catalog.warehouse / "a/file").write_text("x")
+    return f"{catalog.root}/a", f"{catalog.root}/b"
+
+
+def moves_of(catalog: Catalog) -> DirectoryMoves:
+    return DirectoryMoves(catalog.store, catalog.files)
+
+
+def pending(catalog: Catalog) -> list[PendingMove]:
+    return catalog.store.read(lambda snapshot: snapshot.pending_moves())
+
+
+def is_at(catalog: Catalog, name: str) -> bool:
+    return (catalog.warehouse / name / "file").exists()
+
+
+def test_a_move_is_pending_until_it_is_settled(catalog: Catalog) -> None:
+    moves = moves_of(catalog)
+    move = moves.begin(TABLE, *places(catalog))
+    assert is_at(catalog, "b")
+    assert pending(catalog) == [move]
+    assert not moves.is_settled(move)
+    assert catalog.store.read(lambda snapshot: moves.is_being_moved(snapshot, TABLE))
+    catalog.store.write(lambda tx: moves.settle(tx, move))
+    assert moves.is_settled(move)
+    assert pending(catalog) == []
+    assert moves.recover() == 0
+    assert is_at(catalog, "b")
+
+
+def test_a_move_that_fails_is_not_pending(catalog: Catalog) -> None:
+    source, _ = places(catalog)
+    (catalog.warehouse / "b").mkdir()
+    with pytest.raises(FileSystemError):
+        moves_of(catalog).begin(TABLE, source, f"{catalog.root}/b")
+    assert pending(catalog) == []
+    assert is_at(catalog, "a")
+
+
+def test_a_unit_of_work_that_fails_after_settling_leaves_the_move_pending(catalog: Catalog) -> None:
+    moves = moves_of(catalog)
+    move = moves.begin(TABLE, *places(catalog))
+
+    def work(tx: object) -> None:
+        moves.settle(tx, move)
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        catalog.store.write(work)
+    assert not moves.is_settled(move)
+    moves.take_back(move)
+    assert is_at(catalog, "a")
+    assert pending(catalog) == []
+
+
+def test_recovery_puts_the_directory_back_and_stops_its_mover(catalog: Catalog) -> None:
+    moves = moves_of(catalog)
+    move = moves.begin(TABLE, *places(catalog))
+    assert moves_of(catalog).recover() == 1
+    assert is_at(catalog, "a")
+    with pytest.raises(MoveTakenBack):
+        catalog.store.write(lambda tx: moves.settle(tx, move))
+    moves.take_back(move)
+    assert is_at(catalog, "a")
+
+
+def test_a_move_after_the_change_is_announced_the_other_way_round(catalog: Catalog) -> None:
+    """The catalog already says `b`; a crash before the directory followed is mended forwards."""
+    old, new = places(catalog)
+    catalog.store.write(lambda tx: tx.insert_pending_move(TABLE, new, old))
+    assert moves_of(catalog).recover() == 1
+    assert is_at(catalog, "b")
+
+
+def test_what_cannot_be_put_back_stays_pending(catalog: Catalog) -> None:
+    moves = moves_of(catalog)
+    source, target = places(catalog)
+    move = moves.begin(TABLE, source, target)
+    catalog.store.write(lambda tx: tx.delete_pending_move(move.move_id))
+    catalog.store.write(lambda tx: tx.insert_pending_move(TABLE, f"{target}/file/under/a/file", target))
+    assert moves.recover() == 1
+    assert len(pending(catalog)) == 1
+    assert is_at(catalog, "b")

@@ -1,0 +1,127 @@
+"""The function that decides: what follows from grants, roles, owners and rules, and why."""
+
+import pytest
+
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Sight, decide
+from hms_gateway.catalog.rights.policy import Action, Held, Party, Policy, Thing
+from hms_gateway.catalog.rights.rules_file import parse_rules
+from hms_gateway.metastore.ports.store import EventId
+
+NOBODY: frozenset[str] = frozenset()
+ALICE, STAFF = Party(USER, "alice"), Party(GROUP, "staff")
+ORDERS, SALES, EVERYTHING = Thing("sales", "orders"), Thing("sales"), Thing()
+OBJECT_ACTIONS = [action for action in Action if action is not Action.ADMIN]
+
+
+def allowed(policy: Policy, thing: Thing, groups: frozenset[str] = NOBODY, owners: Owners = Owners({})) -> set[str]:
+    return {action.value for action in Action if decide("alice", groups, action, thing, policy, owners).allowed}
+
+
+def held(privilege: str, on: Thing, *, is_partial: bool = False, party: Party = ALICE) -> Policy:
+    return Policy(EventId(1), held={party: (Held(privilege, on, is_partial),)})
+
+
+@pytest.mark.parametrize(
+    ("privilege", "on", "of_table", "of_database", "of_everything"),
+    [
+        ("select", ORDERS, {"see", "select"}, {"see"}, set()),
+        ("select", SALES, {"see", "select"}, {"see", "select"}, set()),
+        ("select", EVERYTHING, {"see", "select"}, {"see", "select"}, {"see", "select"}),
+        ("drop", ORDERS, {"see", "drop", "lock"}, {"see"}, set()),
+        ("create", SALES, set(), {"see", "create", "register"}, set()),
+        ("show_database", SALES, set(), {"see"}, set()),
+        ("nonsense", ORDERS, set(), set(), set()),
+    ],
+)
+def test_what_a_grant_gives(
+    privilege: str, on: Thing, of_table: set[str], of_database: set[str], of_everything: set[str]
+) -> None:
+    policy = held(privilege, on)
+    assert allowed(policy, ORDERS) == of_table
+    assert allowed(policy, SALES) == of_database
+    assert allowed(policy, EVERYTHING) == of_everything
+    assert allowed(policy, Thing("sales", "other")) == (set() if on == ORDERS else of_table)
+
+
+def test_all_is_every_action_but_ownership_and_administration() -> None:
+    assert allowed(held("all", ORDERS), ORDERS) == {action.value for action in OBJECT_ACTIONS} - {"own"}
+
+
+def test_a_grant_on_a_column_only_shows_the_table() -> None:
+    assert allowed(held("select", ORDERS, is_partial=True), ORDERS) == {"see"}
+
+
+def test_owners_may_do_everything_with_what_is_theirs() -> None:
+    everything = {action.value for action in OBJECT_ACTIONS}
+    assert allowed(Policy(databases={"sales": ALICE}), ORDERS) == everything
+    assert allowed(Policy(databases={"sales": ALICE}), SALES) == everything
+    owners = Owners({ALICE: {"sales": frozenset({"orders"})}})
+    assert allowed(Policy(), ORDERS, owners=owners) == everything
+    assert allowed(Policy(), SALES, owners=owners) == {"see"}
+    assert allowed(Policy(), Thing("sales", "other"), owners=owners) == set()
+
+
+def test_what_public_owns_everybody_sees_and_creates_in() -> None:
+    policy = Policy(databases={"sales": Party(ROLE, "public")})
+    assert allowed(policy, SALES) == {"see", "create"}
+    assert allowed(policy, ORDERS) == set()
+
+
+def test_roles_in_roles_and_circles_end() -> None:
+    chain = {Party(ROLE, f"r{n}"): frozenset({f"r{n + 1}"}) for n in range(100)}
+    members = {STAFF: frozenset({"r0"}), **chain, Party(ROLE, "r100"): frozenset({"r0"})}
+    policy = Policy(members=members, held={Party(ROLE, "r100"): (Held("select", ORDERS),)})
+    assert allowed(policy, ORDERS) == set()
+    decision = decide("alice", frozenset({"staff"}), Action.SELECT, ORDERS, policy)
+    assert decision.allowed
+    assert decision.why.startswith("role r100 (granted to role r99) (granted to role r98)")
+    assert decision.why.endswith("(granted to group staff) has select on table sales.orders")
+
+
+def test_too_many_roles_are_bounded() -> None:
+    members = {ALICE: frozenset(f"r{n}" for n in range(5_000))}
+    assert len(Sight("alice", NOBODY, Policy(members=members)).parties) < 1_010
+
+
+def test_administrators() -> None:
+    for policy in (
+        Policy(administrators=frozenset({"alice"})),
+        Policy(members={ALICE: frozenset({"admin"})}),
+        Policy(rules=parse_rules('[[rule]]\nusers = ["alice"]\nactions = ["admin"]\n')),
+    ):
+        assert allowed(policy, EVERYTHING) == {action.value for action in Action}
+    assert "admin" not in allowed(held("all", EVERYTHING), EVERYTHING)
+
+
+def test_rules_name_databases_or_tables() -> None:
+    rules = parse_rules(
+        '[[rule]]\nname="team"\ngroups=["staff"]\nactions=["select","create"]\nobjects=["sales*","hr.public_*"]\n'
+    )
+    policy, groups = Policy(rules=rules), frozenset({"staff"})
+    assert allowed(policy, ORDERS, groups) == {"see", "select"}
+    assert allowed(policy, SALES, groups) == {"see", "select", "create", "register"}
+    assert allowed(policy, Thing("hr", "public_holidays"), groups) == {"see", "select"}
+    assert allowed(policy, Thing("hr", "people"), groups) == set()
+    assert allowed(policy, Thing("hr"), groups) == {"see"}
+    assert allowed(policy, ORDERS) == set()
+    assert decide("alice", groups, Action.SELECT, ORDERS, policy).why == "rule 'team' for group staff"
+
+
+def test_lists_show_what_decisions_allow() -> None:
+    rules = parse_rules('[[rule]]\nusers=["alice"]\nactions=["select"]\nobjects=["sales.a_*"]\n')
+    policy = Policy(rules=rules, held={ALICE: (Held("drop", ORDERS),)})
+    owners = Owners({ALICE: {"sales": frozenset({"mine"})}})
+    sight = Sight("alice", NOBODY, policy, owners)
+    names = ["a_1", "b", "mine", "orders", "zzz"]
+    assert sight.visible("sales").select(names) == ["a_1", "mine", "orders"]
+    assert sight.visible("sales").select(names) == [
+        name for name in names if sight.decide(Action.SEE, Thing("sales", name)).allowed
+    ]
+
+
+def test_the_grant_option_is_of_one_privilege() -> None:
+    policy = Policy(held={ALICE: (Held("select", SALES, with_grant_option=True), Held("drop", SALES))})
+    sight = Sight("alice", NOBODY, policy)
+    assert sight.may_grant("select", ORDERS).allowed
+    assert not sight.may_grant("drop", ORDERS).allowed
+    assert not sight.may_grant("select", Thing("hr", "people")).allowed

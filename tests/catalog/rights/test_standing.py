@@ -1,0 +1,72 @@
+"""What a start says about administrators and rights on everything."""
+
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER
+from hms_gateway.catalog.rights.policy import EVERYTHING, Held, Party, Policy, Thing
+from hms_gateway.catalog.rights.rules_file import parse_rules
+from hms_gateway.catalog.rights.standing import standing_lines
+
+ADMIN, ETL = Party(ROLE, "admin"), Party(ROLE, "etl")
+RULES = """
+[[rule]]
+name = "operators"
+groups = ["platform"]
+users = ["dana"]
+actions = ["admin"]
+
+[[rule]]
+name = "readers"
+users = ["*"]
+actions = ["select"]
+objects = ["*"]
+
+[[rule]]
+name = "some"
+users = ["*"]
+actions = ["select"]
+objects = ["sales_*", "*.public"]
+"""
+
+
+def test_a_new_catalog_has_one_line() -> None:
+    policy = Policy(held={ADMIN: (Held("all", EVERYTHING),)}, administrators=frozenset({"admin"}))
+    assert standing_lines(policy) == ["administrators: user admin (setting)"]
+    assert standing_lines(Policy()) == ["administrators: none"]
+
+
+def test_each_way_to_be_an_administrator_and_to_have_everything_is_told() -> None:
+    policy = Policy(
+        members={Party(USER, "bob"): frozenset({"ops", "etl"}), Party(ROLE, "ops"): frozenset({"admin"})},
+        held={
+            ADMIN: (Held("all", EVERYTHING),),
+            ETL: (Held("select", EVERYTHING), Held("drop", Thing("sales"))),
+            Party(GROUP, "staff"): (Held("all", EVERYTHING),),
+            Party(USER, "eve"): (Held("all", Thing("sales")),),
+        },
+        administrators=frozenset({"root", "admin"}),
+        rules=parse_rules(RULES),
+    )
+    assert standing_lines(policy) == [
+        "administrators: user admin (setting), user root (setting), role ops (role admin), user bob (role admin), "
+        "user dana, group platform (rule 'operators')",
+        "rights on everything: role etl (granted to user bob) has select, group staff has all, "
+        "user * (rule 'readers') has select",
+    ]
+
+
+def test_roles_in_a_circle_end() -> None:
+    members = {ETL: frozenset({"admin"}), Party(ROLE, "admin"): frozenset({"etl"})}
+    assert standing_lines(Policy(members=members)) == ["administrators: role etl (role admin)"]
+
+
+def test_lines_are_bounded() -> None:
+    names = [f"{number:04}{'x' * 300}" for number in range(1_000)]
+    policy = Policy(
+        administrators=frozenset(names),
+        members={Party(USER, name): frozenset({"etl"}) for name in names},
+        held={party: (Held("all", EVERYTHING),) for party in (ETL, *(Party(GROUP, name) for name in names))},
+    )
+    first, second = standing_lines(policy)
+    assert first.endswith(", 980 more")
+    assert second.endswith(", 981 more")
+    assert len(first) < 2_000
+    assert len(second) < 4_000
