@@ -9,8 +9,8 @@ from hms_gateway.runtime.presented import presenting
 from hms_gateway.structs import InvalidOperationException, LeaseObject
 from hms_gateway.txn.rules.leases import Claim, Held, LeaseId, LeaseType, Waiter, containers
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService
+from hms_gateway.txn.services.settings import LeaseSettings
 from tests.txn.lease_memory import MemoryLeases
 from tests.txn.lease_scenario import Scenario
 from tests.txn.services.test_leases import SCENARIOS

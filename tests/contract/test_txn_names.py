@@ -20,7 +20,7 @@ from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Operation
 from hms_gateway.txn.services.compaction import CompactionService
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
-from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService

@@ -57,7 +57,7 @@ from hms_gateway.structs import (
 )
 from hms_gateway.txn.services.compaction import CompactionService
 from hms_gateway.txn.services.locks import LockService
-from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService

@@ -47,7 +47,7 @@ from hms_gateway.txn.rules.implicit_locks import LockedByAnother, Needed
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Operation, Write
-from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.compaction import Expiry
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService

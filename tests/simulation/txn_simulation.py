@@ -17,7 +17,7 @@ from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
 from hms_gateway.txn.rules.locks import TIMED_OUT, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Operation, State, Txn, Write
-from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.compaction import Expiry
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService

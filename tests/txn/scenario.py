@@ -20,8 +20,7 @@ from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target, target
 from hms_gateway.txn.rules.transactions import Operation, Write
 from hms_gateway.txn.rules.write_ids import valid_txns_text
-from hms_gateway.txn.services.compaction import CompactionService
-from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.locks import ComponentSpec, LockAnswer, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService

@@ -108,15 +108,12 @@ from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.structs import METHODS, MetaException, Method, Struct
-from hms_gateway.txn.services.compaction import CompactionService
-from hms_gateway.txn.services.expiry import Expiry
-from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.locks import LockService
-from hms_gateway.txn.services.rebuild import RebuildService
-from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.materialized_views import RebuildService, ViewFreshnessService
+from hms_gateway.txn.services.settings import LeaseSettings, TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
-from hms_gateway.txn.services.view_freshness import ViewFreshnessService
 from hms_gateway.txn.services.write_ids import WriteIdService
 from hms_gateway.wire import Codecs, make_codecs
 
@@ -571,7 +568,7 @@ def directories(settings: Settings) -> Directories:
             raise SettingsError(f"{name}: {error}") from error
     if settings.otel.endpoint is None:
         return Directories(policies, settings.roots, default=default)
-    from hms_gateway.files.noted_directories import NotedDirectories
+    from hms_gateway.files.directories import NotedDirectories
 
     return NotedDirectories(policies, settings.roots, default=default)
 

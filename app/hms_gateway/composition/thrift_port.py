@@ -26,7 +26,7 @@ from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.delegation_token import Proof
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import Codecs
 

@@ -1,10 +1,14 @@
-"""Finds the root a location lies below: nothing outside the roots is made, moved, deleted, listed or measured (D12)."""
+"""Finds the root a location lies below: nothing outside the roots is made, moved, deleted, listed or measured (D12).
+
+For traces, directories note what calls do with them. Locations are not noted: some hold credentials.
+"""
 
 import errno
 import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -12,11 +16,11 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from hms_gateway.files.local import LocalDirectories
-from hms_gateway.files.places import Place, parse_place
-from hms_gateway.files.policy import FilePolicy, policy_of
+from hms_gateway.files.places import FilePolicy, Place, parse_place, policy_of
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError, Reach
 from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.timing.spans import current_notes
 
 _log = logging.getLogger(__name__)
 
@@ -355,3 +359,52 @@ def _translated(location: str) -> Iterator[None]:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {reason}") from error
     except Exception as error:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {error}") from error
+
+
+class NotedDirectories(Directories):
+    def is_directory(self, location: str) -> bool:
+        with _noted("is_directory"):
+            return super().is_directory(location)
+
+    def exists(self, location: str) -> bool:
+        with _noted("exists"):
+            return super().exists(location)
+
+    def make_directory(self, location: str) -> bool:
+        with _noted("make_directory"):
+            return super().make_directory(location)
+
+    def directory_maker(self) -> Callable[[str], bool | None]:
+        make = super().directory_maker()
+
+        def noted(location: str) -> bool | None:
+            with _noted("make_directory"):
+                return make(location)
+
+        return noted
+
+    def delete_directory(self, location: str) -> None:
+        with _noted("delete_directory"):
+            super().delete_directory(location)
+
+    def delete_empty_parents(self, location: str, levels: int) -> None:
+        with _noted("delete_empty_parents"):
+            super().delete_empty_parents(location, levels)
+
+    def move_directory(self, source: str, target: str) -> None:
+        with _noted("move_directory"):
+            super().move_directory(source, target)
+
+    def quick_statistics(self, location: str) -> tuple[int, int]:
+        with _noted("quick_statistics"):
+            return super().quick_statistics(location)
+
+
+@contextmanager
+def _noted(operation: str) -> Iterator[None]:
+    notes, begin = current_notes(), time.perf_counter()
+    try:
+        yield
+    finally:
+        if notes is not None:
+            notes.add(f"files {operation}", begin)

@@ -7,7 +7,7 @@ from hms_gateway.metastore.ports.registry import ChangeCounts
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import CreationMetadata, Materialization, Table, UpdateTransactionalStatsRequest
-from hms_gateway.txn.services.view_freshness import ViewFreshnessService
+from hms_gateway.txn.services.materialized_views import ViewFreshnessService
 
 
 class MaterializedViews:

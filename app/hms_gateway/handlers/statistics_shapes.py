@@ -8,7 +8,7 @@ bytes, so their sketches arrive as bytes in a struct of 2.3, and callers that na
 from functools import cache
 from typing import Any, Final
 
-from hms_gateway.catalog.statistics.merging import member_of
+from hms_gateway.catalog.statistics.aggregation import member_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.structs import (
     STRUCTS,

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.metastore.vocabulary.hiveql_tokens import TokenReader
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.sql.statements import KeyValue, PartitionSpec, Principal, TableName
 from hms_gateway.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.structs import Order as SortOrder

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.lock_commands import parse_command
 from hms_gateway.sql.queries import check_query

@@ -1,9 +1,9 @@
 """What a start says about administrators and rights on everything."""
 
 from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER
+from hms_gateway.catalog.rights.keeper import standing_lines
 from hms_gateway.catalog.rights.policy import EVERYTHING, Held, Party, Policy, Thing
 from hms_gateway.catalog.rights.rules_file import parse_rules
-from hms_gateway.catalog.rights.standing import standing_lines
 
 ADMIN, ETL = Party(ROLE, "admin"), Party(ROLE, "etl")
 RULES = """

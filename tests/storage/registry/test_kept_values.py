@@ -35,7 +35,7 @@ from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.compaction import AbortOutcome, CompactionService
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.locks import LockAnswer, LockService
-from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.transactions import RangeHeartbeat, TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
 

@@ -33,7 +33,7 @@ from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
-from hms_gateway.runtime.logins.digest import PROOF_HEADER
+from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.

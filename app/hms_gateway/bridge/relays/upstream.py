@@ -18,7 +18,7 @@ import msgspec
 
 from hms_gateway.bridge.relays.client_tls import ClientTls, ResumingContext
 from hms_gateway.runtime.logins.client_certificate import refuses_certificate
-from hms_gateway.runtime.logins.digest import ANSWER_HEADER
+from hms_gateway.runtime.logins.delegation_token import ANSWER_HEADER
 
 # An answer up to this size is waited for as a whole.
 HELD_BYTES_MAX = 256 * 1024

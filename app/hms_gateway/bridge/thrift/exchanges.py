@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from hms_gateway.runtime.kerberos import KerberosError, SaslExchange, SaslTickets
-from hms_gateway.runtime.logins.delegation_token import TokenName, UnreadableToken
-from hms_gateway.runtime.logins.digest import (
+from hms_gateway.runtime.logins.delegation_token import (
     DigestError,
     Proof,
+    TokenName,
+    UnreadableToken,
     challenge,
     last_answer,
     new_nonce,

@@ -14,7 +14,7 @@ from typing import Literal
 from hms_gateway.bridge.thrift.errors import Unspeakable
 from hms_gateway.bridge.thrift.exchanges import Exchange, LoginRefused, Mechanism
 from hms_gateway.runtime.kerberos import KerberosError
-from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.delegation_token import Proof
 
 SaslPolicy = Literal["off", "allow", "require"]
 

@@ -1,23 +1,22 @@
 """Privileges on the whole catalog, databases, tables, partitions and columns (semantics §2.18).
 
 They are stored and returned here, and enforced by `catalog.rights`. What a grant is on is kept by id, so it follows
-renames.
+renames. A client may send privileges with a new table (semantics §3.3).
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
-from hms_gateway.catalog.access.changed_rights import note_changed_rights
-from hms_gateway.catalog.access.creation_grants import split_privileges
-from hms_gateway.catalog.access.roles import all_roles_of, check_role, principal
+from hms_gateway.catalog.access.roles import all_roles_of, check_role, note_changed_rights, principal
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.access import Grant, GrantId, GrantObject, Principal, StoredGrant
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.selection.partitions import partitions_of, values_name
 from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.ids import TableId
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
@@ -35,6 +34,41 @@ from hms_gateway.structs import (
     PrivilegeBag,
     PrivilegeGrantInfo,
 )
+
+
+def creation_grants(privileges: PrincipalPrivilegeSet | None, table_id: TableId, now_seconds: int) -> Iterator[Grant]:
+    """Each once; what names no principal or no privilege is left out. The time of a grant is the client's, if any."""
+    if privileges is None:
+        return
+    on = GrantObject(HiveObjectType.TABLE, table_id=table_id)
+    seen: set[tuple[Principal, str, str | None]] = set()
+    for principal_type, given in (
+        (PrincipalType.USER, privileges.userPrivileges),
+        (PrincipalType.GROUP, privileges.groupPrivileges),
+        (PrincipalType.ROLE, privileges.rolePrivileges),
+    ):
+        for name, infos in (given or {}).items():
+            for info in infos or ():
+                principal = Principal(name, int(principal_type))
+                for privilege in split_privileges(info.privilege):
+                    if (principal, privilege, info.grantor) in seen:
+                        continue
+                    seen.add((principal, privilege, info.grantor))
+                    yield Grant(
+                        on=on,
+                        principal=principal,
+                        privilege=privilege,
+                        create_time=info.createTime or now_seconds,
+                        grant_option=bool(info.grantOption),
+                        grantor=info.grantor,
+                        grantor_type=info.grantorType,
+                    )
+
+
+def split_privileges(text: str | None) -> list[str]:
+    """`select, insert` as two privileges, without the blanks Hive would keep (semantics §13 row 39b)."""
+    return list(dict.fromkeys(part for each in (text or "").split(",") if (part := each.strip())))
+
 
 PARTITION_LEVEL_PRIVILEGE: Final = "PARTITION_LEVEL_PRIVILEGE"
 

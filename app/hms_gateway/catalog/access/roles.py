@@ -1,16 +1,27 @@
-"""Roles, and who has them (semantics §2.18). Names keep their case. `catalog.rights` enforces what they mean."""
+"""Roles, and who has them (semantics §2.18). Names keep their case. `catalog.rights` enforces what they mean.
+
+A change of roles and grants has an event, by which caches and policies of all gateways learn of it.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
-from hms_gateway.catalog.access.changed_rights import note_changed_rights
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal, RoleId
-from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
+from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.recorded_calls import creation_seconds
 from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
+
+# Not one of Hive's: its metastore writes no event. Followers of the log skip kinds that they do not know.
+CHANGE_RIGHTS: Final = "CHANGE_RIGHTS"
+
+
+def note_changed_rights(tx: Transaction) -> None:
+    """Within the unit of work that changes them. Of no database: only administrators see it."""
+    tx.append_event(Event(CHANGE_RIGHTS, "", None, "{}"))
+
 
 T = TypeVar("T")
 

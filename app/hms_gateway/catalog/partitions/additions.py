@@ -23,8 +23,7 @@ from hms_gateway.catalog.partitions.writes import (
 )
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
-from hms_gateway.metastore.checks.partition_values import PartitionValues
-from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import PartitionValues, StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
@@ -40,7 +39,6 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.metastore.selection.partitions import values_name
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.java_text import java_text
 from hms_gateway.metastore.vocabulary.locations import (
     LocationError,
     default_partition_location,
@@ -58,6 +56,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
+from hms_gateway.metastore.vocabulary.texts import java_text
 from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits

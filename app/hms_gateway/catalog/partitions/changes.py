@@ -25,8 +25,7 @@ from hms_gateway.catalog.statistics.validity import after_concurrent_write, seen
 from hms_gateway.metastore.changes.conditions import check_unchanged_since
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
-from hms_gateway.metastore.checks.partition_values import PartitionValues
-from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import PartitionValues, StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,

@@ -11,7 +11,7 @@ from hms_gateway.catalog.partitions.reads import PartitionReads
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
-from hms_gateway.metastore.checks.partition_values import PartitionValues
+from hms_gateway.metastore.checks.table_shape import PartitionValues
 from hms_gateway.metastore.ports.store import FileSystem, Store
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock

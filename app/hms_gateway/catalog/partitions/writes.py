@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors
 from hms_gateway.metastore.ports.store import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
 from hms_gateway.metastore.vocabulary.parameters import written_under
 from hms_gateway.runtime.limits import Limits

@@ -18,7 +18,7 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.registry import StoredPlan
 from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.names import normalize
-from hms_gateway.metastore.vocabulary.shown_text import shown
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.structs import (
     AlreadyExistsException,
     InvalidObjectException,

@@ -9,7 +9,7 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.registry import Execution, StoredSchedule
 from hms_gateway.metastore.ports.store import Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.metastore.vocabulary.shown_text import shown
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.structs import (
     AlreadyExistsException,

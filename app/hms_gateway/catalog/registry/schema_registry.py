@@ -6,7 +6,7 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.registry import StoredSchema
 from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
-from hms_gateway.metastore.vocabulary.shown_text import shown
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.structs import (
     AlreadyExistsException,

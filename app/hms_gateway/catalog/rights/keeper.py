@@ -2,19 +2,31 @@
 
 What grants, roles and owners say is a version of the catalog like everything else: each change of them has an event. So
 before a decision the newest event is asked for, as the cache does, and what came since the last decision is applied.
-A change that was committed before a call arrived, through whichever gateway, is known to its decision.
+A change that was committed before a call arrived, through whichever gateway, is known to its decision. An operator
+reads at the start of a gateway which parties may do everything.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 import msgspec
 
-from hms_gateway.catalog.rights.decisions import USER, Owners, Sight
-from hms_gateway.catalog.rights.places import read_place
-from hms_gateway.catalog.rights.policy import PARTS, Held, Party, Policy, Rule, Thing, privilege_name
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Sight
+from hms_gateway.catalog.rights.policy import (
+    ADMIN_ROLE,
+    EVERYTHING,
+    PARTS,
+    Action,
+    Held,
+    Party,
+    Policy,
+    Rule,
+    Thing,
+    privilege_name,
+    read_place,
+)
 from hms_gateway.metastore.ports.access import StoredGrant, TableOwner
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
 from hms_gateway.metastore.vocabulary.names import normalize
@@ -257,3 +269,64 @@ def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]
         "members": {party: frozenset(roles) for party, roles in members.items()},
         "options": {party: frozenset(roles) for party, roles in options.items()},
     }
+
+
+# Of more parties the number is said, and of longer names the beginning.
+SHOWN_PARTIES_MAX: Final = 20
+NAME_CHARACTERS_MAX: Final = 64
+
+
+def standing_lines(policy: Policy) -> list[str]:
+    """A line about administrators, and one about others who have rights on everything, if there are any."""
+    lines = [f"administrators: {_joined(_administrators(policy))}"]
+    others = list(_with_everything(policy))
+    return [*lines, f"rights on everything: {_joined(others)}"] if others else lines
+
+
+def _administrators(policy: Policy) -> Iterator[str]:
+    yield from (f"{_text(Party(USER, name))} (setting)" for name in sorted(policy.administrators))
+    yield from (f"{_text(party)} (role {ADMIN_ROLE})" for party in _members(policy, Party(ROLE, ADMIN_ROLE)))
+    for rule in policy.rules:
+        if Action.ADMIN.value in rule.actions:
+            yield _of_rule(rule)
+
+
+def _with_everything(policy: Policy) -> Iterator[str]:
+    """Rights of the role admin are those of administrators."""
+    for party, held in sorted(policy.held.items()):
+        privileges = sorted({one.privilege for one in held if one.on == EVERYTHING and not one.is_partial})
+        if privileges and party != Party(ROLE, ADMIN_ROLE):
+            members = [_text(member) for member in _members(policy, party)]
+            holders = f" (granted to {_joined(members)})" if members else ""
+            yield f"{_text(party)}{holders} has {_joined(privileges)}"
+    for rule in policy.rules:
+        if any(database.matches_everything and table is None for database, table in rule.objects):
+            yield f"{_of_rule(rule)} has {_joined(sorted(rule.actions))}"
+
+
+def _members(policy: Policy, role: Party) -> list[Party]:
+    """All that have a role, also by another one, the nearest first."""
+    found: dict[Party, None] = {}
+    waiting = [role]
+    for having in waiting:
+        if having.kind == ROLE:
+            new = [one for one, roles in sorted(policy.members.items()) if having.name in roles and one not in found]
+            found.update(dict.fromkeys(new))
+            waiting += new
+    return [one for one in found if one != role]
+
+
+def _of_rule(rule: Rule) -> str:
+    named = ((USER, rule.users), (GROUP, rule.groups), (ROLE, rule.roles))
+    parties = [_text(Party(kind, name)) for kind, names in named for name in sorted(names)]
+    return f"{_joined(parties)} (rule {rule.name[:NAME_CHARACTERS_MAX]!r})"
+
+
+def _text(party: Party) -> str:
+    return str(party)[:NAME_CHARACTERS_MAX]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    every = list(texts)
+    more = [f"{len(every) - SHOWN_PARTIES_MAX} more"] if len(every) > SHOWN_PARTIES_MAX else []
+    return ", ".join(every[:SHOWN_PARTIES_MAX] + more) or "none"

@@ -5,10 +5,8 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.statistics.aggregation import aggregate
-from hms_gateway.catalog.statistics.events import StatisticsEvents
-from hms_gateway.catalog.statistics.merging import MixedStatistics, member_of, merged, updated
-from hms_gateway.catalog.statistics.validity import Judged, Verdict, judged
+from hms_gateway.catalog.statistics.aggregation import MixedStatistics, aggregate, member_of, merged, updated
+from hms_gateway.catalog.statistics.validity import Judged, StatisticsEvents, Verdict, judged
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import with_parameters

@@ -12,9 +12,9 @@ from hms_gateway.metastore.checks.table_shape import stored_descriptor
 from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.java_text import java_text
 from hms_gateway.metastore.vocabulary.names import display_name, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_new_ddl_time, without_nulls
+from hms_gateway.metastore.vocabulary.texts import java_text
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.structs import (
     AlreadyExistsException,

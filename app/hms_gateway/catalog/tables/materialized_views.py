@@ -12,8 +12,8 @@ from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Tran
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.ids import TableId
 from hms_gateway.metastore.vocabulary.names import normalize
-from hms_gateway.metastore.vocabulary.shown_text import shown
 from hms_gateway.metastore.vocabulary.table_types import TableType
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.structs import CreationMetadata, MetaException, SourceTable, Table
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.access.creation_grants import creation_grants
+from hms_gateway.catalog.access.grants import creation_grants
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
 from hms_gateway.catalog.tables.index_drops import remove_index

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
-from hms_gateway.catalog.rights.standing import standing_lines
+from hms_gateway.catalog.rights.keeper import standing_lines
 from hms_gateway.cli.operations.start_checks import connections_problem, rights_problems, start_problems
 from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, settled

@@ -21,14 +21,17 @@ from hms_gateway.gateway.auth.credentials import BEARER, Login, sent_token
 from hms_gateway.gateway.auth.tokens import TOKEN_PREFIX
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.logins.delegation_token import (
+    ANSWER_HEADER,
+    PROOF_HEADER,
     TEXT_BYTES_MAX,
+    DigestError,
+    Proof,
     TokenName,
     TokenRefused,
     TokensAway,
     UnreadableToken,
     read_token_text,
 )
-from hms_gateway.runtime.logins.digest import ANSWER_HEADER, PROOF_HEADER, DigestError, Proof
 from hms_gateway.runtime.logins.login_checks import LoginChecks, TooManyChecks
 
 T = TypeVar("T", bytes, Proof)

@@ -20,7 +20,7 @@ from hms_gateway.gateway.admission.refusals import Refused, overloaded
 from hms_gateway.gateway.auth.credentials import Login, read_basic, scheme_of
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
-from hms_gateway.runtime.logins.digest import PROOF_HEADER
+from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_checks import LoginChecks, TooManyChecks
 
 

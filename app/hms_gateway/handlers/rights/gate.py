@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
-from hms_gateway.catalog.access.creation_grants import split_privileges
+from hms_gateway.catalog.access.grants import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Sight

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from hms_gateway.catalog.rights.decisions import USER, Sight
-from hms_gateway.catalog.rights.places import (
+from hms_gateway.catalog.rights.policy import (
+    ALL,
     DATABASE_END,
+    Action,
+    Thing,
     first_below,
     is_of_table,
     others_within,
@@ -14,7 +17,6 @@ from hms_gateway.catalog.rights.places import (
     read_place,
     rest_below,
 )
-from hms_gateway.catalog.rights.policy import ALL, Action, Thing
 from hms_gateway.metastore.ports.access import GrantObject, Principal, TableOwner
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.locations import (

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
+from hms_gateway.metastore.vocabulary.table_types import FORMATS
 from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.connection import Caller
 from hms_gateway.pipeline.crawl.catalog import is_gone, is_within

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from hms_gateway.metastore.vocabulary.bound_text import bound_text
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.texts import bound_text
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, keys_of, partition_values, time_text
 from hms_gateway.sql.running.showing import check_database

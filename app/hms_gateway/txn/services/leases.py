@@ -31,7 +31,7 @@ from hms_gateway.txn.rules.leases import (
     owned,
 )
 from hms_gateway.txn.rules.names import Target, target
-from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.settings import LeaseSettings
 
 _MILLISECONDS: Final = 1000
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
