@@ -28,7 +28,8 @@ from hms_gateway.composition.demo import load_demo
 from hms_gateway.composition.main import build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
-from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.runtime.shares import Holder
 
 CONNECTIONS = 16

@@ -26,7 +26,8 @@ from hms_gateway.gateway import ensure_first_user, run
 from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import listening_sockets
-from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings_reading import load_settings
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"
 PASSWORD = "benchmark"

@@ -26,7 +26,8 @@ from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpPro
 from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal
 from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.structs import (
     METHODS,
     HiveObjectType,

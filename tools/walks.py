@@ -17,7 +17,7 @@ from hms_gateway.composition.main import build
 from hms_gateway.gateway.assembly import server_options
 from hms_gateway.gateway.auth.users import hash_password
 from hms_gateway.gateway.server import Server
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent / "app" / "hms_gateway"
 _PATIENCE_SECONDS: Final = 120.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.logins import build_authenticator, build_proxies
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, DATABASES, CannedProcessor, FakeCache, Running, post, read_response, running
 
 PASSWORDS = {"admin": "admin's password", "bob": "bob's password"}

@@ -13,7 +13,8 @@ from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.logins import build_authenticator, build_proxies
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.runtime.settings import SettingsError, load_settings
+from hms_gateway.runtime.settings import SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, PATH, CannedProcessor, running
 from tests.support.certificates import write_certificate
 from tests.support.client_authority import ClientAuthority

@@ -15,7 +15,7 @@ from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import add_user, remove_user
 from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.kerberos import Accepted
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.attacks.edge import basic, edge
 from tests.attacks.test_client_certificates import door
 from tests.gateway.auth.test_authentication import Clock

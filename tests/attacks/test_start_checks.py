@@ -117,7 +117,7 @@ def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_data
         "warehouse_dir": f"file:{tmp_path}/warehouse",
     }
     from hms_gateway.cli.operations.start_checks import start_problems
-    from hms_gateway.runtime.settings import load_settings
+    from hms_gateway.runtime.settings_reading import load_settings
 
     assert start_problems(load_settings(data_dir=Path("/proc"), database_url=server_database, **settings)) == []
 

@@ -13,7 +13,8 @@ import pytest
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TSaslClientTransport, TTransportException
 
-from hms_gateway.runtime.settings import Settings, SettingsError, load_settings
+from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.structs import Database, LeaseObject, MetaException, NoSuchObjectException
 from tests.bridge.bridge_process import ApacheClient, OldBinary, connected
 from tests.bridge.thrift_bytes import call

@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.composition.main import Metastore, build_metastore
 from hms_gateway.rpc import Call
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.structs import (
     METHODS,
     AbortCompactionRequest,

@@ -146,21 +146,9 @@ def test_a_dropped_database_takes_everything_along_but_its_locks(world: World) -
     assert locked(world.store) == ALL_LOCKS
 
 
-# What a unit of work has asked for it changes over values, anything else by statements of its own.
-asks_first = pytest.mark.parametrize("asks", [True, False], ids=["asks", "goes ahead"])
-
-
-@asks_first
-def test_dropped_partitions_take_their_own_along(world: World, asks: bool) -> None:
+def test_dropped_partitions_take_their_own_along(world: World) -> None:
     stored = get(world.store)
-
-    def work(tx: Any) -> None:
-        if asks:
-            assert [each.name for each in tx.partitions(tx.table("sales", "orders"), Selection(names=[A, C]))] == [A, C]
-        tx.delete_partitions(stored, [A, C])
-        assert tx.is_behind_savepoint is not asks
-
-    world.store.write(work)
+    world.store.write(lambda tx: tx.delete_partitions(stored, [A, C]))
     left = {f"sales.orders.{B}", *OTHER}
     assert world.objects("open", "completed") == {"open": left, "completed": left}
     assert compactions(world.store) == {"sales.orders", f"sales.orders/{B}", *OTHER_COMPACTIONS}
@@ -168,20 +156,13 @@ def test_dropped_partitions_take_their_own_along(world: World, asks: bool) -> No
     assert newest_write_id(world.store, "orders") == 2
 
 
-@asks_first
-def test_a_renamed_table_keeps_what_it_has_under_its_new_name(world: World, asks: bool) -> None:
+def test_a_renamed_table_keeps_what_it_has_under_its_new_name(world: World) -> None:
     """A write id that was allocated under the new name before is not its own."""
     WriteIdService(world.store, TxnSettings()).allocate(Target("hr", "people"), [world.open_txn])
     hr = world.store.write(lambda tx: tx.insert_database(database("hr")))
     stored = get(world.store)
-
-    def work(tx: Any) -> None:
-        if asks:
-            assert tx.table("sales", "orders").table_id == stored.table_id
-        tx.update_table(stored.table_id, hr, msgspec.structs.replace(stored.table, dbName="hr", tableName="people"))
-        assert tx.is_behind_savepoint is not asks
-
-    world.store.write(work)
+    after = msgspec.structs.replace(stored.table, dbName="hr", tableName="people")
+    world.store.write(lambda tx: tx.update_table(stored.table_id, hr, after))
     moved = {f"hr.people.{A}", f"hr.people.{B}", *OTHER}
     assert world.objects("open", "completed", "write sets") == dict.fromkeys(("open", "completed", "write sets"), moved)
     tables = {"hr.people", "sales.other"}

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.storage import connections_wanted
 from tests.support.server import GatewayServer
 

@@ -12,7 +12,8 @@ from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.directory import AWAY_SECONDS, Directory, DirectoryAway
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.logins import build_authenticator
-from hms_gateway.runtime.settings import SettingsError, load_settings
+from hms_gateway.runtime.settings import SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import Clock, basic
 from tests.gateway.auth.test_directory_login import directory_stack
 from tests.support.private_slapd import BASE, PASSWORD, SEARCH_PASSWORD, PrivateSlapd, SlapdUnavailable

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 

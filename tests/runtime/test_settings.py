@@ -8,7 +8,8 @@ import pytest
 
 from hms_gateway.pipeline.connection import VARIABLES
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import ProxyUser, Secret, Settings, SettingsError, load_settings
+from hms_gateway.runtime.settings import ProxyUser, Secret, Settings, SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 
 
 @pytest.fixture(autouse=True)

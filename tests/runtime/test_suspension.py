@@ -12,7 +12,7 @@ from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc import Call, Dialect, RepeatableProcessor, Reply, SuspendedCall, Unavailable
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
 from hms_gateway.structs import (
     METHODS,

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import OTHER_VARIABLES, Settings, load_settings
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings_reading import OTHER_VARIABLES, load_settings
 from tools.settings_doc import _GROUPS, settings_path, settings_text
 
 ROOT = Path(__file__).resolve().parents[2]

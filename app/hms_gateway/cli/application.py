@@ -446,7 +446,8 @@ def _need_folder(file: Path | None, settings: "Settings", config: Path | None, d
 
 
 def _settings(config: Path | None, **given: Any) -> "Settings":
-    from hms_gateway.runtime.settings import SettingsError, load_settings
+    from hms_gateway.runtime.settings import SettingsError
+    from hms_gateway.runtime.settings_reading import load_settings
 
     try:
         return load_settings(config, **given)

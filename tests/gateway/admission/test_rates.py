@@ -10,7 +10,8 @@ from hms_gateway.gateway.admission.rates import CALLERS_MAX, OWED_SECONDS_MAX, R
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc.processor import Reply
-from hms_gateway.runtime.settings import Rate, SettingsError, load_settings
+from hms_gateway.runtime.settings import Rate, SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.wire import MessageType
 from tests.gateway.serving import CALL, FakeCache, running
 

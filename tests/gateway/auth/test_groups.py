@@ -11,7 +11,8 @@ from hms_gateway.gateway.auth import users
 from hms_gateway.gateway.auth.tokens import create_token
 from hms_gateway.gateway.auth.users import READ_AT_ONCE_BYTES, GroupsFile, GroupsFileError, add_user, read_groups
 from hms_gateway.gateway.logins import build_authenticator, build_proxies
-from hms_gateway.runtime.settings import SettingsError, load_settings
+from hms_gateway.runtime.settings import SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, CannedProcessor, running
 from tests.support.patience import until
 from tests.support.server import basic

@@ -18,7 +18,7 @@ from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, make_issuer
 from hms_gateway.gateway.auth.signed_tokens import TOKEN_BYTES_MAX, SignedTokenLogin
 from hms_gateway.gateway.auth.tokens import TokenFile, TokenLogin, TokenUses, create_token
 from hms_gateway.runtime.file_versions import WatchedFile
-from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import Clock
 from tests.support.patience import until
 from tests.support.token_issuer import AUDIENCE, new_key, public, signed, token_issuer

@@ -16,7 +16,8 @@ from hms_gateway.gateway.observability.traces import (
     Traces,
     parse_trace_parent,
 )
-from hms_gateway.runtime.settings import SettingsError, load_settings
+from hms_gateway.runtime.settings import SettingsError
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.timing.spans import Note, Notes, set_notes, shared_notes
 from hms_gateway.timing.spans import current_notes as notes_here
 from tests.gateway.serving import CALL, CannedProcessor, post, read_response, running

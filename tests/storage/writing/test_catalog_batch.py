@@ -228,6 +228,48 @@ def lists(*, fails: bool = False) -> Any:
     return work
 
 
+def mixes(name: str, value: str) -> Any:
+    """Changes between reads that only the database answers."""
+
+    def work(tx: Transaction) -> object:
+        found = tx.table("d", name)
+        if found is None:
+            raise Refused(name)
+        tx.delete_partitions(found, [f"k={value}"])
+        before = tx.partition_names(found, Selection())
+        tx.insert_partitions(found, [new_partition(value, "mixed")])
+        tx.update_table(found.table_id, found.database_id, table(name, value=value))
+        among = [one.name for one in tx.partitions(found, Selection(partial_values=[None]))]
+        tx.append_event(Event("X", "d", name, "{}"))
+        (one,) = tx.partitions(found, Selection(names=[f"k={value}"]))
+        tx.update_partitions(found, [changed(one, "mixed", "other")])
+        tx.delete_partitions(found, before[:1])
+        seen = tx.table("d", name)
+        assert seen is not None
+        return before, among, tx.table_names("d"), seen.partition_count, seen.table.parameters
+
+    return work
+
+
+def swaps(name: str, *values: str) -> Any:
+    """Two partitions change their names and places."""
+
+    def work(tx: Transaction) -> object:
+        found = tx.table("d", name)
+        if found is None:
+            raise Refused(name)
+        before = tx.partitions(found, Selection(names=[f"k={value}" for value in values]))
+        swapped = [
+            StoredPartition(one.partition_id, other.name, other.partition)
+            for one, other in zip(before, reversed(before), strict=True)
+        ]
+        tx.update_partitions(found, swapped)
+        seen = tx.partitions(found, Selection(names=[one.name for one in before]))
+        return [one.name for one in seen], [one.partition for one in seen] == [one.partition for one in before]
+
+    return work
+
+
 def random_work(source: random.Random, engine: Engine) -> Any:
     name = source.choice(NAMES)
     values = source.sample("pqrstu", source.randint(1, 4))
@@ -245,6 +287,8 @@ def random_work(source: random.Random, engine: Engine) -> Any:
             lambda: changes(name, *values, note=str(source.random()), serde=source.choice("xyz"), foreseen=engine),
             lambda: changes(name, *values, note="lost", fails=True),
             lambda: removes(name, *values),
+            lambda: mixes(name, values[0]),
+            lambda: swaps(name, *values[:2]),
             lambda: lists(),
             lambda: lists(fails=True),
         ]
@@ -316,6 +360,17 @@ def test_of_a_batch_only_what_raises_fails(engine: Engine) -> None:
     assert [row.event_type for row in events] == ["CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE", "CREATE_TABLE"]
     assert [row.event_id for row in events] == [1, 2, 3, 4]
     assert (len(tables), version[0].last_event_id) == (1, 4)
+
+
+def test_many_new_partitions_are_added_with_other_changes(engine: Engine) -> None:
+    many, others = [str(number) for number in range(60)], ["59", "60"]
+    run(engine, [creates("a"), creates("b")])
+    outcomes = run(engine, [adds("a", *many), adds("a", *others), adds("b", *many), alters("b", "x"), adds("b", "60")])
+    assert [isinstance(outcome, Success) for outcome in outcomes] == [True, False, True, True, True]
+    _, events, _, partitions, descriptors = rows(engine)
+    assert len(events) == 6
+    assert [sum(row[0] == name for row in partitions) for name in "ab"] == [60, 61]
+    assert [row.partition_count for row in descriptors] == [60, 61]
 
 
 def test_a_call_with_a_key_is_done_once_in_a_batch_and_after_it(engine: Engine) -> None:

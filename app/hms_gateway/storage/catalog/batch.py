@@ -17,7 +17,7 @@ from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.catalog.changes import CatalogChanges
 from hms_gateway.storage.catalog.databases import database_statement, found_database
 from hms_gateway.storage.catalog.known_partitions import KnownPartitions
-from hms_gateway.storage.catalog.tables import table_row, table_statement
+from hms_gateway.storage.catalog.tables import table_row, table_statement, table_with_id_statement
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PENDING_MOVES, TABLES
@@ -90,9 +90,13 @@ class CatalogBatch:
         return self._tables[name]
 
     def row_of(self, table_id: int) -> Any:
-        """The row of a table that was asked for before."""
-        name = self._names.get(table_id)
-        row = None if name is None else self._tables.get(name)
+        """The row of the table with this id, None where there is none."""
+        if table_id not in self._names:
+            row = table_row(self._read(table_with_id_statement(table_id)))
+            if row is None:
+                return None
+            self._know_tables({(row.db_name, row.name): row})
+        row = self._tables[self._names[table_id]]
         return row if row is not None and row.table_id == table_id else None
 
     def database(self, name: str) -> StoredDatabase | None:
@@ -147,7 +151,7 @@ class CatalogBatch:
         self.partitions.forget_descriptors(changes.lessened)
 
     def forget(self) -> None:
-        """Something was changed by other statements: what is asked for next is read again."""
+        """Something may be changed by other statements: what is asked for next is read again."""
         self._tables, self._databases, self._moves, self._concluded, self._table_ids = {}, {}, None, {}, []
         self._names = {}
         self.partitions.forget()

@@ -15,6 +15,7 @@ from hms_gateway.storage.partitions.writes import ADD_PARTITIONS, UPDATE_PARTITI
 from hms_gateway.storage.schema.catalog import (
     DESCRIPTORS,
     DROPPED_TABLES,
+    FURTHER_KEYS,
     OF_PARTITIONED,
     OUTCOMES,
     PARTITION_MARKS,
@@ -65,6 +66,7 @@ class DroppedPartition(NamedTuple):
     db_name: str
     table_name: str
     table_id: int
+    has_further_keys: bool
 
 
 class CatalogChanges:
@@ -179,11 +181,13 @@ class CatalogChanges:
         made = _statements(dialect)
         ids = {"ids": dialect.bound_list(dropped)}
         tables = dict.fromkeys(dropped.values())
-        for db_name, table_name, table_id in tables:
+        for db_name, table_name, table_id, _ in tables:
             values = {"the_db": db_name, "the_name": table_name, "the_table": table_id, **ids}
             yield from (Statement(purge, values) for purge in made.partition_purges)
         table_ids = dialect.bound_list({each.table_id for each in tables})
         yield from (Statement(deletion, {**ids, "table_ids": table_ids}) for deletion in made.of_partitions)
+        if any(each.has_further_keys for each in tables):
+            yield Statement(made.further_keys, ids)
         yield Statement(made.partitions, ids)
 
     def _dropped_tables(self, dialect: Dialect) -> Iterable[Statement]:
@@ -243,6 +247,7 @@ class _Statements:
             delete(table).where(among(table.c.table_id, "table_ids"), among(table.c.partition_id, "ids"))
             for table in (PARTITION_STATISTICS, PRIVILEGES)
         ]
+        self.further_keys = delete(FURTHER_KEYS).where(among(FURTHER_KEYS.c.partition_id, "ids"))
         self.partitions = delete(PARTITIONS).where(among(PARTITIONS.c.partition_id, "ids"))
         self.unused_descriptors = delete(DESCRIPTORS).where(
             among(DESCRIPTORS.c.table_id, "ids"), DESCRIPTORS.c.partition_count == 0

@@ -16,7 +16,7 @@ from hms_gateway.storage.sql.filter_sql import has_id_among, matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
-from hms_gateway.storage.txn.names import TxnNames
+from hms_gateway.storage.txn.names import PURGED
 from hms_gateway.structs import Database
 
 DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
@@ -65,7 +65,9 @@ class DatabaseWrites(DatabaseReads):
         self._connection.execute(update(DATABASES).where(DATABASES.c.database_id == database_id).values(_row(database)))
 
     def delete_database(self, database_id: DatabaseId) -> None:
-        TxnNames(self._connection).drop_database(database_id)
+        of_database = select(DATABASES.c.name).where(DATABASES.c.database_id == database_id).scalar_subquery()
+        for table in PURGED:
+            self._connection.execute(delete(table).where(table.c.db_name == of_database))
         found = self._connection.execute(_PARTITION_COUNTS, {"the_database": database_id}).all()
         later = [table_id for table_id, count in found if self._dialect.deletes_later(count)]
         if later:

@@ -1,6 +1,7 @@
 """What a batch knows about partitions and their descriptors: what it has read, and what it has changed since."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from hms_gateway.metastore.ports.store import (
@@ -25,12 +26,9 @@ from hms_gateway.storage.partitions.descriptors import (
 )
 from hms_gateway.storage.partitions.rows import Descriptor
 from hms_gateway.storage.partitions.writes import encoded_rows
-from hms_gateway.storage.schema.catalog import KEY_COLUMN_COUNT
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.structs import Partition
 
-# More new ones are sent faster by statements of their own.
-FEW: Final = 20
 # What is known of a partition that the batch has inserted: that it is there.
 NEW: Final = object()
 
@@ -107,10 +105,10 @@ class KnownPartitions:
             if work.partitions is not None:
                 wanted.add_names(work.partitions[0].table_id, work.partitions[1])
             for given in (work.new_partitions, work.changed_partitions):
-                found = None if given is None else _encoded(*given)
-                if given is not None and found is not None:
-                    self._encoded[id(given[1])] = found
-                    wanted.add(found)
+                if given is not None and given[1]:
+                    with suppress(UnstorableText):  # to be raised where it is stored
+                        found = self._encoded[id(given[1])] = _encoded(*given)
+                        wanted.add(found)
         return wanted
 
     def learn(self, wanted: Wanted, answers: Iterable[Rows]) -> None:
@@ -128,11 +126,10 @@ class KnownPartitions:
         if wanted.hashes and self._last_descriptor is None:
             self._last_descriptor = next(each)[0][0] or 0
 
-    def encoded(self, table: StoredTable, partitions: Sequence[Any]) -> Encoded | None:
-        """As rows, and what is known of them; None where statements of their own do it."""
+    def encoded(self, table: StoredTable, partitions: Sequence[Any]) -> Encoded:
+        """As rows, and what is known of them. Raises UnstorableText."""
         found = self._encoded.get(id(partitions)) or _encoded(table, partitions)
-        if found is not None:
-            self._know(found)
+        self._know(found)
         return found
 
     def rows(self, table_id: int, names: Iterable[str]) -> list[KnownRow]:
@@ -149,10 +146,6 @@ class KnownPartitions:
         rows = [self._rows.get(key) for key in keys]
         self._load_descriptors(row[2] for row in rows if row is not None and row[2] is not None)
         return rows
-
-    def has(self, key: PartitionKey) -> bool:
-        """Whether it was asked for."""
-        return key in self._rows
 
     def row(self, key: PartitionKey) -> KnownRow:
         """Of one that was asked for."""
@@ -207,14 +200,7 @@ class KnownPartitions:
         self._descriptors |= by_id(found_descriptors(rows))
 
 
-def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded | None:
-    """Of new partitions, or of stored ones as they will be."""
-    if not partitions or len(table.table.partitionKeys or ()) > KEY_COLUMN_COUNT:
-        return None
+def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded:
+    """Of new partitions, or of stored ones as they will be. Raises UnstorableText."""
     are_new = not isinstance(partitions[0], StoredPartition)
-    if are_new and len(partitions) > FEW:
-        return None
-    try:
-        return Encoded(table, [(each.name, each.partition) for each in partitions], are_new=are_new)
-    except UnstorableText:
-        return None  # to be raised where it is stored
+    return Encoded(table, [(each.name, each.partition) for each in partitions], are_new=are_new)

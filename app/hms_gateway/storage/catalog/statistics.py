@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy import Table as SqlTable
 
 from hms_gateway.idl import StructType
@@ -24,6 +24,8 @@ from hms_gateway.wire.tjson import decode_value, encode_value
 
 _DATA: Final = StructType("ColumnStatisticsData_v4")
 _FIGURES: Final = ("column_name", "column_type", "data", "last_analyzed", "write_id")
+_NEW_OF_TABLE: Final = insert(TABLE_STATISTICS)
+_NEW_OF_PARTITION: Final = insert(PARTITION_STATISTICS)
 _SET_PARAMETERS: Final = (
     update(PARTITIONS)
     .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
@@ -83,7 +85,7 @@ class StatisticsRepository(Repository):
     def put_of_table(self, table_id: TableId, engine: str, figures: Sequence[ColumnFigures]) -> None:
         self.delete_of_table(table_id, engine, [one.column for one in figures])
         rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect)} for one in figures]
-        self._insert(TABLE_STATISTICS, rows)
+        self._insert(_NEW_OF_TABLE, rows)
 
     def put_of_partitions(
         self, table_id: TableId, engine: str, figures: Mapping[PartitionId, Sequence[ColumnFigures]]
@@ -98,7 +100,7 @@ class StatisticsRepository(Repository):
             for partition_id, of_partition in figures.items()
             for one in of_partition
         ]
-        self._insert(PARTITION_STATISTICS, rows)
+        self._insert(_NEW_OF_PARTITION, rows)
         self._change_parameters(
             has_id_among(PARTITIONS.c.partition_id, figures, self._dialect),
             lambda partition_id, parameters: with_accurate_columns(
@@ -193,9 +195,9 @@ class StatisticsRepository(Repository):
         ]
         return and_(among, or_(*of_types)) if of_types else None
 
-    def _insert(self, table: SqlTable, rows: Sequence[dict[str, Any]]) -> None:
+    def _insert(self, insertion: Insert, rows: Sequence[dict[str, Any]]) -> None:
         if rows:
-            self._dialect.insert_rows(self._connection, table, rows)
+            self._run_together([Statement(insertion, rows)])
 
     def _change_parameters(
         self, condition: ColumnElement[bool], change: Callable[[PartitionId, dict[str, str]], dict[str, str]]

@@ -6,14 +6,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, select
 
 from hms_gateway.metastore.filters.binding import TableFilter
-from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredTable, TableId
+from hms_gateway.metastore.ports.store import DatabaseId, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
 from hms_gateway.storage.dialects.statements import Rows, Statement
-from hms_gateway.storage.partitions.keys import PartitionKeys
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern
 from hms_gateway.storage.sql.fragments import (
@@ -30,8 +29,7 @@ from hms_gateway.storage.sql.fragments import (
 )
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.table_filter_sql import may_match
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
-from hms_gateway.storage.txn.names import TxnNames
+from hms_gateway.storage.sql.texts import check_text, is_storable
 from hms_gateway.structs import Table, TableMeta
 
 _HAS_INDEXES = exists().where(TABLE_INDEXES.c.table_id == TABLES.c.table_id).label("has_indexes")
@@ -42,12 +40,16 @@ TableRow: Final = namedtuple("TableRow", _ROWS.selected_columns.keys())  # type:
 # Made once: building a statement costs more than running it.
 TABLE_BY_NAME: Final = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
-_BY_ID = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
+_TABLE_BY_ID: Final = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
 
 
 def table_statement(name: tuple[str, str]) -> Statement:
     """Simple, for one: lists make PostgreSQL plan it each time."""
     return Statement(TABLE_BY_NAME, {"db_name": name[0], "tbl_name": name[1]})
+
+
+def table_with_id_statement(table_id: int) -> Statement:
+    return Statement(_TABLE_BY_ID, {"the_id": table_id})
 
 
 def table_row(rows: Rows) -> Any:
@@ -70,7 +72,7 @@ class TableReads(Repository):
         return None if row is None else stored_table(row)
 
     def table_with_id(self, table_id: int) -> StoredTable | None:
-        row = self._connection.execute(_BY_ID, {"the_id": table_id}).first()
+        row = table_row(self._run_together([table_with_id_statement(table_id)])[0])
         return None if row is None else stored_table(row)
 
     def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
@@ -139,34 +141,6 @@ class TableReads(Repository):
                 if filter.matches(owner, last_access_time, {} if parameters is None else decode_map(parameters)):
                     names.append(name)
         return names
-
-
-class TableWrites(TableReads):
-    def unchanged(self, loaded: StoredTable) -> StoredTable | None:
-        found = self.table(loaded.table.dbName or "", loaded.table.tableName or "")
-        return None if found is None else same_table(loaded, found.as_stored)
-
-    def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
-        self.check_table_name_free(database_id, table.tableName or "", except_for=None)
-        row = {**table_values(table), "database_id": database_id, "partition_count": 0}
-        return TableId(self._inserted_id(insert(TABLES).values(row)))
-
-    def update_table(self, table_id: TableId, database_id: DatabaseId, table: Table) -> None:
-        self.check_table_name_free(database_id, table.tableName or "", except_for=table_id)
-        TxnNames(self._connection).rename_table(table_id, database_id, table.tableName or "")
-        key_types = select(TABLES.c.partition_keys).where(TABLES.c.table_id == table_id)
-        old_classes = key_classes(self._connection.execute(key_types).scalar())
-        row = {**table_values(table), "database_id": database_id}
-        self._connection.execute(update(TABLES).where(TABLES.c.table_id == table_id).values(row))
-        new_classes = key_classes(row["partition_keys"])
-        if new_classes != old_classes:
-            PartitionKeys(self._connection).rewrite(table_id, new_classes)
-
-    def check_table_name_free(self, database_id: DatabaseId, name: str, except_for: TableId | None) -> None:
-        check_name("table", name, self._dialect)
-        statement = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id, TABLES.c.name == name)
-        if self._connection.execute(statement).scalar() not in (None, except_for):
-            raise DuplicateKey(name)
 
 
 def _of_databases(statement: Select[Any]) -> Select[Any]:

@@ -1,12 +1,12 @@
 """What the storage code asks of a kind of database. A new kind is a module here with one class."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
-from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, func, insert
+from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, func
 from sqlalchemy.exc import DBAPIError
 
 from hms_gateway.metastore.ports.store import StoreUnavailable
@@ -272,10 +272,6 @@ class Dialect(ABC):
         What was inserted under ids of this statement has to be stored before it is run again.
         """
         return None
-
-    def insert_rows(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert many rows, which all have values for the same columns."""
-        connection.execute(insert(table), rows)
 
     @abstractmethod
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:

@@ -34,6 +34,8 @@ from hms_gateway.timing.spans import Notes, current_notes
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
+# More are inserted by COPY.
+FEW_ROWS: Final = 20
 _BEGIN: Final = Statement(text("BEGIN"), {})
 _ROLLBACK: Final = Statement(text("ROLLBACK"), {})
 
@@ -256,19 +258,47 @@ def open_look_ups(engine: Engine, url: URL) -> PostgresLookUps:
 
 def run_together(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
     """See `Dialect.run_together`."""
+    bulk = _last_bulk(statements)
     try:
-        return _run(connection, statements)
+        if bulk is None:
+            return _run(connection, statements)
+        answers = run_together(connection, statements[:bulk])
+        _copy(connection, *statements[bulk])
+        return [*answers, (), *_run(connection, statements[bulk + 1 :])]
     except ConnectionLost as error:
         raise _disconnect(error) from error
 
 
 def commit_with(connection: Connection, statements: Sequence[Statement]) -> None:
     """See `Dialect.commit_with`."""
+    bulk = _last_bulk(statements)
+    if bulk is not None:
+        run_together(connection, statements[: bulk + 1])
+        statements = statements[bulk + 1 :]
     try:
         _run(connection, [*statements, COMMIT])
     except ConnectionEnded as error:
         raise _disconnect(error) from error
     connection.commit()  # for SQLAlchemy, which does not know it yet
+
+
+def _last_bulk(statements: Sequence[Statement]) -> int | None:
+    """The place of the last insertion of many rows."""
+    places = range(len(statements) - 1, -1, -1)
+    return next((place for place in places if _is_bulk(*statements[place])), None)
+
+
+def _is_bulk(sql: Executable, values: Values | Sequence[Values]) -> bool:
+    return isinstance(values, Sequence) and len(values) > FEW_ROWS and isinstance(sql, Insert)
+
+
+def _copy(connection: Connection, sql: Any, rows: Any) -> None:
+    """Insert rows, which all have values for the same columns, in a quarter of the time of as many insertions."""
+    columns = list(rows[0])
+    cursor: Any = connection.connection.cursor()
+    with cursor, cursor.copy(f"COPY {sql.table.name} ({', '.join(columns)}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row([row[name] for name in columns])
 
 
 def _run(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:

@@ -152,13 +152,6 @@ class SqliteDialect(Dialect):
         # No other connection can take them as long as this transaction writes.
         return Statement(_NEW_IDS, {"the_table": table.name, "numbers": self.bound_list(range(1, count + 1))})
 
-    def insert_rows(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        # Past SQLAlchemy's handling of each value, which takes as long as storing it.
-        columns = list(rows[0])
-        marks = ", ".join("?" for _ in columns)
-        statement = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"
-        connection.exec_driver_sql(statement, [tuple(row.values()) for row in rows])
-
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         # The driver's cursor reads row by row.
         cursor: Any = connection.execute(rows).cursor

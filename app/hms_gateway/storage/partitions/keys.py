@@ -5,10 +5,10 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from hms_gateway.metastore.ports.store import TableId
-from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key
+from hms_gateway.metastore.ports.store import StoredTable, TableId
+from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
 from hms_gateway.storage.schema.catalog import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS
-from hms_gateway.storage.sql.filter_sql import has_id_among
+from hms_gateway.storage.sql.filter_sql import has_id_among, have_names
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.texts import check_text
@@ -44,8 +44,18 @@ def key_columns(keys: SortKeys) -> dict[str, str | None]:
 
 
 class PartitionKeys(Repository):
-    def insert_further(self, table_id: TableId, keys: Iterable[tuple[int, SortKeys]]) -> None:
-        """Store the keys, given by partition id, that have no columns."""
+    def insert_further(self, table: StoredTable, names: Sequence[str]) -> None:
+        """Store the keys that have no columns, of partitions that are just stored."""
+        statement = select(PARTITIONS.c.partition_id, PARTITIONS.c.part_values).where(
+            have_names(table.table_id, names, self._dialect)
+        )
+        classes = [value_class(key.type or "") for key in table.table.partitionKeys or []]
+        inserted = self._connection.execute(statement).all()
+        self._insert_further(
+            table.table_id, [(one, sort_keys(classes, decode_texts(values))) for one, values in inserted]
+        )
+
+    def _insert_further(self, table_id: TableId, keys: Iterable[tuple[int, SortKeys]]) -> None:
         further = [
             {"partition_id": partition_id, "position": position, "table_id": table_id, "sort_key": key}
             for partition_id, keys_of_one in keys
@@ -55,21 +65,21 @@ class PartitionKeys(Repository):
         if further:
             self._connection.execute(insert(FURTHER_KEYS), further)
 
-    def delete_further(self, ids: Iterable[int]) -> None:
-        condition = has_id_among(FURTHER_KEYS.c.partition_id, ids, self._dialect)
-        self._connection.execute(delete(FURTHER_KEYS).where(condition))
-
     def rewrite(self, table_id: TableId, classes: Sequence[ValueClass]) -> None:
         """A partition key changed its type, and with it how its values compare: make all keys of the table anew."""
         for rows in self._ids_and_values(table_id):
-            keys = [(partition_id, sort_keys(classes, decode_texts(values))) for partition_id, values in rows]
-            changes = [
-                {"the_partition": partition_id, **{f"new_{name}": key for name, key in key_columns(found).items()}}
-                for partition_id, found in keys
-            ]
-            self._connection.execute(_UPDATE, changes)
-            self.delete_further(partition_id for partition_id, _ in rows)
-            self.insert_further(table_id, keys)
+            self.replace(table_id, [(one, sort_keys(classes, decode_texts(values))) for one, values in rows])
+
+    def replace(self, table_id: TableId, keys: Sequence[tuple[int, SortKeys]]) -> None:
+        """Store other keys, given by partition id."""
+        changes = [
+            {"the_partition": partition_id, **{f"new_{name}": key for name, key in key_columns(found).items()}}
+            for partition_id, found in keys
+        ]
+        self._connection.execute(_UPDATE, changes)
+        condition = has_id_among(FURTHER_KEYS.c.partition_id, [one for one, _ in keys], self._dialect)
+        self._connection.execute(delete(FURTHER_KEYS).where(condition))
+        self._insert_further(table_id, keys)
 
     def _ids_and_values(self, table_id: TableId) -> Iterator[list[tuple[int, str]]]:
         last = 0

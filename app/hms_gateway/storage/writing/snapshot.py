@@ -1,7 +1,6 @@
 """What reads are handed: one consistent state."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from sqlalchemy import Connection
 
@@ -29,61 +28,61 @@ from hms_gateway.storage.txn.txns import SqlTxnReads
 
 
 class Objects(NameReads):
-    """The repositories of the smaller aggregates, each made when it is first used."""
+    """The repositories of the smaller aggregates. A unit of work writes its changes whenever one is asked for."""
 
     @property
     def connection(self) -> Connection:
         return self._connection
 
-    @cached_property
+    @property
     def indexes(self) -> IndexRepository:
         return IndexRepository(self._connection)
 
-    @cached_property
+    @property
     def tokens(self) -> TokenRepository:
         return TokenRepository(self._connection)
 
-    @cached_property
+    @property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
 
-    @cached_property
+    @property
     def registry(self) -> RegistryRepository:
         return RegistryRepository(self._connection)
 
-    @cached_property
+    @property
     def resource_plans(self) -> ResourcePlanRepository:
         return ResourcePlanRepository(self._connection)
 
-    @cached_property
+    @property
     def runtime_records(self) -> RuntimeRecordRepository:
         return RuntimeRecordRepository(self._connection)
 
-    @cached_property
+    @property
     def schedules(self) -> ScheduleRepository:
         return ScheduleRepository(self._connection)
 
-    @cached_property
+    @property
     def views(self) -> ViewRepository:
         return ViewRepository(self._connection)
 
-    @cached_property
+    @property
     def statistics(self) -> StatisticsRepository:
         return StatisticsRepository(self._connection)
 
-    @cached_property
+    @property
     def constraints(self) -> ConstraintRepository:
         return ConstraintRepository(self._connection)
 
-    @cached_property
+    @property
     def roles(self) -> RoleRepository:
         return RoleRepository(self._connection)
 
-    @cached_property
+    @property
     def grants(self) -> GrantRepository:
         return GrantRepository(self._connection)
 
-    @cached_property
+    @property
     def rights(self) -> RightsRepository:
         return RightsRepository(self._connection)
 
@@ -103,6 +102,6 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
         self._foreseen_tables = {name: table_row(next(answers)) for name in names}
         self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
 
-    @cached_property
+    @property
     def txns(self) -> SqlTxnReads:
         return SqlTxnReads(self._connection)
