@@ -23,7 +23,7 @@ from hms_gateway.composition.main import Metastore, build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
 from hms_gateway.gateway.admission.identity import ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
-from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal
+from hms_gateway.metastore.ports.access import Grant, Grantee, GrantObject
 from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.settings import Settings
@@ -96,11 +96,11 @@ def _fill(settings: Settings, grants: int) -> None:
         on = GrantObject(HiveObjectType.TABLE, table_id=table.table_id)
         tx.grants.insert(
             [
-                Grant(on, Principal(f"role_{number % ROLES}", int(PrincipalType.ROLE)), f"p{number}", 0, False)
+                Grant(on, Grantee(f"role_{number % ROLES}", int(PrincipalType.ROLE)), f"p{number}", 0, False)
                 for number in range(grants)
             ]
         )
-        tx.grants.insert([Grant(on, Principal("role_7", int(PrincipalType.ROLE)), "SELECT", 0, False)])
+        tx.grants.insert([Grant(on, Grantee("role_7", int(PrincipalType.ROLE)), "SELECT", 0, False)])
 
     metastore.store.write(work)
     metastore.store.close()
@@ -205,7 +205,7 @@ def _list_names(settings: Settings, tables: int, seen: int) -> None:
         metastore.store.write(insert)
 
     def grant(tx: Transaction) -> None:
-        to = Principal("alice", int(PrincipalType.USER))
+        to = Grantee("alice", int(PrincipalType.USER))
         for number in range(0, tables, max(1, tables // seen)):
             table = tx.table(DATABASE, f"t{number:07}")
             assert table is not None

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal
+from hms_gateway.metastore.ports.access import Grant, Grantee, GrantObject
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
 from tests.contract.objects import create
 
-ANNA, STAFF = Principal("anna", PrincipalType.USER), Principal("staff", PrincipalType.GROUP)
+ANNA, STAFF = Grantee("anna", PrincipalType.USER), Grantee("staff", PrincipalType.GROUP)
 
 
-def grant(on: GrantObject, to: Principal = ANNA, **fields: Any) -> Grant:
+def grant(on: GrantObject, to: Grantee = ANNA, **fields: Any) -> Grant:
     return Grant(on, to, **{"privilege": "SELECT", "create_time": 5, "grant_option": False, **fields})
 
 
@@ -116,7 +116,7 @@ def test_partitions_inherit(store: SqlStore) -> None:
 def test_texts_nobody_can_keep(store: SqlStore, text: str) -> None:
     on = GrantObject(HiveObjectType.GLOBAL)
     for wrong in (
-        grant(on, Principal(text, 1)),
+        grant(on, Grantee(text, 1)),
         grant(on, privilege=text),
         grant(on, grantor=text),
         grant(on, authorizer=text),
@@ -127,7 +127,7 @@ def test_texts_nobody_can_keep(store: SqlStore, text: str) -> None:
     for role in (Role(text), Role("r", 1, text)):
         with pytest.raises(UnstorableText):
             store.write(lambda tx, role=role: tx.roles.insert(role))
-    assert store.read(lambda snapshot: snapshot.grants.of_principal(Principal(text, 1))) == []
+    assert store.read(lambda snapshot: snapshot.grants.of_principal(Grantee(text, 1))) == []
     assert store.read(lambda snapshot: snapshot.roles.grants_of_principal(text, 1)) == []
     assert store.read(lambda snapshot: snapshot.grants.on(replace(on, column=text))) == []
     store.write(lambda tx: tx.grants.insert([]))

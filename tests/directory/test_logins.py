@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.directory import AWAY_SECONDS, Directory, DirectoryAway
+from hms_gateway.gateway.auth.directory import AWAY_SECONDS, DirectoryAway, LdapDirectory
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.settings import SettingsError
@@ -50,11 +50,11 @@ def searches(slapd, tmp_path_factory):
     }
 
 
-def directory(slapd, url: str | None = None, **settings) -> Directory:
+def directory(slapd, url: str | None = None, **settings) -> LdapDirectory:
     urls = [url or f"ldap://127.0.0.1:{slapd.port}"]
     loaded = load_settings(ldap={"urls": urls, "authority": str(slapd.certificate), **settings})
     assert loaded.ldap is not None
-    return Directory(loaded.ldap)
+    return LdapDirectory(loaded.ldap)
 
 
 def test_a_user_is_searched_for_and_has_groups(slapd, searches):
@@ -132,7 +132,7 @@ def test_an_account_that_may_not_search_is_the_operators_to_change(slapd, search
 
 def test_the_next_server_is_asked_when_one_does_not_answer(slapd, searches):
     loaded = load_settings(ldap={"urls": ["ldap://localhost:1", f"ldap://localhost:{slapd.port}"], **searches})
-    assert Directory(loaded.ldap).check("ann", PASSWORD).name == "ann"
+    assert LdapDirectory(loaded.ldap).check("ann", PASSWORD).name == "ann"
 
 
 def test_a_server_that_says_nothing_is_away_in_time(searches):
@@ -141,7 +141,7 @@ def test_a_server_that_says_nothing_is_away_in_time(searches):
             ldap={"urls": [f"ldap://127.0.0.1:{silent.getsockname()[1]}"], "seconds_max": 0.2, **searches}
         )
         with pytest.raises(DirectoryAway):
-            Directory(loaded.ldap).check("ann", PASSWORD)
+            LdapDirectory(loaded.ldap).check("ann", PASSWORD)
 
 
 def ask(authenticator, header: bytes, address: str = "10.0.0.1"):
@@ -173,7 +173,7 @@ def test_the_password_file_comes_first_and_all_logins_go_on_beside_each_other(sl
 class Counted:
     """A directory that can go away."""
 
-    def __init__(self, asked: Directory) -> None:
+    def __init__(self, asked: LdapDirectory) -> None:
         self._asked = asked
         self.count = 0
         self.is_away = False

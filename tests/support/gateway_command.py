@@ -3,12 +3,12 @@
 from typing import get_type_hints
 
 from hms_gateway.cli import main
-from hms_gateway.runtime import limits, settings
+from hms_gateway.runtime import limits, settings, settings_reading
 
 
 def free_fixed_settings() -> None:
-    settings._KINDS.update(get_type_hints(settings.Settings, include_extras=True))
-    settings._LIMITS.update(get_type_hints(limits.Limits, include_extras=True))
+    settings_reading._KINDS.update(get_type_hints(settings.Settings, include_extras=True))
+    settings_reading._LIMITS.update(get_type_hints(limits.Limits, include_extras=True))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay, user_as_named
 from hms_gateway.bridge.server.call_log import CallRecord
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
-from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, Tokens
+from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, TokenDigests
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.rate_waits import RateWaits
@@ -52,7 +52,7 @@ class ThriftPort:
             admit=self._admit,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
-        options = ServerOptions(
+        options = BridgeOptions(
             host=settings.thrift_host,
             port=port,
             allows_remote=True,  # the settings have seen to it that others have to show a password
@@ -146,7 +146,7 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
             except Refused as refused:
                 raise LoginRefused(refused.text, refused.limit or refused.reason) from refused
 
-        mechanisms["DIGEST-MD5"] = Tokens(prove)
+        mechanisms["DIGEST-MD5"] = TokenDigests(prove)
     return mechanisms
 
 

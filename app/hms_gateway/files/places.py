@@ -22,7 +22,7 @@ LOCAL_SCHEMES = frozenset({"file", "local"})
 _HERE = ("", "localhost")
 
 
-class Place(NamedTuple):
+class FileLocation(NamedTuple):
     """A location; `path` begins with a slash, has no slash at its end and no empty names: the top is `""`."""
 
     scheme: str
@@ -52,7 +52,7 @@ class Place(NamedTuple):
         return self.path[len(path) + 1 :] if self.path.startswith(f"{path}/") else None
 
 
-def parse_place(location: str) -> Place:
+def parse_place(location: str) -> FileLocation:
     """Raises FileSystemError for what could mean another place than it seems to."""
     scheme, colon, rest = location.partition(":")
     if not colon or "/" in scheme:
@@ -73,7 +73,7 @@ def parse_place(location: str) -> Place:
         authority = "" if authority.lower() in _HERE else authority
     else:
         _check_remote(location, authority, names)
-    return Place(scheme, authority, "".join(f"/{name}" for name in names))
+    return FileLocation(scheme, authority, "".join(f"/{name}" for name in names))
 
 
 def _check_remote(location: str, authority: str, names: list[str]) -> None:

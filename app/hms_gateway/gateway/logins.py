@@ -140,13 +140,13 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     uses = TokenUses(settings.token_uses_path)
     logins.append(TokenLogin(tokens, uses, cache, challenges=wrong_token, share_of=share_of))
     if settings.ldap is not None:
-        from hms_gateway.gateway.auth.directory import Directory, DirectoryLogin, check_installed
+        from hms_gateway.gateway.auth.directory import DirectoryLogin, LdapDirectory, check_installed
 
         check_installed()
         logins.append(
             DirectoryLogin(
                 cache,
-                Directory(settings.ldap).check,
+                LdapDirectory(settings.ldap).check,
                 is_local=parts.users.has,
                 challenges=challenges,
                 remembered_seconds=settings.ldap.remembered_seconds,

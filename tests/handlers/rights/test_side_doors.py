@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.catalog.rights.decisions import USER, Sight
 from hms_gateway.catalog.rights.keeper import _touched
-from hms_gateway.catalog.rights.policy import Held, Party, Policy, Thing
+from hms_gateway.catalog.rights.policy import GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.handlers.rights.answers import ANSWERS
 from hms_gateway.runtime.settings import MetastoreRules, Settings
@@ -174,7 +174,11 @@ def test_names_of_tables_with_more_points_are_those_that_the_handler_reads(every
 
 
 def test_a_source_without_a_database_hides_no_view(everybody: Everybody) -> None:  # noqa: F811
-    sight = Sight("alice", frozenset(), Policy(held={Party(USER, "alice"): (Held("select", Thing("sales", "v")),)}))
+    sight = Sight(
+        "alice",
+        frozenset(),
+        Policy(held={Principal(USER, "alice"): (GrantedPrivilege("select", Securable("sales", "v")),)}),
+    )
     view = table("sales", "v")
     view.creationMetadata = CreationMetadata("hive", "sales", "v", {"nothing", "sales.v", "hive.sales.v"}, "")
     shown = ANSWERS["table"](sight, SimpleNamespace(), view, (), None)  # type: ignore[arg-type]

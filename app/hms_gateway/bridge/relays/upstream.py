@@ -38,7 +38,7 @@ class UpstreamError(Exception):
         self.was_sent = was_sent
 
 
-class NotTrusted(UpstreamError):
+class UpstreamNotTrusted(UpstreamError):
     """The server's certificate is not accepted, or ours by the server: trying again does not help."""
 
 
@@ -375,11 +375,11 @@ class UpstreamConnection(asyncio.Protocol):
             self._arrived.set_result(None)
 
 
-def refused_certificate(error: ssl.SSLError) -> NotTrusted | None:
+def refused_certificate(error: ssl.SSLError) -> UpstreamNotTrusted | None:
     """What an error of TLS is where it says that the server refuses the bridge's certificate, or needs one.
 
     It comes with TLS 1.3 when the request was sent already, and the server has not looked at that.
     """
     if not refuses_certificate(str(error)):
         return None
-    return NotTrusted(f"the server refuses the bridge's certificate, or needs one: {error}", was_sent=False)
+    return UpstreamNotTrusted(f"the server refuses the bridge's certificate, or needs one: {error}", was_sent=False)

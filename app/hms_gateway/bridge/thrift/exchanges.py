@@ -28,7 +28,7 @@ class LoginRefused(Exception):
         self.reason = reason
 
 
-class Exchange(Protocol):
+class LoginExchange(Protocol):
     """The server's side of one login: the client's messages in, ours out, until there is a `user`.
 
     `wraps` says whether what follows is wrapped. `proof` is what showed that the client has a token.
@@ -54,7 +54,7 @@ class Exchange(Protocol):
 class Mechanism(Protocol):
     """A way to log in that clients name in their first message."""
 
-    def begin(self, share_address: str | None) -> Exchange:
+    def begin(self, share_address: str | None) -> LoginExchange:
         """A new login, of a client whose share of an address is this one."""
 
 
@@ -86,7 +86,7 @@ class TicketExchange:
         return self._exchange is not None and self._exchange.wraps
 
     async def answer(self, message: bytes) -> bytes:
-        """As `Exchange.answer`."""
+        """As `LoginExchange.answer`."""
         try:
             return await self._checks.run(self._step, message, address=self._share_address)
         except TooManyChecks as error:
@@ -109,7 +109,7 @@ class TicketExchange:
         return self._exchange.answer(message)
 
 
-class Tokens:
+class TokenDigests:
     """DIGEST-MD5, with what `prove` says."""
 
     def __init__(self, prove: Prove) -> None:
@@ -132,7 +132,7 @@ class TokenExchange:
         self.proof: Proof | None = None
 
     async def answer(self, message: bytes) -> bytes:
-        """As `Exchange.answer`."""
+        """As `LoginExchange.answer`."""
         if self._nonce is None:
             if message:
                 raise LoginRefused("the client answers a challenge of DIGEST-MD5 that was not sent; send nothing first")

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from hms_gateway.catalog.directories.known_places import partition_places, table_places
-from hms_gateway.catalog.directories.outside_places import Counted
+from hms_gateway.catalog.directories.outside_places import CountedPlaces
 from hms_gateway.metastore.ports.places import DirectoryTrees, PartitionPlace, TablePlace
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Snapshot, Store
 from hms_gateway.metastore.vocabulary.ids import TableId
@@ -31,7 +31,7 @@ class MissingDirectories:
         self._files = files
         self._trees = trees
         self._table = lru_cache(_TABLES_KEPT)(self._read_table)
-        self.external_outside = Counted()
+        self.external_outside = CountedPlaces()
 
     def find(self) -> Iterator[MissingDirectory]:
         """What is dropped or moved meanwhile is asked for again, and is not missing then."""

@@ -14,7 +14,7 @@ _EXAMPLES_MAX: Final = 5
 _ROOTS_MAX: Final = 20
 
 
-class Counted(msgspec.Struct):
+class CountedPlaces(msgspec.Struct):
     """How many there are, and the names of the first."""
 
     count: int = 0
@@ -85,9 +85,9 @@ class OutsidePlaces:
 
     def __init__(self, files: FileSystem, may_be_root: Callable[[str], bool]) -> None:
         self._files = files
-        self.databases: Final = Counted()
-        self.tables: Final = Counted()
-        self.partitions: Final = Counted()
+        self.databases: Final = CountedPlaces()
+        self.tables: Final = CountedPlaces()
+        self.partitions: Final = CountedPlaces()
         self.roots: Final = RootsToName(may_be_root)
 
     def __bool__(self) -> bool:

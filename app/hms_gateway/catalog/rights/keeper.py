@@ -19,11 +19,11 @@ from hms_gateway.catalog.rights.policy import (
     EVERYTHING,
     PARTS,
     Action,
-    Held,
-    Party,
+    GrantedPrivilege,
     Policy,
+    Principal,
     Rule,
-    Thing,
+    Securable,
     privilege_name,
     read_place,
 )
@@ -74,7 +74,7 @@ class PolicyKeeper:
         # Tables with grants, whose events change more than an owner, and those with grants on partitions.
         self._granted: frozenset[tuple[str, str]] = frozenset()
         self._partly_granted: frozenset[tuple[str, str]] = frozenset()
-        self._owned: dict[Party, dict[str, frozenset[str]]] = {}
+        self._owned: dict[Principal, dict[str, frozenset[str]]] = {}
         self._parties_max = PARTIES_MAX
         self._sights: OrderedDict[tuple[str, frozenset[str]], Sight] = OrderedDict()
 
@@ -137,7 +137,8 @@ class PolicyKeeper:
                 version=version,
                 held=_held(grants),
                 databases={
-                    row.database: None if not row.owner else Party(row.owner_type or USER, row.owner) for row in owners
+                    row.database: None if not row.owner else Principal(row.owner_type or USER, row.owner)
+                    for row in owners
                 },
                 places={row.database: read_place(row.location) for row in owners},
                 rules=rules,
@@ -161,7 +162,7 @@ class PolicyKeeper:
         rows = self._store.read(lambda snapshot: snapshot.rights.table_owners(tables))
         if any(row.has_grants for row in rows):
             return False
-        owners = {(row.database, row.table): Party(row.owner_type, row.owner) for row in rows if row.owner}
+        owners = {(row.database, row.table): Principal(row.owner_type, row.owner) for row in rows if row.owner}
         for party, owned in self._owned.items():
             self._owned[party] = _changed(party, owned, tables, owners)
         for sight in self._sights.values():
@@ -189,7 +190,7 @@ class PolicyKeeper:
         # Where sights have as many, not for each new one again.
         self._parties_max = max(PARTIES_MAX, 2 * len(self._owned))
 
-    def _owners_of(self, parties: Iterable[Party]) -> Owners:
+    def _owners_of(self, parties: Iterable[Principal]) -> Owners:
         return Owners({party: self._owned.get(party, {}) for party in parties})
 
 
@@ -219,10 +220,10 @@ def _touched(
 
 
 def _changed(
-    party: Party,
+    party: Principal,
     owned: Mapping[str, frozenset[str]],
     tables: list[tuple[str, str]],
-    owners: Mapping[tuple[str, str], Party],
+    owners: Mapping[tuple[str, str], Principal],
 ) -> dict[str, frozenset[str]]:
     changed = dict(owned)
     for table in tables:
@@ -235,33 +236,33 @@ def _changed(
     return changed
 
 
-def _by_party(rows: Iterable[TableOwner]) -> dict[Party, dict[str, frozenset[str]]]:
-    found: dict[Party, dict[str, set[str]]] = {}
+def _by_party(rows: Iterable[TableOwner]) -> dict[Principal, dict[str, frozenset[str]]]:
+    found: dict[Principal, dict[str, set[str]]] = {}
     for row in rows:
         if row.owner:
-            found.setdefault(Party(row.owner_type, row.owner), {}).setdefault(row.database, set()).add(row.table)
+            found.setdefault(Principal(row.owner_type, row.owner), {}).setdefault(row.database, set()).add(row.table)
     return {party: {name: frozenset(tables) for name, tables in of.items()} for party, of in found.items()}
 
 
-def _held(grants: Iterable[StoredGrant]) -> dict[Party, tuple[Held, ...]]:
-    found: dict[Party, list[Held]] = {}
+def _held(grants: Iterable[StoredGrant]) -> dict[Principal, tuple[GrantedPrivilege, ...]]:
+    found: dict[Principal, list[GrantedPrivilege]] = {}
     for stored in grants:
         grant, kind = stored.grant, stored.grant.on.object_type
         if kind != HiveObjectType.GLOBAL and not stored.db_name:
             continue
-        on = Thing() if kind == HiveObjectType.GLOBAL else Thing(stored.db_name or "", stored.table_name or "")
-        party = Party(grant.principal.principal_type, grant.principal.name)
+        on = Securable() if kind == HiveObjectType.GLOBAL else Securable(stored.db_name or "", stored.table_name or "")
+        party = Principal(grant.principal.principal_type, grant.principal.name)
         grantor = grant.grantor if grant.grantor_type == USER else None
-        held = Held(privilege_name(grant.privilege), on, kind in PARTS, grant.grant_option, grantor or "")
+        held = GrantedPrivilege(privilege_name(grant.privilege), on, kind in PARTS, grant.grant_option, grantor or "")
         found.setdefault(party, []).append(held)
     return {party: tuple(held) for party, held in found.items()}
 
 
-def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]]:
-    members: dict[Party, set[str]] = {}
-    options: dict[Party, set[str]] = {}
+def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Principal, frozenset[str]]]:
+    members: dict[Principal, set[str]] = {}
+    options: dict[Principal, set[str]] = {}
     for row in snapshot.rights.role_members():
-        party = Party(row.principal_type, row.name)
+        party = Principal(row.principal_type, row.name)
         members.setdefault(party, set()).add(row.role)
         if row.with_admin_option:
             options.setdefault(party, set()).add(row.role)
@@ -284,8 +285,8 @@ def standing_lines(policy: Policy) -> list[str]:
 
 
 def _administrators(policy: Policy) -> Iterator[str]:
-    yield from (f"{_text(Party(USER, name))} (setting)" for name in sorted(policy.administrators))
-    yield from (f"{_text(party)} (role {ADMIN_ROLE})" for party in _members(policy, Party(ROLE, ADMIN_ROLE)))
+    yield from (f"{_text(Principal(USER, name))} (setting)" for name in sorted(policy.administrators))
+    yield from (f"{_text(party)} (role {ADMIN_ROLE})" for party in _members(policy, Principal(ROLE, ADMIN_ROLE)))
     for rule in policy.rules:
         if Action.ADMIN.value in rule.actions:
             yield _of_rule(rule)
@@ -295,7 +296,7 @@ def _with_everything(policy: Policy) -> Iterator[str]:
     """Rights of the role admin are those of administrators."""
     for party, held in sorted(policy.held.items()):
         privileges = sorted({one.privilege for one in held if one.on == EVERYTHING and not one.is_partial})
-        if privileges and party != Party(ROLE, ADMIN_ROLE):
+        if privileges and party != Principal(ROLE, ADMIN_ROLE):
             members = [_text(member) for member in _members(policy, party)]
             holders = f" (granted to {_joined(members)})" if members else ""
             yield f"{_text(party)}{holders} has {_joined(privileges)}"
@@ -304,9 +305,9 @@ def _with_everything(policy: Policy) -> Iterator[str]:
             yield f"{_of_rule(rule)} has {_joined(sorted(rule.actions))}"
 
 
-def _members(policy: Policy, role: Party) -> list[Party]:
+def _members(policy: Policy, role: Principal) -> list[Principal]:
     """All that have a role, also by another one, the nearest first."""
-    found: dict[Party, None] = {}
+    found: dict[Principal, None] = {}
     waiting = [role]
     for having in waiting:
         if having.kind == ROLE:
@@ -318,11 +319,11 @@ def _members(policy: Policy, role: Party) -> list[Party]:
 
 def _of_rule(rule: Rule) -> str:
     named = ((USER, rule.users), (GROUP, rule.groups), (ROLE, rule.roles))
-    parties = [_text(Party(kind, name)) for kind, names in named for name in sorted(names)]
+    parties = [_text(Principal(kind, name)) for kind, names in named for name in sorted(names)]
     return f"{_joined(parties)} (rule {rule.name[:NAME_CHARACTERS_MAX]!r})"
 
 
-def _text(party: Party) -> str:
+def _text(party: Principal) -> str:
     return str(party)[:NAME_CHARACTERS_MAX]
 
 

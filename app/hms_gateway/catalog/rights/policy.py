@@ -156,7 +156,7 @@ PRIVILEGES: Final = frozenset({*(action.value for action in Action), ALL} - {"re
 OF_TABLES: Final = frozenset({*PRIVILEGES, "index"} - {"create"})
 
 
-class Party(NamedTuple):
+class Principal(NamedTuple):
     """A user, group or role; `kind` is Hive's PrincipalType."""
 
     kind: int
@@ -173,7 +173,7 @@ _KIND_NAMES: Final = {
 }
 
 
-class Thing(NamedTuple):
+class Securable(NamedTuple):
     """What an action is on: everything, a database, or a table. Names are normalised."""
 
     database: str = ""
@@ -185,17 +185,17 @@ class Thing(NamedTuple):
         return f"table {self.database}.{self.table}" if self.table else f"database {self.database}"
 
 
-EVERYTHING: Final = Thing()
+EVERYTHING: Final = Securable()
 
 
-class Held(NamedTuple):
+class GrantedPrivilege(NamedTuple):
     """A privilege that a party has been granted, in lower case. One on columns or partitions only shows the table.
 
     `grantor` is the user who has granted it, empty for another party.
     """
 
     privilege: str
-    on: Thing
+    on: Securable
     is_partial: bool = False
     with_grant_option: bool = False
     grantor: str = ""
@@ -234,10 +234,10 @@ class Policy(msgspec.Struct, frozen=True):
     """
 
     version: EventId = EventId(0)
-    members: Mapping[Party, frozenset[str]] = MappingProxyType({})
-    options: Mapping[Party, frozenset[str]] = MappingProxyType({})
-    held: Mapping[Party, tuple[Held, ...]] = MappingProxyType({})
-    databases: Mapping[str, Party | None] = MappingProxyType({})
+    members: Mapping[Principal, frozenset[str]] = MappingProxyType({})
+    options: Mapping[Principal, frozenset[str]] = MappingProxyType({})
+    held: Mapping[Principal, tuple[GrantedPrivilege, ...]] = MappingProxyType({})
+    databases: Mapping[str, Principal | None] = MappingProxyType({})
     places: Mapping[str, Location | None] = MappingProxyType({})
     rules: tuple[Rule, ...] = ()
     administrators: frozenset[str] = frozenset()

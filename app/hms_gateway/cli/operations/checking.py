@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.catalog.directories.missing import MissingDirectories
-from hms_gateway.catalog.directories.outside_places import Counted
+from hms_gateway.catalog.directories.outside_places import CountedPlaces
 from hms_gateway.catalog.directories.removal import DirectoryRemoval, UnknownDirectory
 from hms_gateway.catalog.directories.unknown import UnknownDirectories
 from hms_gateway.cli.terminal.formats import write_rows
@@ -183,7 +183,7 @@ class _Report:
         self._counts: dict[str, int] = {}
         self._is_clean = True
         self.young = 0
-        self.external_outside = Counted()
+        self.external_outside = CountedPlaces()
 
     def write(self, findings: Iterator[_Found]) -> None:
         if self._form not in ("", "json"):

@@ -59,7 +59,7 @@ def check_installed() -> None:
         raise SettingsError(f"ldap needs the package bonsai, which is missing: {INSTALL}")
 
 
-class Directory:
+class LdapDirectory:
     """Asks the servers of the settings, one after the other until one answers."""
 
     def __init__(self, settings: Ldap) -> None:
@@ -223,8 +223,8 @@ AWAY_SECONDS: Final = 5.0
 class DirectoryLogin(Login):
     """Lets in users of a directory; those of the password file are the next one's.
 
-    `check` is `Directory.check`, `is_local` says whether the password file has a user. `seconds_max` bounds how long a
-    request waits for the directory.
+    `check` is `LdapDirectory.check`, `is_local` says whether the password file has a user. `seconds_max` bounds how
+    long a request waits for the directory.
     """
 
     scheme = BASIC

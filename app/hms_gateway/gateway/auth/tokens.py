@@ -42,7 +42,7 @@ class TokenFileError(Exception):
     """The token file or what should go into it is wrong; the text is meant for the operator."""
 
 
-class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AccessToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The stored part of a token. Times are seconds since 1970; `id` is the beginning of `sha256`."""
 
     id: str
@@ -54,7 +54,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Token).decode
+_decode = msgspec.json.Decoder(AccessToken).decode
 
 
 def digest_of(token: str | bytes) -> str:
@@ -62,7 +62,7 @@ def digest_of(token: str | bytes) -> str:
     return hashlib.sha256(token.encode() if isinstance(token, str) else token).hexdigest()
 
 
-def read_tokens(path: Path) -> list[Token]:
+def read_tokens(path: Path) -> list[AccessToken]:
     """In the order in which they were made; empty without a file. Raises TokenFileError."""
     try:
         lines = path.read_bytes().splitlines()
@@ -80,7 +80,7 @@ def read_tokens(path: Path) -> list[Token]:
     return tokens
 
 
-def create_token(path: Path, user: str, *, now: int, seconds: int, note: str = "") -> tuple[str, Token]:
+def create_token(path: Path, user: str, *, now: int, seconds: int, note: str = "") -> tuple[str, AccessToken]:
     """A new token, which cannot be shown again, and what is kept of it. Tokens that have expired are left out.
 
     Raises TokenFileError.
@@ -95,7 +95,7 @@ def create_token(path: Path, user: str, *, now: int, seconds: int, note: str = "
         raise TokenFileError(f"a note has at most {NOTE_CHARACTERS_MAX} characters, and no control characters")
     secret = TOKEN_PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
     digest = digest_of(secret)
-    token = Token(digest[:_ID_CHARACTERS], user, digest, now, now + seconds, note)
+    token = AccessToken(digest[:_ID_CHARACTERS], user, digest, now, now + seconds, note)
     try:
         with writing_alone(path):
             _write(path, [*(kept for kept in read_tokens(path) if kept.expires > now), token])
@@ -104,7 +104,7 @@ def create_token(path: Path, user: str, *, now: int, seconds: int, note: str = "
     return secret, token
 
 
-def revoke_tokens(path: Path, *, ids: Collection[str] = (), users: Collection[str] = ()) -> list[Token]:
+def revoke_tokens(path: Path, *, ids: Collection[str] = (), users: Collection[str] = ()) -> list[AccessToken]:
     """Remove those with these ids or of these users; what was removed. Raises TokenFileError."""
     if not path.exists():
         return []
@@ -119,7 +119,7 @@ def revoke_tokens(path: Path, *, ids: Collection[str] = (), users: Collection[st
     return revoked
 
 
-def _write(path: Path, tokens: Collection[Token]) -> None:
+def _write(path: Path, tokens: Collection[AccessToken]) -> None:
     write_private(path, (_encode(token).decode() + "\n" for token in tokens))
 
 
@@ -129,19 +129,19 @@ class TokenUses:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def note(self, token: Token) -> None:
+    def note(self, token: AccessToken) -> None:
         """It is used now. Raises OSError."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         (self._folder / token.id).touch(0o600)
 
-    def last(self, token: Token) -> float | None:
+    def last(self, token: AccessToken) -> float | None:
         """Seconds since 1970; None when it was never used with this data folder."""
         try:
             return (self._folder / token.id).stat().st_mtime
         except OSError:
             return None
 
-    def forget(self, token: Token) -> None:
+    def forget(self, token: AccessToken) -> None:
         """It is not one any more. Raises OSError."""
         (self._folder / token.id).unlink(missing_ok=True)
 
@@ -157,9 +157,9 @@ class TokenFile:
 
     def __init__(self, file: WatchedFile) -> None:
         self._file = file
-        self._tokens: dict[str, Token] = {}
+        self._tokens: dict[str, AccessToken] = {}
 
-    def find(self, digest: str, *, at_once: bool) -> Token | None:
+    def find(self, digest: str, *, at_once: bool) -> AccessToken | None:
         """Also one that has expired. Without `at_once` the file may have changed a second ago."""
         if self._file.has_changed(at_once=at_once):
             self._read()
@@ -202,7 +202,7 @@ class TokenLogin(Login):
         self._noted: dict[str, float] = {}
 
     def holds(self, credential: Credential) -> bool:
-        token: Token = credential.evidence
+        token: AccessToken = credential.evidence
         return self._tokens.find(token.sha256, at_once=False) == token and self._is_used(token)
 
     async def authenticate(self, head: RequestHead) -> Identity:
@@ -223,7 +223,7 @@ class TokenLogin(Login):
         text = f"The token {token.id} has expired; hms-gateway token create makes another"
         raise Refused(401, text, headers=self._challenges, reason="expired_token")
 
-    def _is_used(self, token: Token) -> bool:
+    def _is_used(self, token: AccessToken) -> bool:
         """True unless it has expired; notes the use."""
         if token.expires <= self._now():
             return False
@@ -231,7 +231,7 @@ class TokenLogin(Login):
             self._note(token)
         return True
 
-    def _note(self, token: Token) -> None:
+    def _note(self, token: AccessToken) -> None:
         self._noted[token.id] = self._monotonic() + USE_NOTED_EVERY_SECONDS
         try:
             self._uses.note(token)

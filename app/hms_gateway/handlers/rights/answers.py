@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from hms_gateway.catalog.arguments import database_name, with_fields
 from hms_gateway.catalog.rights.decisions import ROLE, Sight, Visible
-from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Party, Thing
+from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Principal, Securable
 from hms_gateway.handlers.notifications import event_selection
 from hms_gateway.handlers.rights.slots import slots
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store
@@ -26,7 +26,7 @@ class _Seen:
         self._visible: dict[str, Visible] = {}
 
     def database(self, name: str | None) -> bool:
-        return self._sight.decide(Action.SEE, Thing(normalize(name or "") or "\0")).allowed
+        return self._sight.decide(Action.SEE, Securable(normalize(name or "") or "\0")).allowed
 
     def tables(self, database: str) -> Visible:
         found = self._visible.get(database)
@@ -272,14 +272,14 @@ def _privileges(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, .
         ref = one.hiveObject
         if ref is None or not ref.dbName:
             return False
-        return sight.decide(Action.OWN, Thing(normalize(ref.dbName), normalize(ref.objectName or ""))).allowed
+        return sight.decide(Action.OWN, Securable(normalize(ref.dbName), normalize(ref.objectName or ""))).allowed
 
     return [one for one in _items(found) if is_shown(one)]
 
 
 def _party(kind: int | None, name: str | None, sight: Sight) -> bool:
-    party = Party(int(kind or 0), name or "")
-    return party in sight.parties or party == Party(ROLE, PUBLIC_ROLE)
+    party = Principal(int(kind or 0), name or "")
+    return party in sight.parties or party == Principal(ROLE, PUBLIC_ROLE)
 
 
 def _foreign_keys(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:

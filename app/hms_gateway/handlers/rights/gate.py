@@ -20,10 +20,10 @@ from hms_gateway.catalog.rights.policy import (
     PARTS,
     PUBLIC_ROLE,
     Action,
-    Held,
-    Party,
+    GrantedPrivilege,
     Policy,
-    Thing,
+    Principal,
+    Securable,
     privilege_name,
 )
 from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
@@ -109,7 +109,7 @@ class Gate:
 
 
 # While authorization is off everybody may do everything, but for what `lasting_rights` says.
-_ALL_FOR_ALL: Final = Policy(held={Party(ROLE, PUBLIC_ROLE): (Held(ALL, EVERYTHING),)})
+_ALL_FOR_ALL: Final = Policy(held={Principal(ROLE, PUBLIC_ROLE): (GrantedPrivilege(ALL, EVERYTHING),)})
 
 
 class NoGrants:
@@ -185,7 +185,7 @@ class _Passage:
     def _check_database(self, action: Action, place: Slot) -> None:
         if place.holder is None:
             return
-        thing = Thing(_database(place.get()))
+        thing = Securable(_database(place.get()))
         decision = self._decide(action, thing)
         if not decision.allowed:
             self._refuse(action, thing)
@@ -198,11 +198,11 @@ class _Passage:
             if db_place.get() is not None:
                 self._check_database(action, db_place)
             return
-        thing = Thing(_database(db_place.get()), _table(tbl_place.get(), has_column=has_column))
+        thing = Securable(_database(db_place.get()), _table(tbl_place.get(), has_column=has_column))
         if self._decide(action, thing).allowed:
             return
         self._refuse(action, thing)
-        if not self._sight.decide(Action.SEE, Thing(thing.database)).allowed:
+        if not self._sight.decide(Action.SEE, Securable(thing.database)).allowed:
             self._hide(db_place)
         else:
             self._hide(tbl_place, has_column=has_column)
@@ -213,7 +213,7 @@ class _Passage:
         return type(place.holder).__name__ == "ForeignKeysRequest"
 
     def _check_function(self, action: Action, db_place: Slot, name_place: Slot) -> None:
-        thing = Thing(_database(db_place.get()))
+        thing = Securable(_database(db_place.get()))
         if self._decide(action, thing).allowed or self._owns_function(thing.database, name_place.get()):
             return
         self._refuse(action, thing)
@@ -225,17 +225,17 @@ class _Passage:
         found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(db_name, normalize(name)))
         if found is None or not found.function.ownerName:
             return False
-        party = Party(int(found.function.ownerType or USER), found.function.ownerName)
-        return party in self._sight.parties and party != Party(ROLE, PUBLIC_ROLE)
+        party = Principal(int(found.function.ownerType or USER), found.function.ownerName)
+        return party in self._sight.parties and party != Principal(ROLE, PUBLIC_ROLE)
 
     def _check_named(self, action: Action, names: Iterable[str]) -> None:
         """Names such as `db.table`, of which one that is hidden is refused like one that is missing."""
         for name in names:
             # Some clients write `catalog.db.table`.
             database, _, table = name.rpartition(".")
-            self._demand(action, Thing(_database(database.rpartition(".")[2]), _table(table)))
+            self._demand(action, Securable(_database(database.rpartition(".")[2]), _table(table)))
 
-    def _demand(self, action: Action, thing: Thing) -> None:
+    def _demand(self, action: Action, thing: Securable) -> None:
         """Raises MetaException without the right, whether the object exists or not."""
         if not self._decide(action, thing).allowed:
             raise _denied(self._sight.user, action, thing)
@@ -247,7 +247,7 @@ class _Passage:
             if metadata is not None:
                 self._check_named(Action.SEE, metadata.tablesUsed or ())
                 for source in metadata.sourceTables or ():
-                    self._demand(Action.SEE, Thing(_database(source.table.dbName), _table(source.table.tableName)))
+                    self._demand(Action.SEE, Securable(_database(source.table.dbName), _table(source.table.tableName)))
 
     def check_admin(self, need: Need) -> None:
         raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
@@ -276,7 +276,7 @@ class _Passage:
                 self._check_either(action, component.dbname, component.tablename)
 
     def _check_either(self, action: Action, db_name: str | None, tbl_name: str | None) -> None:
-        self._demand(action, Thing(_database(db_name), normalize(tbl_name) if tbl_name else ""))
+        self._demand(action, Securable(_database(db_name), normalize(tbl_name) if tbl_name else ""))
 
     def check_move(self, need: Need) -> None:
         """A new name takes the right to create in its database; another database, to drop the table from its own."""
@@ -289,7 +289,7 @@ class _Passage:
             new = (_database(_plain(into.get())), _table(new_tbl.get()))
             if old != new and not self._has_hidden:
                 if old[0] != new[0]:
-                    self._demand(Action.DROP, Thing(*old))
+                    self._demand(Action.DROP, Securable(*old))
                 self._check_database(Action.CREATE, into)
 
     def check_give(self, need: Need) -> None:
@@ -302,7 +302,7 @@ class _Passage:
             thing, is_there, current = self._owner(need.kind, [place.get() for place in names])
             if not is_there or self._decide(Action.OWN, thing).allowed:
                 continue
-            given = None if owner is None else Party(USER if kind is None else int(kind), owner)
+            given = None if owner is None else Principal(USER if kind is None else int(kind), owner)
             if given == current:
                 continue
             if current is None:
@@ -314,12 +314,12 @@ class _Passage:
             else:
                 raise _denied(self._sight.user, Action.OWN, thing)
 
-    def _owner(self, kind: str, names: list[str | None]) -> tuple[Thing, bool, Party | None]:
+    def _owner(self, kind: str, names: list[str | None]) -> tuple[Securable, bool, Principal | None]:
         """The object, whether it is there, and its owner."""
         database = _database(names[0])
         found: Any
         if kind == "table":
-            thing = Thing(database, _table(names[1]))
+            thing = Securable(database, _table(names[1]))
             rows = self._store.read(lambda snapshot: snapshot.rights.table_owners([(thing.database, thing.table)]))
             return thing, bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
         if kind == "database":
@@ -327,9 +327,9 @@ class _Passage:
         else:
             found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(database, normalize(names[1] or "")))
         if found is None:
-            return Thing(database), False, None
+            return Securable(database), False, None
         struct = getattr(found, kind)
-        return Thing(database), True, _party(struct.ownerName, struct.ownerType)
+        return Securable(database), True, _party(struct.ownerName, struct.ownerType)
 
     def check_grant(self, need: Need) -> None:
         """A bag of privileges, and in requests that may be either whether they are given or taken.
@@ -347,7 +347,7 @@ class _Passage:
         thing = _granted_on(ref)
         for privilege in map(privilege_name, split_privileges(info.privilege)):
             if takes:
-                of = Party(int(entry.principalType or 0), entry.principalName or "")
+                of = Principal(int(entry.principalType or 0), entry.principalName or "")
                 decision = self._sight.may_revoke(privilege, thing, of, is_partial=ref.objectType in PARTS)
             else:
                 decision = self._sight.may_grant(privilege, thing)
@@ -361,9 +361,11 @@ class _Passage:
             ref = place.get()
             if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
                 continue
-            thing = _granted_on(ref) if ref.objectName is not None else Thing(_database(ref.dbName))
+            thing = _granted_on(ref) if ref.objectName is not None else Securable(_database(ref.dbName))
             if not self._decide(Action(need.verb), thing).allowed:
-                self._hide(Slot(ref, "objectName" if thing.table and self._sees(Thing(thing.database)) else "dbName"))
+                self._hide(
+                    Slot(ref, "objectName" if thing.table and self._sees(Securable(thing.database)) else "dbName")
+                )
 
     def check_table_id(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
@@ -373,7 +375,7 @@ class _Passage:
             found = self._table_with_id(table_id)
             if found is None:
                 continue
-            thing = Thing(found.table.dbName or "", found.table.tableName or "")
+            thing = Securable(found.table.dbName or "", found.table.tableName or "")
             if not self._decide(Action(need.verb), thing).allowed:
                 self._refuse(Action(need.verb), thing)
                 self._hide_id(place)
@@ -398,7 +400,7 @@ class _Passage:
         """What is asked for besides, and left out for who may not have it."""
         for db_place, tbl_place, asked in slots(self._arguments, need.paths):
             if asked.get():
-                thing = Thing(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
+                thing = Securable(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
                 if not self._decide(Action(need.verb), thing).allowed:
                     asked.set(False)
                     self._is_keepable = False
@@ -424,10 +426,10 @@ class _Passage:
             if len(named) == 1:
                 checked.check_database(_database(named[0]), struct)
                 continue
-            thing = Thing(_database(named[0]), _table(named[1]))
+            thing = Securable(_database(named[0]), _table(named[1]))
             if isinstance(struct, Table):
                 is_named = struct.dbName is not None and struct.tableName is not None
-                renamed = Thing(_database(struct.dbName), _table(struct.tableName)) if is_named else thing
+                renamed = Securable(_database(struct.dbName), _table(struct.tableName)) if is_named else thing
                 checked.check_table(thing, renamed, struct)
             else:
                 checked.check_partitions(thing, struct, named[2] if named[2:] else None)
@@ -508,7 +510,7 @@ class _Passage:
         for name, kind in slots(self._arguments, need.paths):
             if name.get() is None or kind.get() is None:
                 continue
-            party = Party(int(kind.get()), name.get())
+            party = Principal(int(kind.get()), name.get())
             if party not in self._sight.parties:
                 raise _denied(self._sight.user, Action.ADMIN, str(party))
 
@@ -524,8 +526,8 @@ class _Passage:
             if struct is None:
                 continue
             field = "owner" if hasattr(struct, "owner") else "ownerName"
-            party = Party(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
-            if party not in self._sight.parties or party == Party(ROLE, PUBLIC_ROLE):
+            party = Principal(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
+            if party not in self._sight.parties or party == Principal(ROLE, PUBLIC_ROLE):
                 setattr(struct, field, self._sight.user)
                 struct.ownerType = int(PrincipalType.USER)
             for info in _given_with(struct):
@@ -554,17 +556,17 @@ class _Passage:
                 user.set(self._sight.user)
                 groups.set(sorted(self._call.groups))
 
-    def _decide(self, action: Action, thing: Thing) -> Decision:
+    def _decide(self, action: Action, thing: Securable) -> Decision:
         decision = self._sight.decide(action, thing)
         if decision.through is not None:
             # What is seen because of a table ends with the table, of which the reply does not know.
             self._is_keepable = False
         return decision
 
-    def _sees(self, thing: Thing) -> bool:
+    def _sees(self, thing: Securable) -> bool:
         return self._sight.decide(Action.SEE, thing).allowed
 
-    def _refuse(self, action: Action, thing: Thing) -> None:
+    def _refuse(self, action: Action, thing: Securable) -> None:
         """Raises MetaException, unless the object has to seem missing."""
         if self._is_refused or self._sees(thing):
             raise _denied(self._sight.user, action, thing)
@@ -625,12 +627,12 @@ def _known_names(sight: Sight, arguments: Any) -> Uncacheable[list[str]] | None:
     return Uncacheable(sorted(visible.names))
 
 
-def _granted_on(ref: Any) -> Thing:
+def _granted_on(ref: Any) -> Securable:
     """The object of a privilege."""
     if ref.objectType == HiveObjectType.GLOBAL:
         return EVERYTHING
     is_database = ref.objectType == HiveObjectType.DATABASE
-    return Thing(_database(ref.dbName), "" if is_database else _table(ref.objectName))
+    return Securable(_database(ref.dbName), "" if is_database else _table(ref.objectName))
 
 
 def _given_with(table: Any) -> Iterator[PrivilegeGrantInfo]:
@@ -642,13 +644,13 @@ def _given_with(table: Any) -> Iterator[PrivilegeGrantInfo]:
                 yield from infos or ()
 
 
-def _denied(user: str, action: Action, thing: Thing | str) -> MetaException:
+def _denied(user: str, action: Action, thing: Securable | str) -> MetaException:
     lacked = "OWNERSHIP" if action is Action.OWN else action.value.upper()
     return MetaException(f"Permission denied: user {user} lacks {lacked} on {thing}")
 
 
-def _party(name: str | None, kind: int | None) -> Party | None:
-    return Party(int(kind or USER), name) if name else None
+def _party(name: str | None, kind: int | None) -> Principal | None:
+    return Principal(int(kind or USER), name) if name else None
 
 
 def _plain(name: str | None) -> str | None:

@@ -9,7 +9,7 @@ from hms_gateway.catalog.rights.policy import (
     ALL,
     DATABASE_END,
     Action,
-    Thing,
+    Securable,
     first_below,
     is_of_table,
     others_within,
@@ -17,7 +17,7 @@ from hms_gateway.catalog.rights.policy import (
     read_place,
     rest_below,
 )
-from hms_gateway.metastore.ports.access import GrantObject, Principal, TableOwner
+from hms_gateway.metastore.ports.access import Grantee, GrantObject, TableOwner
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
@@ -65,9 +65,9 @@ class LocationsOfCall:
         self._store = store
         self._warehouse = warehouse
         self._sight = sight
-        self._owners: dict[Thing, _PartitionOwner] = {}
+        self._owners: dict[Securable, _PartitionOwner] = {}
         # Locations of partitions elsewhere, with the values of each: they may be where the partition is already.
-        self._elsewhere: dict[Thing, list[tuple[list[str] | None, str]]] = {}
+        self._elsewhere: dict[Securable, list[tuple[list[str] | None, str]]] = {}
 
     def check_database(self, name: str, struct: Any) -> None:
         own = read_place(default_database_location(self._warehouse, name)), self._database(name)
@@ -80,7 +80,7 @@ class LocationsOfCall:
             if location is None or not (any(_are_same(one, location) for one in own) or self._sight.may_use(location)):
                 raise self._refused(given)
 
-    def check_table(self, thing: Thing, renamed: Thing, table: Table) -> None:
+    def check_table(self, thing: Securable, renamed: Securable, table: Table) -> None:
         """`renamed` is the name that the call gives the table, mostly the same."""
         given = table.sd.location if table.sd is not None else None
         if given:
@@ -95,7 +95,7 @@ class LocationsOfCall:
             if not given if found is None else thing != renamed and self._is_at_default_place(thing, found):
                 raise self._refused(str(default))
 
-    def _check_named(self, thing: Thing, renamed: Thing, descriptor: Any, given: str) -> None:
+    def _check_named(self, thing: Securable, renamed: Securable, descriptor: Any, given: str) -> None:
         location = read_place(given)
         found = self._stored(thing) if self._sight.decide(Action.ALTER, thing).allowed else None
         if found is not None and given == _location(found):
@@ -110,7 +110,7 @@ class LocationsOfCall:
         if location is None or not self._sight.may_use(location):
             raise self._refused(given)
 
-    def check_partitions(self, thing: Thing, struct: Any, old_values: list[str] | None) -> None:
+    def check_partitions(self, thing: Securable, struct: Any, old_values: list[str] | None) -> None:
         owner = self._owners.get(thing)
         for values, given in _of_partitions(struct):
             if owner is None:
@@ -130,7 +130,7 @@ class LocationsOfCall:
                 if stored is None or values is None or named.get(_partition_name(stored, values)) != given:
                     raise self._refused(given)
 
-    def _home(self, thing: Thing, location: Location) -> Location | None:
+    def _home(self, thing: Securable, location: Location) -> Location | None:
         """The place of the database, if a location is the table's own: by its name, and without those of others."""
         database = self._database(thing.database)
         first = None if database is None else first_below(database, location)
@@ -145,14 +145,14 @@ class LocationsOfCall:
             return None
         return database
 
-    def _is_taken(self, thing: Thing, first: Location, location: Location) -> bool:
+    def _is_taken(self, thing: Securable, first: Location, location: Location) -> bool:
         """True if a table that others may drop lies at, above or below a location, which is at or below `first`.
 
         They could delete what is to lie there, and the owner of `thing` what lies there, whichever came first.
         """
         placed = self._store.read(lambda snapshot: snapshot.rights.tables_placed(str(first)))
         return any(
-            Thing(one.database, one.table) != thing
+            Securable(one.database, one.table) != thing
             and (place := read_place(text)) is not None
             and overlap(place, location)
             and not (one.database == thing.database and self._is_the_callers(one))
@@ -161,17 +161,17 @@ class LocationsOfCall:
 
     def _is_the_callers(self, table: TableOwner) -> bool:
         """True if the table is the caller's own, and no one else has been granted to drop it or to delete from it."""
-        user = Principal(self._sight.user, USER)
-        if Principal(table.owner or "", table.owner_type) != user:
+        user = Grantee(self._sight.user, USER)
+        if Grantee(table.owner or "", table.owner_type) != user:
             return False
-        found = self._stored(Thing(table.database, table.table)) if table.has_grants else None
+        found = self._stored(Securable(table.database, table.table)) if table.has_grants else None
         if found is None:
             return True
         on = GrantObject(HiveObjectType.TABLE, table_id=found.table_id)
         grants = self._store.read(lambda snapshot: [one.grant for one in snapshot.grants.on(on)])
         return all(one.principal == user or one.privilege.lower() not in _DELETING for one in grants)
 
-    def _is_at_default_place(self, thing: Thing, found: StoredTable) -> bool:
+    def _is_at_default_place(self, thing: Securable, found: StoredTable) -> bool:
         """True if a rename of the table moves its directory."""
         database = self._database(thing.database)
         return (
@@ -192,13 +192,13 @@ class LocationsOfCall:
             if place is not None and other not in (name, DEFAULT_DATABASE):
                 yield place
 
-    def _owner(self, thing: Thing) -> "_PartitionOwner":
+    def _owner(self, thing: Securable) -> "_PartitionOwner":
         stored = self._stored(thing)
         place = None if stored is None else read_place(_location(stored))
         others = [] if place is None else others_within(place, self._databases_but(thing.database))
         return _PartitionOwner(stored, place, others)
 
-    def _stored(self, thing: Thing) -> StoredTable | None:
+    def _stored(self, thing: Securable) -> StoredTable | None:
         if "\0" in thing.database or "\0" in thing.table:
             return None
         return self._store.read(lambda snapshot: snapshot.table(thing.database, thing.table))

@@ -17,7 +17,7 @@ from hms_gateway.metastore.ports.store import BatchedWrites, CatalogWork, Event,
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
 from hms_gateway.runtime.presented import LockCaller, lock_caller
 from hms_gateway.structs import LockType
-from hms_gateway.txn.rules.implicit_locks import Held, LockedByAnother, Needed, obstacle
+from hms_gateway.txn.rules.implicit_locks import AcquiredLock, LockedByAnother, Needed, obstacle
 from hms_gateway.txn.rules.locks import NO_TXN, TIMED_OUT, Lock, has_expired
 from hms_gateway.txn.rules.names import Target, target
 
@@ -115,7 +115,7 @@ class _Guard:
         if found is not None:
             raise LockedByAnother(f"{found}; wait until it is released, or name a lock of your own in hms.lock.id")
 
-    def _live(self, transaction: Transaction, targets: list[Target]) -> list[Held]:
+    def _live(self, transaction: Transaction, targets: list[Target]) -> list[AcquiredLock]:
         """Without what is past its time, which is taken away: its holder must not think that nothing happened."""
         held, now_ms = transaction.held_locks(targets)
         lost = [one for one in held if has_expired(one.lock, now_ms, self._caller.timeout_ms) and not self._is_own(one)]
@@ -123,7 +123,7 @@ class _Guard:
             transaction.txns.batched(partial(_remove, [one.lock for one in lost]))
         return [one for one in held if one not in lost]
 
-    def _is_own(self, held: Held) -> bool:
+    def _is_own(self, held: AcquiredLock) -> bool:
         caller, lock = self._caller, held.lock
         if lock.lock_id in caller.taken:
             return True

@@ -55,7 +55,7 @@ class GrantObject(msgspec.Struct, frozen=True):
     column: str | None = None
 
 
-class Principal(msgspec.Struct, frozen=True):
+class Grantee(msgspec.Struct, frozen=True):
     name: str
     principal_type: int
 
@@ -64,7 +64,7 @@ class Grant(msgspec.Struct, frozen=True):
     """One privilege of one principal on one object."""
 
     on: GrantObject
-    principal: Principal
+    principal: Grantee
     privilege: str
     create_time: int
     grant_option: bool
@@ -87,7 +87,7 @@ class GrantReads(Protocol):
     def on(self, target: GrantObject, *, of_any_column: bool = False) -> list[StoredGrant]:
         """All on exactly this object, in order of their making; or on all columns of the table or partition."""
 
-    def of_principal(self, principal: Principal, object_type: int | None = None) -> list[StoredGrant]: ...
+    def of_principal(self, principal: Grantee, object_type: int | None = None) -> list[StoredGrant]: ...
 
     def of_kind(self, object_type: int | None = None) -> list[StoredGrant]: ...
 

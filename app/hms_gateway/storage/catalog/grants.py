@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, literal, or_, select, update
 
-from hms_gateway.metastore.ports.access import Grant, GrantId, GrantObject, Principal, StoredGrant
+from hms_gateway.metastore.ports.access import Grant, Grantee, GrantId, GrantObject, StoredGrant
 from hms_gateway.metastore.ports.store import StoredTable
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
 from hms_gateway.storage.dialects import Dialect
@@ -23,7 +23,7 @@ class GrantRepository(Repository):
     def on(self, target: GrantObject, *, of_any_column: bool = False) -> list[StoredGrant]:
         return self._found(*_is_on(target, of_any_column=of_any_column))
 
-    def of_principal(self, principal: Principal, object_type: int | None = None) -> list[StoredGrant]:
+    def of_principal(self, principal: Grantee, object_type: int | None = None) -> list[StoredGrant]:
         if not is_storable(principal.name):
             return []
         return self._found(
@@ -155,7 +155,7 @@ def _stored(row: Row[Any]) -> StoredGrant:
     )
     grant = Grant(
         on=on,
-        principal=Principal(row.principal_name, row.principal_type),
+        principal=Grantee(row.principal_name, row.principal_type),
         privilege=row.privilege,
         create_time=row.create_time,
         grant_option=row.grant_option,

@@ -18,7 +18,7 @@ from hms_gateway.txn.ports.txn import Rebuild
 from hms_gateway.txn.rules.compaction import Compaction, CompactionDetails, CompactionFilter, CompactionState
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import State
+from hms_gateway.txn.rules.transactions import TxnStatus
 
 _TYPES: Final = {int(type): type for type in CompactionType}
 _STATES: Final = {state.value: state for state in CompactionState}
@@ -50,7 +50,7 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
 
     def forget_compacted(self, target: Target, highest_write_id: int | None) -> None:
         columns = object_columns(target, self._dialect)
-        aborted = select(TXNS.c.txn_id).where(TXNS.c.state == State.ABORTED.value)
+        aborted = select(TXNS.c.txn_id).where(TXNS.c.state == TxnStatus.ABORTED.value)
         for components in (COMPLETED_COMPONENTS, TXN_COMPONENTS):
             conditions: list[ColumnElement[bool]] = [components.c[name] == value for name, value in columns.items()]
             if highest_write_id is not None:

@@ -18,11 +18,11 @@ from hms_gateway.storage.txn.write_ids import WriteIdReads, WriteIdWrites
 from hms_gateway.txn.ports.txn import BatchedWrites
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import State
+from hms_gateway.txn.rules.transactions import TxnStatus
 
 T = TypeVar("T")
 
-_IS_OPEN: Final = TXNS.c.state == State.OPEN.value
+_IS_OPEN: Final = TXNS.c.state == TxnStatus.OPEN.value
 # Another name, since the newest ones are looked for beside those that are forgotten.
 _VICTIMS: Final = TXNS.alias()
 
@@ -61,8 +61,8 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
     def forget_finished(self, ended_before_ms: int, limit: int, *, victims_before_ms: int, victims_max: int) -> int:
         """An open transaction may still ask for what was hidden from it when it began, so that stays."""
         is_forgettable = or_(
-            TXNS.c.state == State.COMMITTED.value,
-            (TXNS.c.state == State.ABORTED.value)
+            TXNS.c.state == TxnStatus.COMMITTED.value,
+            (TXNS.c.state == TxnStatus.ABORTED.value)
             & TXNS.c.txn_id.not_in(select(TXN_COMPONENTS.c.txn_id))
             & TXNS.c.txn_id.not_in(select(TXN_WRITE_IDS.c.txn_id)),
         )
@@ -96,6 +96,6 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
 def _newest_victim_after(count: int) -> ScalarSelect[int]:
     """The newest transaction that a deadlock has cost after so many newer ones; NULL where there are no more."""
     victims = select(_VICTIMS.c.txn_id).where(
-        _VICTIMS.c.state == State.ABORTED.value, _VICTIMS.c.refused_lock.is_not(None)
+        _VICTIMS.c.state == TxnStatus.ABORTED.value, _VICTIMS.c.refused_lock.is_not(None)
     )
     return victims.order_by(_VICTIMS.c.txn_id.desc()).offset(count).limit(1).scalar_subquery()

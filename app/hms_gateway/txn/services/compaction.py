@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from hms_gateway.structs import CompactionType
-from hms_gateway.txn.ports.txn import Store, TxnWrites
+from hms_gateway.txn.ports.txn import TxnStore, TxnWrites
 from hms_gateway.txn.rules.compaction import (
     STATE_TEXTS,
     Compaction,
@@ -39,7 +39,7 @@ class AbortOutcome(msgspec.Struct, frozen=True):
 
 
 class CompactionService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TxnStore) -> None:
         self._store = store
 
     def request(self, target: Target, type: CompactionType, details: CompactionDetails) -> tuple[Compaction, bool]:
@@ -193,7 +193,7 @@ Step: TypeAlias = Callable[[TxnWrites], int]
 class Expiry:
     """Each unit of work is short, so that calls in between do not wait; a crash between two loses nothing."""
 
-    def __init__(self, store: Store, settings: TxnSettings) -> None:
+    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
         self._store = store
         self._settings = settings
         self._compactions = CompactionService(store)

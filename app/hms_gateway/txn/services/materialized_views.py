@@ -3,11 +3,11 @@
 import msgspec
 
 from hms_gateway.structs import MetaException
-from hms_gateway.txn.ports.txn import Rebuild, Store, TxnReads, TxnWrites
+from hms_gateway.txn.ports.txn import Rebuild, TxnReads, TxnStore, TxnWrites
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter, CompactionState
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target, target
-from hms_gateway.txn.rules.transactions import State
+from hms_gateway.txn.rules.transactions import TxnStatus
 from hms_gateway.txn.rules.write_ids import (
     InvalidList,
     ValidIds,
@@ -20,7 +20,7 @@ from hms_gateway.txn.services.settings import TxnSettings
 
 
 class RebuildService:
-    def __init__(self, store: Store, settings: TxnSettings) -> None:
+    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
         self._store = store
         self._settings = settings
 
@@ -56,7 +56,7 @@ class RebuildService:
 
 
 def _is_open(txns: TxnWrites, txn_id: int) -> bool:
-    return any(txn.state is State.OPEN for txn in txns.txns([txn_id]))
+    return any(txn.state is TxnStatus.OPEN for txn in txns.txns([txn_id]))
 
 
 _COMPACTED = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
@@ -74,7 +74,7 @@ UNKNOWN = Invalidation(is_changed=True, is_compacted=True)
 
 
 class ViewFreshnessService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TxnStore) -> None:
         self._store = store
 
     def invalidation(self, tables: list[str], seen: str | None, valid_txns: str | None) -> Invalidation:
