@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hms_gateway.catalog.tables import truncate
 from hms_gateway.composition.main import Metastore, build_metastore
 from hms_gateway.files import Directories
-from hms_gateway.metastore.changes.held_for_files import held_for_files
+from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.call import Dialect, Waiting
 from hms_gateway.rpc.dialects import methods_of

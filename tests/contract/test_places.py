@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
+from hms_gateway.catalog.directories.places import Candidate, KnownPlaces
 from hms_gateway.files import Directories
 from hms_gateway.metastore.ports.places import PartitionsBelow, PlaceReads
 from hms_gateway.metastore.ports.store import StoredTable, Transaction

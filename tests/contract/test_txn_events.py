@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.metastore.changes.txn_events import CommittedWriteId, committed_write_ids
+from hms_gateway.metastore.changes.events import CommittedWriteId, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId
 from hms_gateway.storage import SqlStore
 from hms_gateway.txn.ports.txn import Client

@@ -9,7 +9,7 @@ from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.transactions import Transactions
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc import Processor
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.dialects import methods_of

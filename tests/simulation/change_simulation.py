@@ -11,8 +11,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from hms_gateway.metastore.changes.held_for_files import held_for_files
-from hms_gateway.metastore.changes.implicit_locks import locked
+from hms_gateway.metastore.changes.implicit_locks import held_for_files, locked
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.presented import LockCaller, locking
 from hms_gateway.structs import LockType, ThriftException

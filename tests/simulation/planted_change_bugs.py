@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hms_gateway.metastore.changes import held_for_files, implicit_locks
+from hms_gateway.metastore.changes import implicit_locks
 from hms_gateway.metastore.changes.implicit_locks import _Guard
 from hms_gateway.structs import LockType
 from hms_gateway.txn.rules.locks import LockId
@@ -14,7 +14,7 @@ _is_own = _Guard._is_own
 _places = implicit_locks._places
 _needed = implicit_locks.needed_locks
 _obstacle = implicit_locks.obstacle  # type: ignore[attr-defined]
-_take = held_for_files._take
+_take = implicit_locks._take
 
 
 def _looks_where_it_is_now(event: Any) -> Any:
@@ -91,7 +91,7 @@ BUGS: dict[str, Bug] = {
     "locks past their time are passed over": (implicit_locks, "_remove", lambda locks, batch: None),
     "locks are past their time at once": (implicit_locks, "has_expired", lambda lock, now_ms, timeout_ms: True),
     "locks are never past their time": (implicit_locks, "has_expired", lambda lock, now_ms, timeout_ms: False),
-    "files are touched without a lock": (held_for_files, "_take", _takes_nothing),
-    "files are touched under a lock that was not free": (held_for_files, "_take", _takes_unasked),
+    "files are touched without a lock": (implicit_locks, "_take", _takes_nothing),
+    "files are touched under a lock that was not free": (implicit_locks, "_take", _takes_unasked),
     "a lost lock of files is not missed": (_Guard, "check", _misses_nothing),
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.metastore.changes.txn_events import CommittedWriteId, committed
+from hms_gateway.metastore.changes.events import CommittedWriteId, committed
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, TxnType

@@ -18,7 +18,7 @@ import msgspec
 from hms_gateway.cache.scopes import Scope
 from hms_gateway.catalog.statistics.validity import deciding_write_id
 from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.metastore.changes.txn_events import ALLOC_WRITE_ID
+from hms_gateway.metastore.changes.events import ALLOC_WRITE_ID
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, StoreError
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional

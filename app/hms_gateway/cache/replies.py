@@ -22,7 +22,7 @@ from hms_gateway.cache.freshness import Done, Freshness, VersionWatch
 from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
 from hms_gateway.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
 from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.metastore.changes.txn_events import COMMIT_TXN, committed_write_ids
+from hms_gateway.metastore.changes.events import COMMIT_TXN, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, Struct

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.metastore.changes.txn_events import TXN_EVENTS
+from hms_gateway.metastore.changes.events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import StoredEvent
 from hms_gateway.metastore.vocabulary.names import InvalidCatalogMarker, normalize, parse_database_argument
 from hms_gateway.structs import Struct

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.ports.store import NewPartition, Store, Transaction
 from hms_gateway.structs import (
     Database,

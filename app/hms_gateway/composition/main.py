@@ -12,7 +12,7 @@ import msgspec
 from hms_gateway.cache import ReplyCache
 from hms_gateway.catalog.access.grants import PrivilegeService
 from hms_gateway.catalog.access.roles import RoleService
-from hms_gateway.catalog.directories.outside_places import OutsidePlaces, find_outside
+from hms_gateway.catalog.directories.places import OutsidePlaces, find_outside
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
 from hms_gateway.catalog.partitions.service import PartitionService

@@ -22,7 +22,7 @@ from hms_gateway.files.handles import (
     rename_to_free_name,
 )
 from hms_gateway.metastore.ports.places import Tree
-from hms_gateway.runtime.data_folder import make_data_folder
+from hms_gateway.runtime.file_versions import make_data_folder
 
 # What is made is never open to every account, whatever the umask; whether a group may write is the umask's to say.
 _MODE: Final = 0o775

@@ -7,7 +7,7 @@ from hms_gateway.catalog.arguments import is_newer, table_in, table_named, table
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService, refuse_merge, single
 from hms_gateway.handlers.statistics_shapes import received, shown, shown_aggregate, shown_of_partitions, shown_of_table
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     ColumnStatistics,

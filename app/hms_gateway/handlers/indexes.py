@@ -2,7 +2,7 @@
 
 from hms_gateway.catalog.arguments import database_name, with_fields
 from hms_gateway.catalog.tables.indexes import IndexService
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import Index, Table
 

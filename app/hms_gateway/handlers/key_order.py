@@ -6,8 +6,8 @@ of tables that exist; elsewhere a name keeps the order it was written in.
 
 from collections.abc import Sequence
 
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape, unescape
 from hms_gateway.txn.rules.names import Target
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hms_gateway.catalog.arguments import in_catalog, is_newer
 from hms_gateway.catalog.registry.notifications import MESSAGE_FORMAT, Insertion, NotificationService, Written
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import EventId, EventSelection, StoredEvent
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (

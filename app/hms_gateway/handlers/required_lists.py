@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from hms_gateway.catalog.arguments import table_named
 from hms_gateway.idl.method_facts import MethodFacts, method_facts
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
 from hms_gateway.rpc.call import Call, Uncacheable

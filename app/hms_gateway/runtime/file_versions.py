@@ -1,7 +1,12 @@
-"""Which version of a file is there, for what reads files again when they change."""
+"""Versions of files that are read again when they change, and the folder of database, passwords and keys.
+
+Only its owner, or a group, may put other files in the place of those in the folder.
+"""
 
 import os
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -49,3 +54,23 @@ class WatchedFile:
             return False
         self._version, self._was_seen = version, True
         return True
+
+
+_MODE = 0o755
+
+
+def make_data_folder(folder: Path) -> None:
+    """Make it and those above it that are missing; other accounts cannot write them, whatever the umask.
+
+    Raises OSError.
+    """
+    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+        with suppress(FileExistsError):
+            missing.mkdir(_MODE)
+    folder.mkdir(exist_ok=True)
+
+
+def is_open_to_all(folder: Path) -> bool:
+    """True if every account of the machine can replace files in the folder."""
+    mode = folder.stat().st_mode
+    return bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX

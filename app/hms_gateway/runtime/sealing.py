@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from hms_gateway.runtime.data_folder import make_data_folder
+from hms_gateway.runtime.file_versions import make_data_folder
 
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.tables.constraints import ConstraintService
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.constraints import ConstraintKind
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.structs import (
     Database,
     EnvironmentContext,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import FieldSchema, MetaException, UnknownTableException
 from tests.support.catalog import Catalog, columns, new_table
 

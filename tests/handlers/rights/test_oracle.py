@@ -15,7 +15,7 @@ import pytest
 from hms_gateway.catalog.rights import decisions, keeper
 from hms_gateway.catalog.rights.policy import Policy
 from hms_gateway.handlers.rights import gate
-from hms_gateway.metastore.vocabulary.ids import EventId
+from hms_gateway.metastore.vocabulary.names import EventId
 from tests.handlers.rights.at_once import AtOnce
 from tests.handlers.rights.histories import History
 from tests.handlers.rights.oracle import RULES_TEXT, USERS

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.metastore.changes import conditions
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.changes import fencing
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import EnvironmentContext, InvalidOperationException, Partition
 from tests.metastore.partition_world import NOW, SALES, World, partition_world
 from tests.support.catalog import Catalog, new_table, open_catalog
@@ -82,7 +82,7 @@ def test_events_that_are_gone_or_too_many_cannot_be_compared(world: World, monke
     for _ in range(3):
         alter(world, "b", "1")
     with monkeypatch.context() as patch:
-        patch.setattr(conditions, "EVENTS_MAX", 2)
+        patch.setattr(fencing, "EVENTS_MAX", 2)
         with pytest.raises(InvalidOperationException, match="give a newer event"):
             alter(world, "a", "1", event=seen)
     world.store.write(lambda tx: tx.delete_events_before(NOW + 10**9, 100))

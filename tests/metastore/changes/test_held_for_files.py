@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.metastore.changes.held_for_files import held_for_files
+from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import LockCaller, locking

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy import select
 
-from hms_gateway.metastore.changes.txn_events import committed_write_ids
+from hms_gateway.metastore.changes.events import committed_write_ids
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
 from hms_gateway.runtime.limits import Limits

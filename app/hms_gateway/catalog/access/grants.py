@@ -12,12 +12,10 @@ import msgspec
 
 from hms_gateway.catalog.access.roles import all_roles_of, check_role, note_changed_rights, principal
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName, partitions_of, values_name
 from hms_gateway.metastore.ports.access import Grant, Grantee, GrantId, GrantObject, StoredGrant
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.partitions import partitions_of, values_name
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.ids import TableId
-from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.names import TableId, normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.runtime.clock import Clock

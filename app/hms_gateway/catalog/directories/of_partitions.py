@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from hms_gateway.catalog.directories.placement import check_place
+from hms_gateway.catalog.directories.warehouse import check_place
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach
 from hms_gateway.metastore.vocabulary.locations import is_under, join, relative_part

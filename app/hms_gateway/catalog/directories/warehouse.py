@@ -1,9 +1,11 @@
-"""Where databases and tables lie, and making and deleting their directories (semantics §3.1, §3.2)."""
+"""Places of databases and tables, and making and deleting their directories (semantics §3.1, §3.2).
+
+The catalog takes only some locations: data that a drop would delete has to lie where this server may delete it.
+"""
 
 import logging
 from typing import Final
 
-from hms_gateway.catalog.directories.placement import check_place
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach
 from hms_gateway.metastore.vocabulary.locations import (
@@ -17,6 +19,23 @@ from hms_gateway.metastore.vocabulary.locations import (
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.structs import Database, MetaException
+
+_ADVICE: Final = "name a directory around it in file_roots, or make the table external"
+
+
+def check_place(files: FileSystem, location: str, *, is_owned: bool) -> None:
+    """Whether a location may be recorded. Raises MetaException.
+
+    `is_owned` means that the catalog owns the data there: it is a database's, or that of a table that is not external.
+    What is not owned may lie outside the roots, and is then left alone.
+    """
+    with file_errors_as_meta():
+        reach = files.reach(location)
+        if reach is Reach.REFUSED:
+            files.manages(location)
+    if is_owned and reach is Reach.OUTSIDE:
+        raise MetaException(f"{location} is outside the directories this server manages; {_ADVICE}")
+
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -21,8 +21,9 @@ from hms_gateway.catalog.partitions.writes import (
     with_location,
     write,
 )
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
+from hms_gateway.metastore.checks.selection import TableName, values_name
 from hms_gateway.metastore.checks.table_shape import PartitionValues, StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
@@ -37,8 +38,6 @@ from hms_gateway.metastore.ports.store import (
     StoreError,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import values_name
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.locations import (
     LocationError,
     default_partition_location,

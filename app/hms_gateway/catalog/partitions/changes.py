@@ -22,9 +22,10 @@ from hms_gateway.catalog.partitions.writes import (
     write,
 )
 from hms_gateway.catalog.statistics.validity import after_concurrent_write, seen_by
-from hms_gateway.metastore.changes.conditions import check_unchanged_since
-from hms_gateway.metastore.changes.partition_events import PartitionEvents
+from hms_gateway.metastore.changes.events import PartitionEvents
+from hms_gateway.metastore.changes.fencing import check_unchanged_since
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
+from hms_gateway.metastore.checks.selection import TableName, java_list, values_name
 from hms_gateway.metastore.checks.table_shape import PartitionValues, StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
@@ -39,8 +40,6 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import java_list, values_name
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.locations import (
     LocationError,
     default_partition_location,

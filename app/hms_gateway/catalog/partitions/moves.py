@@ -6,7 +6,7 @@ import msgspec
 
 from hms_gateway.catalog.directories.moves import DirectoryMoves, MoveTakenBack
 from hms_gateway.catalog.partitions.writes import Conflict, write
-from hms_gateway.metastore.changes.held_for_files import held_for_files
+from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.ports.store import FileSystem, OutcomeUnknown, Store, TableId, Transaction
 from hms_gateway.txn.rules.names import Target
 

@@ -7,6 +7,7 @@ import msgspec
 
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName, values_name
 from hms_gateway.metastore.ports.store import (
     Event,
     EventId,
@@ -17,8 +18,6 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import values_name
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits

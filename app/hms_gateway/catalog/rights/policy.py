@@ -14,7 +14,6 @@ from urllib.parse import unquote
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import EventId
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
     LocationError,
@@ -22,6 +21,7 @@ from hms_gateway.metastore.vocabulary.locations import (
     normalize_location,
     parse_location,
 )
+from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.structs import HiveObjectType, PrincipalType
 
 

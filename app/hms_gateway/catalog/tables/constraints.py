@@ -7,12 +7,10 @@ import msgspec
 
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.constraints import ConstraintColumn, ConstraintKind
 from hms_gateway.metastore.ports.store import Event, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.constraint_names import generated_name
-from hms_gateway.metastore.vocabulary.ids import TableId
-from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.names import TableId, generated_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.structs import (

@@ -1,8 +1,8 @@
 """The columns of a table, as get_fields and get_schema answer them (semantics §2.5)."""
 
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Store
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.structs import FieldSchema, NoSuchObjectException, Table, UnknownTableException
 
 

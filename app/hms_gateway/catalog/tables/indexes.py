@@ -8,10 +8,10 @@ from hms_gateway.catalog.tables.index_drops import index_event, index_table, ind
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import stored_descriptor
 from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import display_name, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_new_ddl_time, without_nulls
 from hms_gateway.metastore.vocabulary.texts import java_text

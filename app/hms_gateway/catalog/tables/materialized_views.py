@@ -7,11 +7,10 @@ import msgspec
 
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.registry import ChangeCounts, ViewSource
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.ids import TableId
-from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.names import TableId, normalize
 from hms_gateway.metastore.vocabulary.table_types import TableType
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.runtime.clock import Clock

@@ -23,7 +23,7 @@ from hms_gateway.files import RootRefused, check_roots
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, read_fields
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.runtime.data_folder import is_open_to_all
+from hms_gateway.runtime.file_versions import is_open_to_all
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage import REVISION, open_store, revision_of
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine

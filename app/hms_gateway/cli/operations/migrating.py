@@ -5,7 +5,7 @@ from rich.status import Status
 from hms_gateway.cli.terminal.output import err, fail, fail_for_store, out
 from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import StoreError
-from hms_gateway.runtime.data_folder import make_data_folder
+from hms_gateway.runtime.file_versions import make_data_folder
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage import REVISION, migrate, revision_of
 

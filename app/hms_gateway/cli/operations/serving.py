@@ -31,7 +31,7 @@ from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
+from hms_gateway.runtime.file_versions import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from hms_gateway.runtime.settings import Settings, SettingsError

@@ -24,8 +24,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
-from hms_gateway.runtime.data_folder import make_data_folder
-from hms_gateway.runtime.file_versions import WatchedFile
+from hms_gateway.runtime.file_versions import WatchedFile, make_data_folder
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import structlog
 
 from hms_gateway.gateway.certificates.der import CertificateFields, certificate_fields
 from hms_gateway.runtime.clock import Clock, SystemClock
-from hms_gateway.runtime.data_folder import make_data_folder
+from hms_gateway.runtime.file_versions import make_data_folder
 
 CERTIFICATE_NAME = "certificate.pem"
 KEY_NAME = "key.pem"

@@ -1,8 +1,12 @@
-"""Notification events of databases and tables, and what the messages of all events share (semantics §2.20)."""
+"""Notification events of databases, tables and partitions, and what the messages of all events share (semantics §2.20).
+
+Events of transactions that have write ids are in the shapes of Hive 3 and later. Transactions without write ids have no
+events: they change nothing that a reader's list could name, and most only read.
+"""
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -10,7 +14,9 @@ from hms_gateway.metastore.checks.table_shape import PartitionTexts
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.structs import Database, Function, Struct, Table
+from hms_gateway.structs import Database, Function, Partition, Struct, Table
+from hms_gateway.txn.rules.locks import TxnId
+from hms_gateway.txn.rules.names import Target
 
 CREATE_DATABASE: Final = "CREATE_DATABASE"
 ALTER_DATABASE: Final = "ALTER_DATABASE"
@@ -110,3 +116,118 @@ class EventMaker:
 
     def _table(self, event_type: str, table: Table, fields: Mapping[str, Any]) -> Event:
         return self.event(event_type, table.dbName or "", table.tableName, fields)
+
+
+ADD_PARTITION: Final = "ADD_PARTITION"
+ALTER_PARTITION: Final = "ALTER_PARTITION"
+DROP_PARTITION: Final = "DROP_PARTITION"
+
+
+class PartitionEvents:
+    """Makes the events of partitions out of the states before and after a change."""
+
+    def __init__(self, events: EventMaker) -> None:
+        self._events = events
+
+    def add(self, table: Table, names: Sequence[str], partitions: Sequence[Partition]) -> Event:
+        """One event for all that a call added; `names` are theirs, in the same order.
+
+        The files of a new partition are not listed: that would cost a directory listing each.
+        """
+        texts = self._events.partition_texts()
+        fields = self._events.whole_table(table) | {
+            "partitions": _each_key_values(table, partitions),
+            "partitionListJson": [texts.of(partition) for partition in partitions],
+            "partitionFiles": [{"partitionName": name, "files": []} for name in names],
+        }
+        return self._event(ADD_PARTITION, table, fields)
+
+    def drop(self, table: Table, partitions: Sequence[Partition]) -> Event:
+        """One event for all that a call dropped."""
+        fields = self._events.whole_table(table) | {"partitions": _each_key_values(table, partitions)}
+        return self._event(DROP_PARTITION, table, fields)
+
+    def alter(self, table: Table, changes: Sequence[tuple[Partition, Partition]]) -> Iterator[Event]:
+        """An event for each pair (before, after); a rename is filed under the old values."""
+        table_fields = self._events.whole_table(table)
+        texts_before, texts_after = self._events.partition_texts(), self._events.partition_texts()
+        for before, after in changes:
+            fields = table_fields | {
+                "keyValues": _each_key_values(table, [before])[0],
+                "partitionObjBeforeJson": texts_before.of(before),
+                "partitionObjAfterJson": texts_after.of(after),
+            }
+            yield self._event(ALTER_PARTITION, table, fields)
+
+    def _event(self, event_type: str, table: Table, fields: dict[str, Any]) -> Event:
+        return self._events.event(event_type, table.dbName or "", table.tableName, fields)
+
+
+def _each_key_values(table: Table, partitions: Sequence[Partition]) -> list[dict[str, str]]:
+    keys = [key.name or "" for key in table.partitionKeys or []]
+    return [dict(zip(keys, partition.values or [], strict=True)) for partition in partitions]
+
+
+OPEN_TXN: Final = "OPEN_TXN"
+ALLOC_WRITE_ID: Final = "ALLOC_WRITE_ID"
+COMMIT_TXN: Final = "COMMIT_TXN"
+ABORT_TXN: Final = "ABORT_TXN"
+TXN_EVENTS: Final = frozenset({OPEN_TXN, ALLOC_WRITE_ID, COMMIT_TXN, ABORT_TXN})
+
+# Hive leaves these of a commit to be filled in by replication, from the notes of what was written.
+_FILLED_IN_LATER: Final = ("writeIds", "databases", "tables", "partitions", "tableObjs", "partitionObjs", "files")
+# Not a key of Hive's, whose readers pass over it.
+_COMMITTED: Final = "tableWriteIds"
+
+
+class CommittedWriteId(NamedTuple):
+    """A write id of a table that a transaction has committed. The name is that at the commit."""
+
+    db_name: str
+    table_name: str
+    write_id: int
+
+
+def opened(txn_ids: Sequence[int], seconds: int) -> Event:
+    """Transactions that have got their first write id: later than they were opened, and before all that they write."""
+    return _event(OPEN_TXN, {"txnIds": list(txn_ids), "timestamp": seconds})
+
+
+def allocated(table: Target, write_ids: Mapping[TxnId, int], seconds: int) -> Event:
+    """Write ids of a table, by transaction."""
+    fields = {
+        "dbName": table.db_name,
+        "tableName": table.table_name,
+        "txnIdList": list(write_ids),
+        "writeIdList": list(write_ids.values()),
+        "timestamp": seconds,
+    }
+    return _event(ALLOC_WRITE_ID, fields, table)
+
+
+def committed(txn_id: int, write_ids: Mapping[Target, int] | None, seconds: int) -> Event:
+    """A transaction is committed, with what it had of each table; None where that was not looked up."""
+    fields: dict[str, Any] = {"txnid": txn_id, "timestamp": seconds, **dict.fromkeys(_FILLED_IN_LATER)}
+    if write_ids is not None:
+        fields[_COMMITTED] = [
+            {"db": table.db_name, "table": table.table_name, "writeId": write_id}
+            for table, write_id in write_ids.items()
+        ]
+    return _event(COMMIT_TXN, fields)
+
+
+def aborted(txn_id: int, tables: Iterable[Target], seconds: int) -> Event:
+    """A transaction is aborted that had write ids of these tables."""
+    databases = sorted({table.db_name for table in tables})
+    return _event(ABORT_TXN, {"txnid": txn_id, "timestamp": seconds, "dbsUpdated": databases})
+
+
+def committed_write_ids(event: Event) -> list[CommittedWriteId]:
+    """What a commit says that it has committed."""
+    said = msgspec.json.decode(event.message).get(_COMMITTED, ()) if event.message else ()
+    return [CommittedWriteId(one["db"], one["table"], one["writeId"]) for one in said]
+
+
+def _event(event_type: str, fields: Mapping[str, Any], table: Target | None = None) -> Event:
+    db_name, table_name = ("", None) if table is None else (table.db_name, table.table_name)
+    return Event(event_type, db_name, table_name, event_message("", "", fields))

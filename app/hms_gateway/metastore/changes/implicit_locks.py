@@ -2,10 +2,16 @@
 
 The events that a unit of work has made say what it changed, so the check is part of the same unit of work and knows the
 partitions, and of an altered table what differs. Nothing is stored: the locks would be gone with the unit of work.
+
+A change that moves or deletes files before its unit of work takes locks first, and holds them until it is over: a lock
+request like any other, seen in SHOW LOCKS. What is left of it after a crash expires like any other.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -13,12 +19,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from hms_gateway.metastore.changes.fencing import changed
-from hms_gateway.metastore.ports.store import BatchedWrites, CatalogWork, Event, Transaction
+from hms_gateway.metastore.ports.store import BatchedWrites, CatalogWork, Event, Store, StoreError, Transaction
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
-from hms_gateway.runtime.presented import LockCaller, lock_caller
+from hms_gateway.runtime.call_keys import answering
+from hms_gateway.runtime.presented import LockCaller, lock_caller, locking
 from hms_gateway.structs import LockType
+from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.implicit_locks import AcquiredLock, LockedByAnother, Needed, obstacle
-from hms_gateway.txn.rules.locks import NO_TXN, TIMED_OUT, Lock, has_expired
+from hms_gateway.txn.rules.locks import NO_TXN, TIMED_OUT, Lock, LockId, has_expired
 from hms_gateway.txn.rules.names import Target, target
 
 T = TypeVar("T")
@@ -178,3 +186,64 @@ def _without_format(table: dict[str, Any]) -> dict[str, Any]:
     parameters = table.get(_PARAMETERS, {}).get("map", [{}])[-1]
     described = {key: value for key, value in parameters.items() if key not in _BOOKKEEPING}
     return {**table, _DESCRIPTOR: kept, _PARAMETERS: described}
+
+
+_AGENT: Final = "hms-gateway, while it moves or deletes files"
+_BEATS_PER_TIMEOUT: Final = 3
+_LOG: Final = logging.getLogger(__name__)
+
+
+@contextmanager
+def held_for_files(store: Store, exclusive: Sequence[Target], shared: Sequence[Target] = ()) -> Iterator[None]:
+    """Nothing where changes take no locks. Raises LockedByAnother where others hold what excludes these."""
+    caller = lock_caller()
+    if caller is None:
+        yield
+        return
+    needed = [Needed(each, LockType.EXCLUSIVE) for each in exclusive]
+    needed += [Needed(each, LockType.SHARED_READ) for each in shared]
+    with answering(None):
+        lock_id = store.write(partial(_take, caller, needed))
+    ended = threading.Event()
+    beats = threading.Thread(target=_beat, args=(store, lock_id, caller.timeout_ms, ended), daemon=True)
+    try:
+        beats.start()
+        with locking(msgspec.structs.replace(caller, taken=caller.taken | {lock_id})):
+            yield
+    finally:
+        ended.set()
+        if beats.is_alive():  # where it could be started
+            beats.join()
+        _release(store, lock_id)
+
+
+def _take(caller: LockCaller, needed: Sequence[Needed], transaction: Transaction) -> LockId:
+    refuse_locked(transaction, caller, needed)
+    client = Client(caller.principal, caller.address, _AGENT, caller.principal, caller.address)
+
+    def insert(batch: BatchedWrites) -> LockId:
+        lock_id = batch.next_lock_id()
+        request = [Lock(lock_id, number, NO_TXN, *one, is_acquired=True) for number, one in enumerate(needed, 1)]
+        batch.insert_request(request, client, None)
+        return lock_id
+
+    return transaction.txns.batched(insert)
+
+
+def _beat(store: Store, lock_id: LockId, timeout_ms: int, ended: threading.Event) -> None:
+    while not ended.wait(timeout_ms / 1000 / _BEATS_PER_TIMEOUT):
+        with suppress(StoreError):
+            store.write(lambda transaction: transaction.txns.batched(partial(_refresh, lock_id)))
+
+
+def _refresh(lock_id: LockId, batch: BatchedWrites) -> None:
+    if batch.request(lock_id):
+        batch.refresh_lock(lock_id)
+
+
+def _release(store: Store, lock_id: LockId) -> None:
+    try:
+        with answering(None):
+            store.write(lambda transaction: transaction.txns.batched(lambda batch: batch.delete_locks([lock_id])))
+    except StoreError as error:
+        _LOG.warning("Lock %s stays until it expires: %s", lock_id, error)

@@ -6,7 +6,7 @@ from typing import NamedTuple, NewType, Protocol
 import msgspec
 
 from hms_gateway.metastore.ports.stored_table import StoredTable
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId, PartitionId, TableId
 from hms_gateway.structs import Role, RolePrincipalGrant
 
 RoleId = NewType("RoleId", int)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import TableId
+from hms_gateway.metastore.vocabulary.names import TableId
 from hms_gateway.structs import Struct
 
 

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId, IndexId, TableId
 from hms_gateway.structs import Index
 
 

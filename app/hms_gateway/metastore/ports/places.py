@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
+from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
 
 
 class DatabasePlace(NamedTuple):

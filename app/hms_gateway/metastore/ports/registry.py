@@ -8,7 +8,7 @@ from typing import NewType, Protocol
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId, TableId
 from hms_gateway.structs import (
     ISchema,
     ReplicationMetrics,

@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from hms_gateway.metastore.ports.stored_table import StoredTable
-from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
+from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
 from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
 
 

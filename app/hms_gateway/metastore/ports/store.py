@@ -33,10 +33,10 @@ from hms_gateway.metastore.ports.registry import (
 )
 from hms_gateway.metastore.ports.statistics import StatisticsReads, StatisticsWrites
 from hms_gateway.metastore.ports.stored_table import StoredTable as StoredTable
-from hms_gateway.metastore.vocabulary.ids import DatabaseId as DatabaseId
-from hms_gateway.metastore.vocabulary.ids import EventId as EventId
-from hms_gateway.metastore.vocabulary.ids import PartitionId as PartitionId
-from hms_gateway.metastore.vocabulary.ids import TableId as TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId as DatabaseId
+from hms_gateway.metastore.vocabulary.names import EventId as EventId
+from hms_gateway.metastore.vocabulary.names import PartitionId as PartitionId
+from hms_gateway.metastore.vocabulary.names import TableId as TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.structs import (
     Database,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId, TableId
 from hms_gateway.structs import Table
 
 

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select
 
 from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
-from hms_gateway.metastore.vocabulary.ids import EventId
+from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.storage.schema.catalog import CHANGES, NOTIFICATIONS
 from hms_gateway.storage.sql.texts import is_storable

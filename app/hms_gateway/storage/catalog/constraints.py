@@ -7,7 +7,7 @@ from sqlalchemy import delete, insert, or_, select
 from sqlalchemy.sql import Select
 
 from hms_gateway.metastore.ports.constraints import ConstraintColumn, ConstraintKind
-from hms_gateway.metastore.vocabulary.ids import TableId
+from hms_gateway.metastore.vocabulary.names import TableId
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
 from hms_gateway.storage.sql.filter_sql import is_among

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, func, insert, literal, null, select
 
-from hms_gateway.metastore.changes.txn_events import COMMIT_TXN
+from hms_gateway.metastore.changes.events import COMMIT_TXN
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
 from hms_gateway.storage.catalog.change_trail import delete_changes_before, keep_changes
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows

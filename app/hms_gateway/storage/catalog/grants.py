@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, 
 
 from hms_gateway.metastore.ports.access import Grant, Grantee, GrantId, GrantObject, StoredGrant
 from hms_gateway.metastore.ports.store import StoredTable
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId, PartitionId, TableId
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among

@@ -6,7 +6,7 @@ from sqlalchemy import Row, bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import DuplicateKey
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId, IndexId, TableId
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
 from hms_gateway.storage.sql.repository import Repository

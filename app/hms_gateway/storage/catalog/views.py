@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.registry import ChangeCounts, ViewSource
-from hms_gateway.metastore.vocabulary.ids import TableId
+from hms_gateway.metastore.vocabulary.names import TableId
 from hms_gateway.storage.schema.catalog import DATABASES, TABLES, VIEW_SOURCES
 from hms_gateway.storage.sql.repository import Repository
 

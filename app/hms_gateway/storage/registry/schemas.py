@@ -6,8 +6,7 @@ import msgspec
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from hms_gateway.metastore.ports.registry import SchemaId, StoredSchema
-from hms_gateway.metastore.vocabulary.ids import DatabaseId
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
+from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, DatabaseId
 from hms_gateway.storage.schema.catalog import DATABASES, REGISTRY_COLUMNS, REGISTRY_SCHEMAS, REGISTRY_VERSIONS, SERDES
 from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash
 from hms_gateway.storage.sql.repository import Repository

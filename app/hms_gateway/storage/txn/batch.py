@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from hms_gateway.metastore.changes.txn_events import aborted, committed
+from hms_gateway.metastore.changes.events import aborted, committed
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection, ScalarSelect, delete, func, or_, select, update
 
-from hms_gateway.metastore.changes.txn_events import allocated, opened
+from hms_gateway.metastore.changes.events import allocated, opened
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.txn import REBUILDS, REPLICATED_TXNS, TXN_COMPONENTS, TXN_WRITE_IDS, TXNS, WRITE_SETS
