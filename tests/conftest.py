@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import httpx
 import hypothesis
 import psycopg
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from hms_gateway.storage import migrate
 from tests.oracle.peer import PeerUnavailable, RealMetastore
@@ -34,7 +35,7 @@ from tests.support.warm_program import stop_warm_programs
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
 OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
-# What `make test-fast` has no test of. A file that has only such ones is not even read.
+# What `make test-fast` has no test of. A file or folder that has only such ones is not even read.
 NOT_FAST = {
     *("slow", "postgres", "mariadb", "node", "browser", "curl", "java", "spark", "iceberg", "kerberos", "ldap", "otel"),
 }
@@ -45,6 +46,9 @@ NOTHING_FAST = re.compile(
 )
 # Python's own (700, 10, 10) spend a quarter of the time of most tests on collections that find nothing.
 COLLECTION_THRESHOLDS = (20_000, 20, 20)
+
+# Fixtures that every test has, which the cases of one may have together.
+FOR_EACH_TEST = {"logging_as_before"}
 
 _database_numbers = itertools.count(1)
 
@@ -61,6 +65,10 @@ def pytest_configure() -> None:
     # A busy machine is no bug.
     hypothesis.settings.register_profile("project", deadline=None)
     hypothesis.settings.load_profile("project")
+    if not WHOLE:
+        # It tries the constants of all our modules, too; to find them takes a second of each process.
+        none = providers.Constants()
+        setattr(providers, "_get_local_constants", lambda: none)  # noqa: B010
     # Nor are five seconds, after which httpx gives up by itself.
     for step in ("connect", "read", "write", "pool"):
         setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, step, PATIENCE_SECONDS)
@@ -83,20 +91,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    is_left_out = FAST and collection_path.suffix == ".py" and NOTHING_FAST.search(collection_path.read_text("utf-8"))
-    return True if is_left_out else None
+    if not FAST:
+        return None
+    files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    return True if all(NOTHING_FAST.search(file.read_text("utf-8")) for file in files) else None
+
+
+def _merges_cases(config: pytest.Config) -> bool:
+    """A process of several, which nobody has asked for a case by its name."""
+    is_asked = bool(config.option.keyword) or any("[" in one for one in config.args)
+    return FAST or (hasattr(config, "workerinput") and not WHOLE and not is_asked)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:
-    if not FAST or not isinstance(collector, pytest.Module) or not inspect.isfunction(obj):
+    if not _merges_cases(collector.config) or not isinstance(collector, pytest.Module) or not inspect.isfunction(obj):
         return None
+    fixtures = collector.session._fixturemanager
 
     def is_shared(name: str) -> bool:
-        found = collector.session._fixturemanager.getfixturedefs(name, collector)
+        found = fixtures.getfixturedefs(name, collector)
         return bool(found) and found[-1].scope != "function"
 
-    test = merged(obj, is_shared) if collector.istestfunction(obj, name) else None
+    is_alike = all(name in FOR_EACH_TEST or is_shared(name) for name in fixtures._getautousenames(collector))
+    test = merged(obj, is_shared) if is_alike and collector.istestfunction(obj, name) else None
     if test is None:
         return None
     setattr(collector.obj, name, test)
@@ -132,10 +150,16 @@ def pytest_unconfigure() -> None:
     stop_warm_programs()
 
 
-def pytest_collection_finish() -> None:
-    """The tests themselves stay to the end: collections need not look at them."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is read stays to the end: collections of garbage need not look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from hms_gateway.idl.model import Field, Type
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import IDL
-from hms_gateway.wire.tjson_tags import tag_of
+from hms_gateway.wire.tjson_scan import tag_of
 from tools.console_bundle import bundled
 
 _ROOT = Path(__file__).resolve().parent.parent

@@ -12,7 +12,7 @@ from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import MessageType
-from hms_gateway.wire.errors import TApplicationException
+from hms_gateway.wire.message import TApplicationException
 from tests.handlers.bad_catalog import fill
 from tests.support.catalog import place_empty_database
 

@@ -98,7 +98,12 @@ def check_nothing_is_known(attacker: Attacker) -> None:
     assert "unguessable" not in answered.replace("/unguessable", "")
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize(
+    ("lookups", "attack"),
+    [*(("kernel", attack) for attack in ATTACKS), *(("steps", attack) for attack in sample(SOME, of=tuple(ATTACKS)))],
+    indirect=["lookups"],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_straight(attack: Attack, attacker: Attacker, outside: Path) -> None:
     before = content(outside)
     place = f"file:{outside}/inner"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.catalog.tokens import TokenRows
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.processor import Reply
@@ -89,8 +90,8 @@ def test_the_database_holds_neither(tmp_path):
 
 def test_those_of_earlier_versions_are_read_and_sealed(tmp_path):
     metastore = build_metastore(settings_in(tmp_path))
-    metastore.store.write(lambda tx: tx.tokens.insert_token("id", TOKEN))
-    metastore.store.write(lambda tx: tx.tokens.insert_master_key(MASTER_KEY))
+    metastore.store.write(lambda tx: TokenRows(tx).insert_token("id", TOKEN))
+    metastore.store.write(lambda tx: TokenRows(tx).insert_master_key(MASTER_KEY))
     assert_all_there(metastore)
     [chore] = [chore for chore in metastore.chores if chore.name == "seal tokens"]
     assert chore.do() == 2

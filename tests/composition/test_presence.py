@@ -22,7 +22,7 @@ from hms_gateway.metastore.ports.store import Event, StoreError, StoreFailure, S
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.registry.gateways import KEPT_MS, SHOWN_MS, GatewayRow
 from hms_gateway.storage.schema.catalog import GATEWAYS, NOTIFICATIONS
 from hms_gateway.structs import Database
@@ -35,9 +35,8 @@ EVENT = Event("X", "d", None, "{}")
 
 
 @pytest.fixture
-def store(server_database: str) -> Iterator[SqlStore]:
-    migrate(server_database)
-    with contextlib.closing(open_store(server_database, SystemClock(), Limits())) as store:
+def store(migrated_server_database: str) -> Iterator[SqlStore]:
+    with contextlib.closing(open_store(migrated_server_database, SystemClock(), Limits())) as store:
         yield store
 
 
@@ -227,17 +226,16 @@ def test_workers_show_each_process_once() -> None:
 
 
 @pytest.mark.postgres
-def test_two_gateways_show_each_other(fresh_postgres_database: str, tmp_path: Path) -> None:
-    migrate(fresh_postgres_database)
+def test_two_gateways_show_each_other(migrated_postgres_database: str, tmp_path: Path) -> None:
     one, two = (
         GatewayServer(
             tmp_path / name,
-            database=fresh_postgres_database,
+            database=migrated_postgres_database,
             settings={"warehouse_dir": f"file:{tmp_path}/warehouse"},
         )
         for name in ("one", "two")
     )
-    engine = create_engine(fresh_postgres_database)
+    engine = create_engine(migrated_postgres_database)
     with one, two:
         with MetastoreClient(one.url, (one.user, one.password), trusting()) as client:
             client.call("create_database", Database("d"))
@@ -251,11 +249,10 @@ def test_two_gateways_show_each_other(fresh_postgres_database: str, tmp_path: Pa
 
 
 @pytest.mark.postgres
-def test_a_gateway_that_nobody_asks_does_not_lag(fresh_postgres_database: str, tmp_path: Path) -> None:
-    migrate(fresh_postgres_database)
+def test_a_gateway_that_nobody_asks_does_not_lag(migrated_postgres_database: str, tmp_path: Path) -> None:
     with (
-        GatewayServer(tmp_path, database=fresh_postgres_database) as idle,
-        contextlib.closing(open_store(fresh_postgres_database, SystemClock(), Limits())) as store,
+        GatewayServer(tmp_path, database=migrated_postgres_database) as idle,
+        contextlib.closing(open_store(migrated_postgres_database, SystemClock(), Limits())) as store,
     ):
         newest = store.write(lambda transaction: transaction.append_event(EVENT))
         until(lambda: own_row(idle)["event_id"] >= newest, pause_seconds=0.2)

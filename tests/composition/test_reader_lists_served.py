@@ -40,14 +40,13 @@ TABLE = ("default", "t")
 
 
 @pytest.fixture
-def gateways(fresh_postgres_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
-    with two_gateways(fresh_postgres_database, tmp_path) as both:
+def gateways(migrated_postgres_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
+    with two_gateways(migrated_postgres_database, tmp_path) as both:
         yield both
 
 
 @contextmanager
 def two_gateways(database: str, folder: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
-    migrate(database)
     one, other = (
         GatewayServer(
             folder / name,
@@ -143,19 +142,18 @@ def _of_statistics(metastore: MetastoreClient, txn: MetastoreTransaction) -> Non
 
 @pytest.mark.parametrize("read", [_by_header, _by_request_of_hive_3, _of_statistics])
 def test_the_database_counts_no_statement_for_a_hit(
-    fresh_postgres_database: str,
+    migrated_postgres_database: str,
     postgres_server: PrivatePostgres,
     tmp_path: Path,
     read: Callable[[MetastoreClient, MetastoreTransaction], None],
 ) -> None:
     """It writes all that it is asked into its log: followers of the log of events ask it once a second, hits do not."""
-    migrate(fresh_postgres_database)
-    name = fresh_postgres_database.partition("@/")[2].partition("?")[0]
-    with psycopg.connect(fresh_postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
+    name = migrated_postgres_database.partition("@/")[2].partition("?")[0]
+    with psycopg.connect(migrated_postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")  # type: ignore[arg-type]
     settings = {"workers": 1, "warehouse_dir": f"file:{tmp_path}/warehouse"}
     with (
-        GatewayServer(tmp_path / "one", database=fresh_postgres_database, settings=settings) as one,
+        GatewayServer(tmp_path / "one", database=migrated_postgres_database, settings=settings) as one,
         client(one) as metastore,
     ):
         create(metastore)
@@ -218,6 +216,7 @@ def test_required_lists_that_are_too_long_to_compare_bring_nothing_to_others(tmp
 def test_hits_put_no_statement_and_go_on_while_the_database_is_away(
     own_postgres: PrivatePostgres, tmp_path: Path
 ) -> None:
+    migrate(own_postgres.url())
     with two_gateways(own_postgres.url(), tmp_path) as (one, _), client(one) as metastore:
         create(metastore)
         txn = metastore.transaction().__enter__()

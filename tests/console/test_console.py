@@ -107,6 +107,19 @@ HOLDS_LOCKS = """
   };
 })();
 """
+# While `held` is a promise, what is in a database is not counted; `counting` calls that count are at the gateway.
+HOLDS_COUNTS = """
+(() => {
+  globalThis.kept = fetch;
+  globalThis.counting = 0;
+  globalThis.fetch = async (url, options) => {
+    if (!options?.body?.includes('"count_objects"')) return kept(url, options);
+    await globalThis.held;
+    counting += 1;
+    return kept(url, options).finally(() => (counting -= 1));
+  };
+})();
+"""
 IN_HASTE = f"const real = setTimeout; globalThis.setTimeout = (go, time, ...more) => real(go, time / {FAST}, ...more);"
 
 pytestmark = [
@@ -146,6 +159,20 @@ def connected(server: GatewayServer) -> MetastoreClient:
 def client(server: GatewayServer) -> Iterator[MetastoreClient]:
     with connected(server) as client:
         yield client
+
+
+@pytest.fixture
+def tab(browser: Chromium) -> Iterator[Page]:
+    """A tab for one test: what a page asks and draws by itself ends with it."""
+    page = browser.page()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def hasty_tab(tab: Page) -> Page:
+    tab.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
+    return tab
 
 
 @pytest.fixture(scope="module")
@@ -207,16 +234,15 @@ def axe(page: Page, *rules: str) -> list[str]:
     return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
 
 
-def test_pictures_for_the_document(browser: Chromium, server: GatewayServer, client: MetastoreClient) -> None:
+def test_pictures_for_the_document(tab: Page, server: GatewayServer, client: MetastoreClient) -> None:
     """Pictures go to docs/pictures with HMS_TESTS_PICTURES. It is the first test: others leave more in the catalog."""
     locks = wait_for_each_other(client)
-    page = browser.page()
-    log_in(page, server)
+    log_in(tab, server)
     for name, address, is_dark in PICTURES:
-        page.size(1280, 760, is_dark=is_dark)
-        go(page, address)
-        page.wait("document.querySelector('h1') && !document.querySelector('.loading')")
-        picture = page.picture(PICTURE_SCALE)
+        tab.size(1280, 760, is_dark=is_dark)
+        go(tab, address)
+        tab.wait("document.querySelector('h1') && !document.querySelector('.loading')")
+        picture = tab.picture(PICTURE_SCALE)
         assert len(picture) < PICTURE_BYTES_MAX
         if os.environ.get("HMS_TESTS_PICTURES"):
             (DOCUMENTS / "pictures" / f"{name}.png").write_bytes(picture)
@@ -224,20 +250,19 @@ def test_pictures_for_the_document(browser: Chromium, server: GatewayServer, cli
         client.call("force_release_lock", lock_id, "")
 
 
-def test_a_wrong_password_says_so_and_the_name_stays(browser: Chromium, server: GatewayServer) -> None:
-    page = browser.page()
-    page.open(root(server))
-    assert page.wait("location.pathname") == "/ui/"
-    page.type("input[name=user]", server.user)
-    page.type("input[name=password]", "wrong")
-    page.press("Enter")
-    page.sees("User name or password is wrong")
-    assert page.run("document.querySelector('input[name=user]').value") == server.user
-    assert axe(page) == []
-    page.type("input[name=password]", server.password)
-    page.press("Enter")
-    page.sees("shop")
-    assert page.run("document.cookie") == ""
+def test_a_wrong_password_says_so_and_the_name_stays(tab: Page, server: GatewayServer) -> None:
+    tab.open(root(server))
+    assert tab.wait("location.pathname") == "/ui/"
+    tab.type("input[name=user]", server.user)
+    tab.type("input[name=password]", "wrong")
+    tab.press("Enter")
+    tab.sees("User name or password is wrong")
+    assert tab.run("document.querySelector('input[name=user]').value") == server.user
+    assert axe(tab) == []
+    tab.type("input[name=password]", server.password)
+    tab.press("Enter")
+    tab.sees("shop")
+    assert tab.run("document.cookie") == ""
 
 
 def test_the_start_page_shows_the_catalog(page: Page) -> None:
@@ -356,16 +381,15 @@ def test_a_map_with_more_values_than_it_shows_says_so(page: Page) -> None:
     assert page.run("document.querySelectorAll('.heat thead th').length") == 60
 
 
-def test_plots_come_when_the_gateway_does(browser: Chromium, server: GatewayServer) -> None:
-    page = hasty_page(browser)
-    page.send("Network.enable")
-    page.send("Network.setBlockedURLs", urls=["*uplot.js*"])
-    log_in(page, server, "/ui/#/cost")
-    page.wait("document.querySelector('[aria-label^=\"Calls per second:\"]')")
-    page.wait("document.querySelectorAll('link[href*=uplot]').length > 1")
-    assert not page.run("document.querySelector('canvas')")
-    page.send("Network.setBlockedURLs", urls=[])
-    page.wait("document.querySelector('canvas')")
+def test_plots_come_when_the_gateway_does(hasty_tab: Page, server: GatewayServer) -> None:
+    hasty_tab.send("Network.enable")
+    hasty_tab.send("Network.setBlockedURLs", urls=["*uplot.js*"])
+    log_in(hasty_tab, server, "/ui/#/cost")
+    hasty_tab.wait("document.querySelector('[aria-label^=\"Calls per second:\"]')")
+    hasty_tab.wait("document.querySelectorAll('link[href*=uplot]').length > 1")
+    assert not hasty_tab.run("document.querySelector('canvas')")
+    hasty_tab.send("Network.setBlockedURLs", urls=[])
+    hasty_tab.wait("document.querySelector('canvas')")
 
 
 @pytest.mark.parametrize("tab", ["", "/partitions", "/storage", "/create", "/activity", "/statistics"])
@@ -443,15 +467,20 @@ def test_a_database_is_made_edited_and_dropped(page: Page, client: MetastoreClie
 
 
 def test_what_was_refused_is_tried_again_when_its_reason_is_gone(page: Page, client: MetastoreClient) -> None:
+    """The page does not learn before the gateway refuses it that the database has got something."""
     client.call("create_database", Database("full"))
+    page.run(HOLDS_COUNTS)
     go(page, "d/full")
     page.click(".actions button", "Drop")
     page.type("dialog input:not([type])", "full")
     page.wait("!document.querySelector('dialog button.danger').disabled")
+    page.run("void (globalThis.held = new Promise((go) => (globalThis.release = go)))")
+    page.wait("counting === 0")
     client.call("create_table", new_view("full", "seen"))
     page.click("dialog button.danger")
     page.sees("is not empty")
     client.call("drop_table", "full", "seen", False)
+    page.run("void (fetch = kept, release())")
     page.wait("!document.querySelector('dialog button.danger').disabled")
     page.click("dialog button.danger")
     page.wait("location.hash === '#/'")
@@ -671,14 +700,13 @@ def test_a_change_says_who_and_what_was_before_and_after(page: Page, client: Met
     page.wait("!document.querySelector('dialog')")
 
 
-def test_who_made_a_change_is_for_administrators(browser: Chromium, server: GatewayServer) -> None:
-    page = browser.page()
-    log_in(page, server, "/ui/#/t/shop/customers/activity", "dana", PASSWORD)
-    page.sees("create table")
-    assert "By" not in page.run("document.querySelector('[aria-label=\"Recent changes\"] thead').innerText")
-    page.click("[aria-label='Recent changes'] td button", "create table")
-    page.sees("Column customer")
-    assert page.run("violations") == []
+def test_who_made_a_change_is_for_administrators(tab: Page, server: GatewayServer) -> None:
+    log_in(tab, server, "/ui/#/t/shop/customers/activity", "dana", PASSWORD)
+    tab.sees("create table")
+    assert "By" not in tab.run("document.querySelector('[aria-label=\"Recent changes\"] thead').innerText")
+    tab.click("[aria-label='Recent changes'] td button", "create table")
+    tab.sees("Column customer")
+    assert tab.run("violations") == []
 
 
 def test_a_partition_has_a_page_that_says_where_it_differs(page: Page) -> None:
@@ -866,90 +894,78 @@ def test_an_expired_login_asks_again_and_the_page_stays(page: Page, server: Gate
 
 
 def test_a_password_that_was_changed_is_asked_for_and_what_was_typed_stays(
-    browser: Chromium, server: GatewayServer
+    hasty_tab: Page, server: GatewayServer
 ) -> None:
     add_user(files(server).users_path, "dana", "before")
-    page = hasty_page(browser)
-    log_in(page, server, user="dana", password="before")
-    page.sees("shop")
-    page.type("[role=combobox]", "cust")
+    log_in(hasty_tab, server, user="dana", password="before")
+    hasty_tab.sees("shop")
+    hasty_tab.type("[role=combobox]", "cust")
     add_user(files(server).users_path, "dana", PASSWORD)
-    page.sees("Log in again")
-    assert page.run("document.querySelector('dialog input[name=user]').value") == "dana"
-    page.type("dialog input[name=password]", PASSWORD)
-    page.press("Enter")
-    page.wait("!document.querySelector('dialog')")
-    assert page.run("document.querySelector('[role=combobox]').value") == "cust"
-    page.wait("document.querySelectorAll('[role=option]').length === 1")
-    assert page.run("violations") == []
+    hasty_tab.sees("Log in again")
+    assert hasty_tab.run("document.querySelector('dialog input[name=user]').value") == "dana"
+    hasty_tab.type("dialog input[name=password]", PASSWORD)
+    hasty_tab.press("Enter")
+    hasty_tab.wait("!document.querySelector('dialog')")
+    assert hasty_tab.run("document.querySelector('[role=combobox]').value") == "cust"
+    hasty_tab.wait("document.querySelectorAll('[role=option]').length === 1")
+    assert hasty_tab.run("violations") == []
 
 
-def test_a_token_logs_in_until_it_is_revoked(browser: Chromium, server: GatewayServer) -> None:
+def test_a_token_logs_in_until_it_is_revoked(hasty_tab: Page, server: GatewayServer) -> None:
     tokens = files(server).tokens_path
     secret, _ = create_token(tokens, server.user, now=int(time.time()), seconds=3_600)
-    page = hasty_page(browser)
-    page.open(root(server))
-    page.click("input[value=token]")
-    page.type("input[name=token]", "hms_wrong")
-    page.press("Enter")
-    page.wait("document.querySelector('[role=alert]')")
-    page.type("input[name=token]", secret)
-    page.press("Enter")
-    page.sees("Recent changes")
-    page.type("[role=combobox]", "order")
+    hasty_tab.open(root(server))
+    hasty_tab.click("input[value=token]")
+    hasty_tab.type("input[name=token]", "hms_wrong")
+    hasty_tab.press("Enter")
+    hasty_tab.wait("document.querySelector('[role=alert]')")
+    hasty_tab.type("input[name=token]", secret)
+    hasty_tab.press("Enter")
+    hasty_tab.sees("Recent changes")
+    hasty_tab.type("[role=combobox]", "order")
     assert revoke_tokens(tokens, users=[server.user])
-    page.sees("Log in again")
-    assert page.run("document.querySelector('[role=combobox]').value") == "order"
-    assert page.run("violations") == []
+    hasty_tab.sees("Log in again")
+    assert hasty_tab.run("document.querySelector('[role=combobox]').value") == "order"
+    assert hasty_tab.run("violations") == []
 
 
 def test_a_right_that_is_lost_is_said_and_the_page_stays(
-    browser: Chromium, client: MetastoreClient, server: GatewayServer
+    tab: Page, client: MetastoreClient, server: GatewayServer
 ) -> None:
-    page = browser.page()
-    log_in(page, server, "/ui/#/t/shop/customers", "dana", PASSWORD)
-    page.sees("customer")
+    log_in(tab, server, "/ui/#/t/shop/customers", "dana", PASSWORD)
+    tab.sees("customer")
     client.call("revoke_privileges", customers_for_dana())
-    page.click(".tabs a", "CREATE statement")
-    page.sees("or you may have lost the right to see it")
-    assert page.run("document.querySelector('h1').innerText").startswith("customers")
+    tab.click(".tabs a", "CREATE statement")
+    tab.sees("or you may have lost the right to see it")
+    assert tab.run("document.querySelector('h1').innerText").startswith("customers")
     client.call("grant_privileges", customers_for_dana())
-    page.click("button", "Try again")
-    page.sees("CREATE TABLE `shop`.`customers`")
+    tab.click("button", "Try again")
+    tab.sees("CREATE TABLE `shop`.`customers`")
     # What she may see and not change.
-    page.click(".tabs a", "Columns")
-    page.click("button", "Drop")
-    page.type("dialog label input:not([type=checkbox])", "customers")
-    page.click("dialog button", "Drop")
-    page.sees("The call failed")
-    assert page.run("violations") == []
+    tab.click(".tabs a", "Columns")
+    tab.click("button", "Drop")
+    tab.type("dialog label input:not([type=checkbox])", "customers")
+    tab.click("dialog button", "Drop")
+    tab.sees("The call failed")
+    assert tab.run("violations") == []
 
 
-def test_a_gateway_with_too_much_to_do_says_so_and_what_was_typed_stays(
-    browser: Chromium, server: GatewayServer
-) -> None:
-    page = browser.page()
-    log_in(page, server, user="eager", password=PASSWORD)
-    page.sees("The gateway is overloaded (429).")
-    page.click("button", "Create database")
-    page.type("dialog input", "wanted")
-    page.press("Enter")
-    page.wait("document.querySelector('dialog [role=alert]')?.innerText.includes('Your input is kept.')")
-    assert page.run("document.querySelector('dialog input').value") == "wanted"
+def test_a_gateway_with_too_much_to_do_says_so_and_what_was_typed_stays(tab: Page, server: GatewayServer) -> None:
+    log_in(tab, server, user="eager", password=PASSWORD)
+    tab.sees("The gateway is overloaded (429).")
+    tab.click("button", "Create database")
+    tab.type("dialog input", "wanted")
+    tab.press("Enter")
+    tab.wait("document.querySelector('dialog [role=alert]')?.innerText.includes('Your input is kept.')")
+    assert tab.run("document.querySelector('dialog input').value") == "wanted"
     # As while the database is away.
-    page.run(
+    tab.run(
         "void (globalThis.fetch = async () => new Response('busy', { status: 503, headers: { 'retry-after': '7' } }))"
     )
-    page.press("Enter")
-    page.wait("document.querySelector('dialog [role=alert]')?.innerText.includes('(503). Try again in 7 s.')")
-    assert page.run("document.querySelector('dialog input').value") == "wanted"
-    assert page.run("violations") == []
-
-
-def hasty_page(browser: Chromium) -> Page:
-    page = browser.page()
-    page.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
-    return page
+    tab.press("Enter")
+    tab.wait("document.querySelector('dialog [role=alert]')?.innerText.includes('(503). Try again in 7 s.')")
+    assert tab.run("document.querySelector('dialog input').value") == "wanted"
+    assert tab.run("violations") == []
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="npm packages of tools/console")
@@ -976,35 +992,34 @@ def troubled(tmp_path: Path) -> Iterator[GatewayServer]:
         yield server
 
 
-def test_trouble_is_two_links_away(browser: Chromium, troubled: GatewayServer) -> None:
+def test_trouble_is_two_links_away(tab: Page, troubled: GatewayServer) -> None:
     """A slow filter, a hot table, a dead holder of a lock, what a deadlock has cost, and a queued compaction, from the
     start page.
     """
-    page = browser.page()
-    page.size(1280, 2000)
-    log_in(page, troubled)
-    page.wait("document.querySelector('[aria-label=\"Slow calls\"]').innerText.includes('get_partitions_by_filter')")
-    page.click("[aria-label='Slow calls'] a", "What calls cost")
-    page.wait("/get_partitions_by_filter[^]*shop.orders[^]*read/.test(document.body.innerText)")
-    page.run("history.back()")
-    page.wait("document.querySelector('[aria-label=\"Hot tables\"] tbody').innerText.includes('shop.customers\t')")
-    page.click("[aria-label='Hot tables'] a", "shop.customers")
-    page.wait("location.hash === '#/t/shop/customers'")
-    page.run("history.back()")
-    page.wait(
+    tab.size(1280, 2000)
+    log_in(tab, troubled)
+    tab.wait("document.querySelector('[aria-label=\"Slow calls\"]').innerText.includes('get_partitions_by_filter')")
+    tab.click("[aria-label='Slow calls'] a", "What calls cost")
+    tab.wait("/get_partitions_by_filter[^]*shop.orders[^]*read/.test(document.body.innerText)")
+    tab.run("history.back()")
+    tab.wait("document.querySelector('[aria-label=\"Hot tables\"] tbody').innerText.includes('shop.customers\t')")
+    tab.click("[aria-label='Hot tables'] a", "shop.customers")
+    tab.wait("location.hash === '#/t/shop/customers'")
+    tab.run("history.back()")
+    tab.wait(
         "/lake.events gone . 1 request waits for it . silent for \\d+ min expires in/"
         ".test(document.body.innerText.replaceAll('\\n', ' '))"
     )
-    page.click("[aria-label='Who waits'] a", "All locks")
-    page.wait(
+    tab.click("[aria-label='Who waits'] a", "All locks")
+    tab.wait(
         "/aborted\tsecond\tnode-8[^]*deadlock with txnid:/"
         ".test(document.querySelector('[aria-label=\"Aborted transactions\"]').innerText)"
     )
-    assert axe(page) == []
+    assert axe(tab) == []
     compactions = "document.querySelector('[aria-label=\"Compactions\"]').innerText"
-    page.wait(f"/shop.orders . ds=2026-10-30.region=asia\tmajor\tinitiated/.test({compactions})")
-    page.click("[aria-label='Compactions'] a", "shop.orders")
-    page.wait("location.hash === '#/t/shop/orders/activity'")
+    tab.wait(f"/shop.orders . ds=2026-10-30.region=asia\tmajor\tinitiated/.test({compactions})")
+    tab.click("[aria-label='Compactions'] a", "shop.orders")
+    tab.wait("location.hash === '#/t/shop/orders/activity'")
 
 
 def test_a_change_comes_with_its_message_when_it_is_opened(page: Page) -> None:
@@ -1030,46 +1045,41 @@ def test_a_narrow_window_scrolls_down_only(page: Page) -> None:
     page.size(1280, 800)
 
 
-def test_an_open_page_survives_a_restart(browser: Chromium, tmp_path: Path) -> None:
+def test_an_open_page_survives_a_restart(hasty_tab: Page, tmp_path: Path) -> None:
     with GatewayServer(tmp_path / "server") as server:
-        page = hasty_page(browser)
-        log_in(page, server)
-        page.sees("default")
+        log_in(hasty_tab, server)
+        hasty_tab.sees("default")
         server.stop()
-        page.type("[role=combobox]", "def")
-        page.sees("The gateway does not answer")
+        hasty_tab.type("[role=combobox]", "def")
+        hasty_tab.sees("The gateway does not answer")
         server.start()
         with connected(server) as client:
             client.call("create_database", Database("later"))
-        page.sees("later")
-        assert page.run("document.querySelector('[role=combobox]').value") == "def"
-        assert page.run("violations") == []
+        hasty_tab.sees("later")
+        assert hasty_tab.run("document.querySelector('[role=combobox]').value") == "def"
+        assert hasty_tab.run("violations") == []
 
 
 @pytest.mark.parametrize("address", ["", "waits", "t/shop/orders/activity"])
-def test_an_idle_page_asks_less_than_once_in_five_seconds(
-    browser: Chromium, server: GatewayServer, address: str
-) -> None:
-    page = hasty_page(browser)
-    log_in(page, server, f"/ui/#/{address}")
-    page.wait("document.querySelector('h1')")
-    page.wait("!document.querySelector('.loading')")
+def test_an_idle_page_asks_less_than_once_in_five_seconds(hasty_tab: Page, server: GatewayServer, address: str) -> None:
+    log_in(hasty_tab, server, f"/ui/#/{address}")
+    hasty_tab.wait("document.querySelector('h1')")
+    hasty_tab.wait("!document.querySelector('.loading')")
     calls = "import('./console.js').then(({ session }) => session.calls)"
-    first, began = page.run(f"{calls}.then((calls) => [calls, performance.now()])")
+    first, began = hasty_tab.run(f"{calls}.then((calls) => [calls, performance.now()])")
     # So many that those which come at once at the beginning make no difference.
-    page.wait(f"{calls}.then((calls) => calls >= {first + IDLE_CALLS})")
-    assert (page.run("performance.now()") - began) * FAST / IDLE_CALLS > 5000
+    hasty_tab.wait(f"{calls}.then((calls) => calls >= {first + IDLE_CALLS})")
+    assert (hasty_tab.run("performance.now()") - began) * FAST / IDLE_CALLS > 5000
 
 
-def test_answers_that_take_longer_than_a_turn_of_renewing_are_shown(browser: Chromium, server: GatewayServer) -> None:
+def test_answers_that_take_longer_than_a_turn_of_renewing_are_shown(hasty_tab: Page, server: GatewayServer) -> None:
     """An answer is held until the page has had several turns; it comes then, and those to later questions do not."""
-    page = hasty_page(browser)
-    page.send("Page.addScriptToEvaluateOnNewDocument", source=HOLDS_LOCKS)
-    log_in(page, server)
-    page.sees("default")
-    page.run("held.begin()")
-    go(page, "t/shop/orders/activity")
-    page.wait(f"held.turns > {SLOW_TURNS}")
-    page.wait("document.querySelectorAll('.loading').length === 1")
-    page.run("void held.end()")
-    page.wait("!document.querySelector('.loading')")
+    hasty_tab.send("Page.addScriptToEvaluateOnNewDocument", source=HOLDS_LOCKS)
+    log_in(hasty_tab, server)
+    hasty_tab.sees("default")
+    hasty_tab.run("held.begin()")
+    go(hasty_tab, "t/shop/orders/activity")
+    hasty_tab.wait(f"held.turns > {SLOW_TURNS}")
+    hasty_tab.wait("document.querySelectorAll('.loading').length === 1")
+    hasty_tab.run("void held.end()")
+    hasty_tab.wait("!document.querySelector('.loading')")

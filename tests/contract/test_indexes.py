@@ -2,6 +2,7 @@
 
 import pytest
 
+from hms_gateway.catalog.indexes import IndexRows
 from hms_gateway.metastore.ports.store import DuplicateKey, TableId, UnstorableText
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import Index
@@ -11,18 +12,18 @@ WHOLE = Index("i1", "a.Handler", "sales", "orders", 5, 6, "sales__orders_i1__", 
 
 
 def insert(store: SqlStore, table_id: TableId, *indexes: Index) -> None:
-    store.write(lambda transaction: [transaction.indexes.insert(table_id, one) for one in indexes])
+    store.write(lambda transaction: [IndexRows(transaction).insert(table_id, one) for one in indexes])
 
 
 def all_of(store: SqlStore, table_id: TableId) -> list[Index]:
-    return [stored.index for stored in store.read(lambda snapshot: snapshot.indexes.of_table(table_id))]
+    return [stored.index for stored in store.read(lambda snapshot: IndexRows(snapshot).of_table(table_id))]
 
 
 def test_everything_of_an_index_comes_back_ordered_by_name(store: SqlStore) -> None:
     table_id = create(store).table_id
     insert(store, table_id, WHOLE, Index("bare", dbName="sales", origTableName="orders"))
     assert all_of(store, table_id) == [Index("bare", dbName="sales", origTableName="orders"), WHOLE]
-    found = store.read(lambda snapshot: snapshot.indexes.find(table_id, "i1"))
+    found = store.read(lambda snapshot: IndexRows(snapshot).find(table_id, "i1"))
     assert found is not None
     assert found.index == WHOLE
 
@@ -31,8 +32,8 @@ def test_everything_of_an_index_comes_back_ordered_by_name(store: SqlStore) -> N
 def test_an_unknown_name_finds_nothing(store: SqlStore, name: str) -> None:
     table_id = create(store).table_id
     insert(store, table_id, WHOLE)
-    assert store.read(lambda snapshot: snapshot.indexes.find(table_id, name)) is None
-    assert store.read(lambda snapshot: snapshot.indexes.find(TableId(table_id + 1), "i1")) is None
+    assert store.read(lambda snapshot: IndexRows(snapshot).find(table_id, name)) is None
+    assert store.read(lambda snapshot: IndexRows(snapshot).find(TableId(table_id + 1), "i1")) is None
 
 
 def test_what_cannot_be_stored(store: SqlStore) -> None:
@@ -56,20 +57,20 @@ def test_names_follow_the_table(store: SqlStore) -> None:
 def test_update_keeps_the_name(store: SqlStore) -> None:
     table_id = create(store).table_id
     insert(store, table_id, WHOLE)
-    found = store.read(lambda snapshot: snapshot.indexes.find(table_id, "i1"))
+    found = store.read(lambda snapshot: IndexRows(snapshot).find(table_id, "i1"))
     assert found is not None
-    store.write(lambda transaction: transaction.indexes.update(found.index_id, Index("other", createTime=9)))
+    store.write(lambda transaction: IndexRows(transaction).update(found.index_id, Index("other", createTime=9)))
     assert all_of(store, table_id) == [Index("i1", dbName="sales", origTableName="orders", createTime=9)]
 
 
 def test_indexes_go_alone_with_their_table_or_with_the_database(store: SqlStore) -> None:
     stored = create(store)
     insert(store, stored.table_id, WHOLE, Index("i2"))
-    found = store.read(lambda snapshot: snapshot.indexes.find(stored.table_id, "i1"))
+    found = store.read(lambda snapshot: IndexRows(snapshot).find(stored.table_id, "i1"))
     assert found is not None
-    store.write(lambda transaction: transaction.indexes.delete(found.index_id))
+    store.write(lambda transaction: IndexRows(transaction).delete(found.index_id))
     assert [index.indexName for index in all_of(store, stored.table_id)] == ["i2"]
-    found_all = store.read(lambda snapshot: snapshot.indexes.of_database(stored.database_id))
+    found_all = store.read(lambda snapshot: IndexRows(snapshot).of_database(stored.database_id))
     assert [one.index.indexName for one in found_all] == ["i2"]
     store.write(lambda transaction: transaction.delete_table(stored.table_id))
     assert all_of(store, stored.table_id) == []

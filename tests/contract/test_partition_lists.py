@@ -12,7 +12,7 @@ from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTab
 from hms_gateway.storage import SqlStore
 from hms_gateway.storage.writing.store import READ_CONNECTIONS_MAX
 from hms_gateway.structs import EncodedList
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 from tests.contract.objects import bound, create, descriptor, get, names, partition, read_structs, read_tjson, table
 
 LONG = 1_250

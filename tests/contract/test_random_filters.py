@@ -36,7 +36,7 @@ from tests.support.catalog import to_tjson
 from tests.support.manual_clock import ManualClock
 from tests.support.sample import FIRST_SEED, sample
 
-FILTERS = sample(300, of=50_000)
+FILTERS = sample(100, of=50_000)
 FILTERS_PER_TABLE = 100
 
 # Names in order, or the text of the MetaException.

@@ -79,7 +79,7 @@ FILTERS = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=sample(50, of=150), suppress_health_check=ONE_STORE)
+@settings(max_examples=sample(20, of=150), suppress_health_check=ONE_STORE)
 @given(st.lists(FILTERS, min_size=1, max_size=3))
 def test_filters_select_what_the_reference_selects(store: SqlStore, filled: StoredTable, texts: list[str]) -> None:
     for text in texts:
@@ -100,7 +100,7 @@ PARTIAL_VALUES = st.lists(st.none() | st.integers(0, 15), max_size=len(KEYS))
 
 
 @pytest.mark.slow
-@settings(max_examples=sample(40, of=100), suppress_health_check=ONE_STORE)
+@settings(max_examples=sample(15, of=100), suppress_health_check=ONE_STORE)
 @given(PARTIAL_VALUES)
 def test_partial_values_compare_as_text(store: SqlStore, filled: StoredTable, wanted: list[int | None]) -> None:
     values = [

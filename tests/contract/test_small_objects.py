@@ -4,6 +4,7 @@ import pytest
 
 from hms_gateway.catalog.partition_marks import PartitionMarkRows
 from hms_gateway.catalog.properties import PropertyRows
+from hms_gateway.catalog.tokens import TokenRows
 from hms_gateway.catalog.types import TypeRows
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
 from hms_gateway.storage import SqlStore
@@ -64,30 +65,35 @@ def test_old_marks_are_forgotten(store: SqlStore) -> None:
 
 def test_tokens(store: SqlStore) -> None:
     for identifier in ("b", "a", "", "\0☃", LONG):
-        assert store.write(lambda tx, identifier=identifier: tx.tokens.insert_token(identifier, f"token {identifier}"))
-        assert store.read(lambda snapshot, identifier=identifier: snapshot.tokens.token(identifier)) == (
+        assert store.write(
+            lambda tx, identifier=identifier: TokenRows(tx).insert_token(identifier, f"token {identifier}")
+        )
+        assert store.read(lambda snapshot, identifier=identifier: TokenRows(snapshot).token(identifier)) == (
             f"token {identifier}"
         )
-    assert store.read(lambda snapshot: snapshot.tokens.identifiers()) == ["", "\0☃", "a", "b", LONG]
-    assert store.read(lambda snapshot: snapshot.tokens.tokens())["\0☃"] == "token \0☃"
-    assert not store.write(lambda transaction: transaction.tokens.insert_token("a", "other"))
-    assert store.read(lambda snapshot: snapshot.tokens.token("a")) == "token a"
-    assert store.read(lambda snapshot: snapshot.tokens.token("A")) is None
+    assert store.read(lambda snapshot: TokenRows(snapshot).identifiers()) == ["", "\0☃", "a", "b", LONG]
+    assert store.read(lambda snapshot: TokenRows(snapshot).tokens())["\0☃"] == "token \0☃"
+    assert not store.write(lambda transaction: TokenRows(transaction).insert_token("a", "other"))
+    assert store.read(lambda snapshot: TokenRows(snapshot).token("a")) == "token a"
+    assert store.read(lambda snapshot: TokenRows(snapshot).token("A")) is None
     for name, is_there in (("a", True), ("A", False)):
-        assert store.write(lambda tx, name=name: tx.tokens.update_token(name, "other")) is is_there
-    assert store.read(lambda snapshot: snapshot.tokens.token("a")) == "other"
-    assert [store.write(lambda transaction: transaction.tokens.delete_token("a")) for _ in range(2)] == [True, False]
-    assert store.read(lambda snapshot: snapshot.tokens.token("a")) is None
+        assert store.write(lambda tx, name=name: TokenRows(tx).update_token(name, "other")) is is_there
+    assert store.read(lambda snapshot: TokenRows(snapshot).token("a")) == "other"
+    assert [store.write(lambda transaction: TokenRows(transaction).delete_token("a")) for _ in range(2)] == [
+        True,
+        False,
+    ]
+    assert store.read(lambda snapshot: TokenRows(snapshot).token("a")) is None
 
 
 def test_numbers_of_master_keys_are_never_given_twice(store: SqlStore) -> None:
-    assert [store.write(lambda tx, key=key: tx.tokens.insert_master_key(key)) for key in ("k1", "\0k2")] == [1, 2]
-    assert store.write(lambda transaction: transaction.tokens.delete_master_key(2))
-    assert not store.write(lambda transaction: transaction.tokens.delete_master_key(2))
-    assert store.write(lambda transaction: transaction.tokens.insert_master_key("k3")) == 3
-    assert store.write(lambda transaction: transaction.tokens.update_master_key(1, "new"))
-    assert not store.write(lambda transaction: transaction.tokens.update_master_key(2, "new"))
-    assert store.read(lambda snapshot: snapshot.tokens.master_keys()) == {1: "new", 3: "k3"}
+    assert [store.write(lambda tx, key=key: TokenRows(tx).insert_master_key(key)) for key in ("k1", "\0k2")] == [1, 2]
+    assert store.write(lambda transaction: TokenRows(transaction).delete_master_key(2))
+    assert not store.write(lambda transaction: TokenRows(transaction).delete_master_key(2))
+    assert store.write(lambda transaction: TokenRows(transaction).insert_master_key("k3")) == 3
+    assert store.write(lambda transaction: TokenRows(transaction).update_master_key(1, "new"))
+    assert not store.write(lambda transaction: TokenRows(transaction).update_master_key(2, "new"))
+    assert store.read(lambda snapshot: TokenRows(snapshot).master_keys()) == {1: "new", 3: "k3"}
 
 
 def test_properties(store: SqlStore) -> None:

@@ -10,9 +10,11 @@ import pytest
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
+from tests.support.sample import sample
 from tests.txn.scenario import World
 
-PROCESSES, THREADS, ROUNDS = 4, 4, 5
+PROCESSES, THREADS = sample((2, 3), of=(4, 4))
+ROUNDS = 5
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -61,7 +61,7 @@ class CannedProcessor:
 
 
 def _struct(error):
-    from hms_gateway.wire.errors import TApplicationException
+    from hms_gateway.wire.message import TApplicationException
 
     return TApplicationException(error.message, int(error.type))
 

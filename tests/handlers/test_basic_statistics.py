@@ -38,9 +38,7 @@ class World:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.statistics = ColumnStatisticsService(catalog.store, catalog.clock, catalog.settings, to_tjson)
-        self.tables = Tables(
-            catalog.tables, catalog.alterations, catalog.truncations, self.statistics, catalog.materialized_views
-        )
+        self.tables = Tables(catalog.tables, catalog.alterations, catalog.truncations, self.statistics, catalog.store)
         service = partitions(catalog)
         self.reads, self.changes = Partitions(service, None, self.statistics), PartitionChanges(service)
 

@@ -311,7 +311,7 @@ def test_tables_and_partitions_that_carry_their_statistics(
 ) -> None:
     methods.update_table_column_statistics(CALL, old())
     methods.update_partition_column_statistics(CALL, old("ds=a/hr=1", "p"))
-    tables = Tables(catalog.tables, catalog.alterations, catalog.truncations, service, catalog.materialized_views)
+    tables = Tables(catalog.tables, catalog.alterations, catalog.truncations, service, catalog.store)
     found = tables.get_table_req(NEWER, GetTableRequest("default", "t", getColumnStats=True)).table
     assert found.colStats.statsObj[0].statsData == longs(1, 2, 3, 4)
     assert tables.get_table_req(NEWER, GetTableRequest("default", "t")).table.colStats is None

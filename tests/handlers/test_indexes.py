@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.handlers.indexes import Indexes
+from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import Index, MetaException, NoSuchObjectException
 from tests.support.catalog import Catalog, new_table
@@ -13,7 +13,7 @@ CALL = Call("tester")
 @pytest.fixture
 def indexes(catalog: Catalog) -> Indexes:
     catalog.tables.create(new_table())
-    return Indexes(catalog.indexes)
+    return catalog.indexes
 
 
 def index(name: str) -> Index:

@@ -2,10 +2,11 @@
 
 import pytest
 
-from hms_gateway.catalog.registry.runtime_records import RuntimeRecordService
-from hms_gateway.catalog.registry.scheduled_queries import ScheduledQueryService
+from hms_gateway.catalog.runtime_records import expire_notes
+from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
 from hms_gateway.composition.main import Metastore
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     AlreadyExistsException,
     GetAllWriteEventInfoRequest,
@@ -133,12 +134,12 @@ def test_a_query_that_fails_again_and_again_is_turned_off_where_that_is_wanted(
 ) -> None:
     create(newer)
     clock = ManualClock(metastore.events.timestamp())
-    strict = ScheduledQueryService(metastore.store, clock, MetastoreSettings(scheduled_query_failures_max=3))
+    strict = ScheduledQueries(metastore.store, clock, MetastoreSettings(scheduled_query_failures_max=3))
     for _ in range(3):
         assert newer.ask("get_scheduled_query", KEY).enabled is True
         maintain(newer, ALTER, nextExecution=1)
         failed = ScheduledQueryProgressInfo(poll(newer).executionId, QueryState.FAILED, "engine")
-        strict.progress(failed)
+        strict.scheduled_query_progress(Call("engine"), failed)
     assert newer.ask("get_scheduled_query", KEY).enabled is False
     maintain(newer, ALTER, enabled=True, nextExecution=1)
     tell(newer, poll(newer).executionId, QueryState.FAILED)
@@ -149,14 +150,13 @@ def test_an_execution_nobody_speaks_of_has_ended(metastore: Metastore, newer: Pe
     create(newer, nextExecution=1)
     execution = poll(newer).executionId
     clock = ManualClock(metastore.events.timestamp())
-    service = ScheduledQueryService(metastore.store, clock, MetastoreSettings())
-    assert service.expire() == 0
+    assert expire_executions(metastore.store, clock, MetastoreSettings()) == 0
     clock.advance(121)
-    assert service.expire() == 1
+    assert expire_executions(metastore.store, clock, MetastoreSettings()) == 1
     with pytest.raises(InvalidOperationException):
         tell(newer, execution, QueryState.FINISHED)
     clock.advance(31 * DAY)
-    assert service.expire() == 1
+    assert expire_executions(metastore.store, clock, MetastoreSettings()) == 1
 
 
 def test_what_a_transaction_wrote_is_told_when_replication_asks(metastore: Metastore, newer: Peer) -> None:
@@ -185,5 +185,5 @@ def test_what_a_transaction_wrote_is_told_when_replication_asks(metastore: Metas
     assert told(7, "@hive#DEFAULT", "P") == of_partitions
     assert told(7, "other") == told(8) == []
     later = ManualClock(metastore.events.timestamp() + 10 * DAY)
-    assert RuntimeRecordService(metastore.store, later, MetastoreSettings()).expire() == 3
+    assert expire_notes(metastore.store, later, MetastoreSettings()) == 3
     assert told(7) == []

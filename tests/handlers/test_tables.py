@@ -34,9 +34,7 @@ NEWER = Call("tester", dialect=Dialect.HIVE_4)
 
 @pytest.fixture
 def tables(catalog: Catalog) -> Tables:
-    return Tables(
-        catalog.tables, catalog.alterations, catalog.truncations, catalog.statistics, catalog.materialized_views
-    )
+    return Tables(catalog.tables, catalog.alterations, catalog.truncations, catalog.statistics, catalog.store)
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:

@@ -3,6 +3,7 @@
 It brings Hive 3's client. The gateway refuses a change while a lock of another caller excludes it.
 """
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -23,9 +24,9 @@ from hms_gateway.structs import (
 )
 from tests.iceberg.test_catalog import SCHEMA
 from tests.iceberg.test_writers import start, statuses
+from tests.oracle.peer import SHORT_LIFE, SHORT_LIVES
 from tests.oracle.third_peer import LIBRARIES
 from tests.support.sample import sample
-from tests.support.spark_variables import VARIABLES
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.java, pytest.mark.slow]
 
@@ -45,14 +46,15 @@ def class_path(tmp_path_factory) -> str:
         pytest.skip("no jars of Iceberg (requirements/iceberg-java.txt)")
     classes = tmp_path_factory.mktemp("appender")
     libraries = f"{LIBRARIES}/*"
-    subprocess.run(["javac", "-nowarn", "-d", classes, "-cp", libraries, SOURCE], check=True, timeout=SECONDS_MAX)
+    compiling = ["javac", "-nowarn", "-d", classes, "-cp", libraries, SOURCE]
+    subprocess.run(compiling, check=True, timeout=SECONDS_MAX, env=os.environ | SHORT_LIVES)
     return f"{classes}:{libraries}"
 
 
 @pytest.fixture
 def begin(class_path, uri) -> Started:
     """Start the program on a table: which file it appends first, and how many."""
-    program = ["java", *VARIABLES["SPARK_LAUNCHER_OPTS"].split(), "-Xmx256m", "-cp", class_path, "Appender", uri]
+    program = ["java", *SHORT_LIFE, "-Xmx256m", "-cp", class_path, "Appender", uri]
 
     def begun(database: str, table: str, first: int, count: int) -> subprocess.Popen[str]:
         command = [*program, database, table, str(first), str(count)]

@@ -16,7 +16,7 @@ from hms_gateway.structs import (
 )
 from tests.bridge.bridge_process import connected
 from tests.faults.changing_calls import ROWS, World
-from tests.oracle.peer import PeerUnavailable
+from tests.oracle.peer import SHORT_LIFE, PeerUnavailable
 from tests.oracle.third_peer import compiled
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
@@ -68,7 +68,7 @@ def test_hive_3_reads_all_of_every_message(tmp_path):
         if event.eventType in READ_BY_HIVE_3
     ]
     (tmp_path / "events").write_text("".join(lines))
-    command = ["java", "-Xmx256m", "-cp", class_path, "ReadEvents", str(tmp_path / "events")]
+    command = ["java", *SHORT_LIFE, "-Xmx256m", "-cp", class_path, "ReadEvents", str(tmp_path / "events")]
     printed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert printed.returncode == 0, printed.stderr
     complaints = sorted({*printed.stdout.splitlines()})

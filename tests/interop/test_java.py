@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from tests.faults.dropping_proxy import DroppingProxy, Loss
-from tests.oracle.peer import PeerUnavailable, prepared_folder
+from tests.oracle.peer import SHORT_LIVES, PeerUnavailable, prepared_folder
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
@@ -164,7 +164,7 @@ def run(*command: str, environment: dict[str, str] | None = None) -> str:
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **SHORT_LIVES, **(environment or {})},
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return finished.stdout

@@ -12,6 +12,7 @@ import pytest
 
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium
+from tests.oracle.peer import SHORT_LIVES
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.readme import CALLING, PORT, block, commands, prepare, run
 from tests.support.server import GatewayServer, free_port
@@ -120,7 +121,7 @@ def test_java(server: GatewayServer, folder: Path) -> None:
         pytest.skip("no JDK (command keytool), or no PySpark (requirements/spark.txt)")
     (folder / "Databases.java").write_text(block("java").replace(PORT, str(server.port)))
     lines = [command for command, _ in commands() if re.match(r"JARS=|STORE=|keytool|java", command)]
-    printed = run(["sh", "-e", "-c", "\n".join(lines)], folder, server)
+    printed = run(["sh", "-e", "-c", "\n".join(lines)], folder, server, **SHORT_LIVES)
     first, second = printed.splitlines()
     assert DEMO in first
     assert second == "no database nowhere"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.storage import migrate
 from tests.interop.private_nginx import nginx
 from tests.support.sample import sample
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
@@ -86,13 +85,12 @@ class Load:
 
 
 @pytest.fixture
-def replicas(fresh_postgres_database: str, tmp_path: Path) -> Iterator[list[GatewayServer]]:
+def replicas(migrated_postgres_database: str, tmp_path: Path) -> Iterator[list[GatewayServer]]:
     folder = tmp_path / "replicas"
-    migrate(fresh_postgres_database)
     with ExitStack() as servers:
         # One folder for both, as in docker-compose.yml: the same certificate and users.
         yield [
-            servers.enter_context(GatewayServer(folder, database=fresh_postgres_database, settings=SETTINGS))
+            servers.enter_context(GatewayServer(folder, database=migrated_postgres_database, settings=SETTINGS))
             for _ in range(2)
         ]
 

@@ -1,11 +1,13 @@
 """Hive 3.1.3's own client for Java at the Thrift port: java/third/ThirdClient.java."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.oracle.peer import SHORT_LIVES
 from tests.oracle.third_peer import LIBRARIES, SHORT_LIFE
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
@@ -21,7 +23,7 @@ def test_tables_partitions_locks_and_transactions(tmp_path: Path) -> None:
     libraries, port = f"{LIBRARIES}/*", free_port()
     classes = tmp_path / "classes"
     compiling = ["javac", "-nowarn", "-proc:none", "-Xlint:none", "-d", classes, "-cp", libraries, SOURCE]
-    subprocess.run(compiling, check=True, timeout=PATIENCE_SECONDS)
+    subprocess.run(compiling, check=True, timeout=PATIENCE_SECONDS, env=os.environ | SHORT_LIVES)
     settings = {"thrift_port": port, "thrift_dialect": "4", "authorization": None}
     with GatewayServer(tmp_path / "gateway", settings=settings):
         program = ["java", *SHORT_LIFE, "-cp", f"{classes}:{libraries}", "ThirdClient", f"thrift://127.0.0.1:{port}"]

@@ -11,7 +11,7 @@ from hms_gateway.bridge.thrift.sasl import SaslStatus, negotiation_message
 from tests.kerberos.conftest import LogIn
 from tests.kerberos.sasl_doors import HIVE_SERVICE, Doors, GssTransport, client
 from tests.kerberos.test_tickets import run
-from tests.oracle.peer import PeerUnavailable, prepared_folder
+from tests.oracle.peer import SHORT_LIVES, PeerUnavailable, prepared_folder
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_kdc import PrivateKdc
 from tests.support.sasl_client import Refused, whose
@@ -135,7 +135,16 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         pytest.skip(f"no jars of Hive: {reason}")
     folder = tmp_path_factory.mktemp("classes")
     source = Path(__file__).parent / "SaslClient.java"
-    run("javac", "-nowarn", "-d", folder, "-cp", f"{jars}/*", source, environment={"PATH": "/usr/bin:/bin"})
+    run(
+        "javac",
+        "-nowarn",
+        "-d",
+        folder,
+        "-cp",
+        f"{jars}/*",
+        source,
+        environment={"PATH": "/usr/bin:/bin", **SHORT_LIVES},
+    )
     return ["-cp", f"{folder}:{jars}/*", "SaslClient"]
 
 
@@ -153,7 +162,7 @@ def test_hives_java_client_logs_in_with_its_ticket_then_with_a_delegation_token(
         "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
         *java,
         *("localhost", doors.ports[door], protection, "alice@LAKE.TEST", kdc.folder / "alice.keytab", f"of_{door}"),
-        environment=environment,
+        environment={**environment, **SHORT_LIVES},
     )
     assert printed.splitlines()[-4:] == [
         "length\t10400",

@@ -16,6 +16,7 @@ from hms_gateway.runtime.kerberos import ServiceTickets
 from hms_gateway.structs import LeaseObject
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.kerberos.conftest import SERVICE, LogIn
+from tests.oracle.peer import SHORT_LIVES
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_kdc import PrivateKdc
 from tests.support.server import API_PATH, GatewayServer, ServerDidNotStart, basic, trusting
@@ -110,7 +111,7 @@ def test_java_answers_the_challenge(gateway: GatewayServer, log_in: LogIn, tmp_p
         gateway.data_dir / "certificate.pem",
         ASK.decode(),
     ]
-    assert run("java", *words, environment=environment) == f"200 {ANSWER.decode()}\n" * 3
+    assert run("java", *words, environment={**environment, **SHORT_LIVES}) == f"200 {ANSWER.decode()}\n" * 3
 
 
 def test_both_sides_are_sure_of_each_other(gateway: GatewayServer, log_in: LogIn) -> None:

@@ -6,14 +6,13 @@ import pytest
 
 from tests.linearizability.checks import check_lease_ids, check_leases, check_versions
 from tests.linearizability.history import answered, by_world
-from tests.linearizability.playing import SCALE, SPREAD, on_each_database, play
+from tests.linearizability.playing import OTHERS_OF_THE_WHOLE, SCALE, SPREAD, play
 from tests.linearizability.tenures import check_tenures
 from tests.linearizability.test_locks import on_servers, two_gateways
 
 pytestmark = pytest.mark.slow
 
 
-@on_each_database
 def test_on_the_database(database_url: str, tmp_path: Path) -> None:
     calls = play(tmp_path, "leases", [database_url], *SPREAD, "--worlds", SCALE)
     for world in by_world(calls).values():
@@ -23,6 +22,7 @@ def test_on_the_database(database_url: str, tmp_path: Path) -> None:
     assert any(call.failure for call in calls if call.name == "write")
 
 
+@pytest.mark.parametrize("database_url", OTHERS_OF_THE_WHOLE, indirect=True)
 def test_leases_that_end_by_themselves(database_url: str, tmp_path: Path) -> None:
     calls = play(tmp_path, "tenures", [database_url], *SPREAD, "--worlds", SCALE, "--calls", 6)
     assert check_tenures(calls)

@@ -22,6 +22,8 @@ NOTHING_TO_RUN = 3
 JAVA_OPTIONS = ("-Dderby.system.durability=test",)
 # A test's server ends before it would have paid to compile its code well: this takes a third of the CPU time.
 SHORT_LIFE = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# The same for each program of a JDK that a test runs.
+SHORT_LIVES = {"JAVA_TOOL_OPTIONS": " ".join(SHORT_LIFE)}
 
 
 class PeerUnavailable(Exception):

@@ -4,6 +4,7 @@ Thrift binary over TCP, and TJSON over HTTP. Its transaction tables, the classes
 transactional tables look for, and the listener that writes the notification log are made of the sources in `third`.
 """
 
+import os
 import shutil
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from time import monotonic, sleep
 from typing import Final, Self
 from xml.sax.saxutils import escape
 
-from tests.oracle.peer import PeerDidNotStart, PeerUnavailable
+from tests.oracle.peer import SHORT_LIVES, PeerDidNotStart, PeerUnavailable
 from tests.support.ending import end
 from tests.support.server import free_port
 
@@ -40,7 +41,9 @@ def compiled(folder: Path) -> str:
     sources = [SOURCES / "HmsPeer.java", *(SOURCES / "third").rglob("*.java")]
     options = ("-nowarn", "-proc:none", "-Xlint:none", "-d", str(folder), "-cp", f"{LIBRARIES}/*")
     command = ["javac", *options, *map(str, sources)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS_MAX)
+    finished = subprocess.run(
+        command, capture_output=True, text=True, timeout=COMPILE_SECONDS_MAX, env=os.environ | SHORT_LIVES
+    )
     if finished.returncode:
         raise PeerDidNotStart(finished.stdout + finished.stderr)
     return f"{folder}:{LIBRARIES}/*"

@@ -12,8 +12,7 @@ import pytest
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.pipeline.content import Metastore, fill, filled_gateway
 from tests.spark.spark_session import why_not
-from tests.support.readme import ROOT
-from tests.support.spark_variables import WARM_DAEMON
+from tests.support.spark_variables import WORKER_PATH
 
 # A task is tried again, so that repeated calls can be seen; not many threads: there are others on the machine.
 MASTER = "local[2,4]"
@@ -30,9 +29,6 @@ CONFIGURATION = {
     "spark.sql.python.filterPushdown.enabled": "true",
 }
 
-# Python finds it here only, not on a cluster.
-WARM = {"spark.python.daemon.module": WARM_DAEMON}
-
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -44,9 +40,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("pipeline-spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ["PYTHONPATH"] = str(ROOT)  # where Python finds the daemon
+    os.environ["PYTHONPATH"] = WORKER_PATH
     builder = SparkSession.builder.master(MASTER).appName("pipeline").config("spark.local.dir", str(folder))
-    for name, value in (CONFIGURATION | WARM).items():
+    for name, value in CONFIGURATION.items():
         builder = builder.config(name, value)
     session = builder.config("spark.sql.warehouse.dir", f"file:{folder}/warehouse").getOrCreate()
     jvm = session.sparkContext._gateway.proc

@@ -20,7 +20,7 @@ from hms_gateway.structs import Database
 from tests.spark.spark_session import why_not
 from tests.support.readme import PORT, ROOT, prepare
 from tests.support.server import GatewayServer
-from tests.support.spark_variables import WARM_DAEMON, submit_arguments
+from tests.support.spark_variables import WORKER_PATH, submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -39,6 +39,7 @@ def program():
     return "\n".join(blocks)
 
 
+@pytest.mark.whole
 def test_the_document_runs_as_printed_and_its_logs_hold_no_password(tmp_path):
     """A program of its own, found without registration."""
     if reason := why_not():
@@ -50,11 +51,9 @@ def test_the_document_runs_as_printed_and_its_logs_hold_no_password(tmp_path):
             assert made.exit_code == 0, made.output
         variables = {
             **login,
-            "PYSPARK_SUBMIT_ARGS": submit_arguments(
-                log_level="INFO", driver_memory="768m", python_daemon_module=WARM_DAEMON
-            ),
+            "PYSPARK_SUBMIT_ARGS": submit_arguments(log_level="INFO", driver_memory="768m"),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYTHONPATH": str(ROOT),  # where Python finds the daemon
+            "PYTHONPATH": WORKER_PATH,
         }
         ran = subprocess.run(
             [sys.executable, "-c", program().replace(f"localhost:{PORT}", f"127.0.0.1:{server.port}")],

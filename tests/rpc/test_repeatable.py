@@ -4,6 +4,7 @@ import threading
 import pytest
 from sqlalchemy import update
 
+from hms_gateway.catalog.tokens import TokenRows
 from hms_gateway.composition.main import translated
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import DuplicateKey, FileSystemError, OutcomeUnknown, StoreUnavailable
@@ -42,7 +43,7 @@ class Databases:
 
     def add_master_key(self, call, key):
         self.calls += 1
-        return self.store.write(lambda tx: tx.tokens.insert_master_key(key))
+        return self.store.write(lambda tx: TokenRows(tx).insert_master_key(key))
 
     def add_token(self, call, token_identifier, delegation_token):
         """Its answer follows from what its unit of work gives; some of which is a refusal that is committed."""
@@ -51,7 +52,7 @@ class Databases:
         def work(tx):
             if self.add_refusal is not None:
                 raise self.add_refusal
-            was_new = tx.tokens.insert_token(token_identifier, delegation_token)
+            was_new = TokenRows(tx).insert_token(token_identifier, delegation_token)
             return was_new if was_new else CommittedRefusal(TxnAbortedException("it was there"))
 
         outcome = self.store.write(work)
@@ -150,10 +151,10 @@ def test_a_refusal_that_was_committed_is_the_same_the_second_time(world):
     send(processor, "add_token", "id", "secret")
     first = send(processor, "add_token", "id", "secret", key="k1")
     assert first.outcome == "PROTOCOL_ERROR"
-    handlers.store.write(lambda tx: tx.tokens.delete_token("id"))
+    handlers.store.write(lambda tx: TokenRows(tx).delete_token("id"))
     again = send(processor, "add_token", "id", "secret", key="k1")
     assert (again.outcome, again.payload) == ("replayed", first.payload)
-    assert handlers.store.read(lambda snapshot: snapshot.tokens.identifiers()) == []
+    assert handlers.store.read(lambda snapshot: TokenRows(snapshot).identifiers()) == []
 
 
 def test_a_call_that_failed_keeps_its_key(world):
@@ -262,11 +263,11 @@ def test_values_that_earlier_versions_kept_are_not_used_and_the_change_is_not_ma
     first = send(processor, "add_token", "id", "secret", key="k1")
     old = b"p" + pickle.dumps(True)
     handlers.store.write(lambda tx: tx._connection.execute(update(OUTCOMES).values(payload=old)))
-    handlers.store.write(lambda tx: tx.tokens.delete_token("id"))
+    handlers.store.write(lambda tx: TokenRows(tx).delete_token("id"))
     again = send(processor, "add_token", "id", "secret", key="k1")
     assert (again.outcome, again.payload) == ("replayed", first.payload)
     assert handlers.calls == 1
-    assert handlers.store.read(lambda snapshot: snapshot.tokens.identifiers()) == []
+    assert handlers.store.read(lambda snapshot: TokenRows(snapshot).identifiers()) == []
 
 
 def test_reads_are_answered_anew(world):

@@ -9,14 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hms_gateway.catalog.functions import Functions
+from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.partition_marks import PartitionMarks
 from hms_gateway.catalog.registry.notifications import NotificationService
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.fields import FieldService
-from hms_gateway.catalog.tables.indexes import IndexService
-from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.files import Directories, FilePolicy
@@ -56,11 +55,10 @@ class Catalog:
         self.fields = FieldService(store)
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
         self.functions = Functions(store, self.clock, self.event_maker)
-        self.indexes = IndexService(store, self.clock, self.event_maker, self.tables)
+        self.indexes = Indexes(store, self.clock, self.event_maker, self.tables)
         self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
         self.partition_marks = PartitionMarks(store, self.clock, self.settings)
         self.statistics = ColumnStatisticsService(store, self.clock, self.settings, to_tjson)
-        self.materialized_views = MaterializedViewService(store, self.clock, self.event_maker)
         self.databases.create_default()
 
     def with_settings(self, **changed: Any) -> "Catalog":

@@ -65,6 +65,11 @@ class Page:
             case "Network.requestWillBeSent":
                 self.requests.append(parameters["request"]["url"])
 
+    def close(self) -> None:
+        """Close the tab. What was told of it is forgotten."""
+        del self._pages[self._session]
+        self.send("Page.close")
+
     def open(self, url: str) -> None:
         self.send("Page.navigate", url=url)
 

@@ -18,8 +18,8 @@ ARCHIVE: Final = Path(sys.prefix) / "spark-classes.jsa"
 SHORT_LIFE: Final = (
     f'{_COMPILES_LITTLE} -Xlog:disable "-XX:SharedArchiveFile={ARCHIVE}"' if ARCHIVE.exists() else _COMPILES_LITTLE
 )
-# For those that find the tests on their path: which module forks the Python workers.
-WARM_DAEMON: Final = "tests.support.warm_daemon"
+# PYTHONPATH of sessions on this machine: their Python workers have loaded what they need, and find functions of tests.
+WORKER_PATH: Final = os.pathsep.join([str(Path(__file__).with_name("spark_workers")), str(Path(__file__).parents[2])])
 # Compiling code for a query takes longer than running it over a few rows, and so does planning it again while it runs:
 # 20 s of CPU time for 64 queries, 29 s with both. `make test-all` has what users have.
 _SMALL_QUERIES: Final = {

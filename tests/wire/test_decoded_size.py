@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Struct, Table
 from hms_gateway.wire import ProtocolError, make_codecs
-from hms_gateway.wire.decoded_size import STRUCT_BYTES, TooManyStructs, structs_in
+from hms_gateway.wire.message import STRUCT_BYTES, TooManyStructs, structs_in
 from tests.support.faker import Faker
 
 CODECS = make_codecs(Limits())

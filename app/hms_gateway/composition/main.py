@@ -14,27 +14,26 @@ from hms_gateway.catalog.access.grants import PrivilegeService
 from hms_gateway.catalog.access.roles import RoleService
 from hms_gateway.catalog.directories.places import OutsidePlaces, find_outside
 from hms_gateway.catalog.functions import Functions
+from hms_gateway.catalog.indexes import Indexes
+from hms_gateway.catalog.materialized_views import MaterializedViews
 from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
-from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens, TokenTimes
 from hms_gateway.catalog.registry.notifications import NotificationService
-from hms_gateway.catalog.registry.resource_plans import ResourcePlanService
-from hms_gateway.catalog.registry.runtime_records import RuntimeRecordService
-from hms_gateway.catalog.registry.scheduled_queries import ScheduledQueryService
-from hms_gateway.catalog.registry.schema_registry import SchemaRegistryService
-from hms_gateway.catalog.registry.tokens import TokenService
+from hms_gateway.catalog.resource_plans import ResourcePlans
+from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
+from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
+from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
 from hms_gateway.catalog.tables.constraints import ConstraintService
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.fields import FieldService
-from hms_gateway.catalog.tables.indexes import IndexService
-from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
+from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
 from hms_gateway.catalog.types import Types
 from hms_gateway.composition.health import Health, files_of, folders_of
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
@@ -60,27 +59,21 @@ from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
 from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
-from hms_gateway.handlers.indexes import Indexes
 from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.leases import Leases
 from hms_gateway.handlers.locks import Locks
-from hms_gateway.handlers.materialized_views import MaterializedViews
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.handlers.presented_lease import under_presented_lease
 from hms_gateway.handlers.recorded_calls import as_recorded
 from hms_gateway.handlers.required_lists import RequiredLists
-from hms_gateway.handlers.resource_plans import ResourcePlans
 from hms_gateway.handlers.rights.explained import ExplainedRights
 from hms_gateway.handlers.rights.gate import Gate as RightsGate
 from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.roles import Privileges, Roles
-from hms_gateway.handlers.runtime_records import RuntimeRecords
-from hms_gateway.handlers.schemas import Schemas
 from hms_gateway.handlers.service import Service
 from hms_gateway.handlers.tables import Tables
-from hms_gateway.handlers.tokens import Tokens
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.idl.method_rights import lasting_rights
@@ -470,8 +463,8 @@ def _chores(
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
         Chore("expire changes", EXPIRY_SECONDS, partial(_expire_changes, store, clock, settings)),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
-        Chore("expire notes of query engines", EXPIRY_SECONDS, RuntimeRecordService(store, clock, rules).expire),
-        Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
+        Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
+        Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
         Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
         Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
     )
@@ -494,7 +487,6 @@ def _handlers(
     partitions = PartitionService(*parts, limits, statistics)
     privileges = PrivilegeService(store, clock)
     roles = RoleService(store, clock, rules)
-    views = MaterializedViewService(store, clock, events)
     databases.create_default()
     roles.create_defaults()
     alterations.recover_pending_moves()
@@ -503,8 +495,8 @@ def _handlers(
         Catalogs(rules.warehouse_location),
         Databases(databases),
         Fields(FieldService(store)),
-        Tables(tables, alterations, TruncateService(*parts), statistics, views),
-        MaterializedViews(views, ViewFreshnessService(store)),
+        Tables(tables, alterations, TruncateService(*parts), statistics, store),
+        MaterializedViews(store, clock, events, ViewFreshnessService(store)),
         Partitions(partitions, privileges, statistics),
         Roles(roles),
         Privileges(privileges),
@@ -512,15 +504,16 @@ def _handlers(
         ColumnStatisticsMethods(statistics),
         PartitionChanges(partitions),
         Functions(store, clock, events),
-        Indexes(IndexService(store, clock, events, tables)),
+        Indexes(store, clock, events, tables),
         Notifications(NotificationService(store, clock, rules, events, limits)),
         PartitionMarks(store, clock, rules),
         People(store, limits),
         Types(store),
         Properties(store),
-        Schemas(SchemaRegistryService(store, clock)),
-        ResourcePlans(ResourcePlanService(store)),
-        RuntimeRecords(RuntimeRecordService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
+        Schemas(store, clock),
+        ResourcePlans(store),
+        RuntimeRecords(store, clock),
+        ScheduledQueries(store, clock, rules),
         FileMetadata(),
     ]
 

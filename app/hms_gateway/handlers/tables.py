@@ -12,15 +12,16 @@ from hms_gateway.catalog.arguments import (
     table_shown,
     with_fields,
 )
+from hms_gateway.catalog.materialized_views import complete_view
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.statistics.validity import table_for
 from hms_gateway.catalog.tables.alter import AlterTableService
-from hms_gateway.catalog.tables.materialized_views import MaterializedViewService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.handlers.constraints import plain
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
+from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.metastore.vocabulary.table_types import is_insert_only
 from hms_gateway.rpc.call import Call, Uncacheable
@@ -70,11 +71,11 @@ class Tables:
         alterations: AlterTableService,
         truncations: TruncateService,
         statistics: ColumnStatisticsService,
-        views: MaterializedViewService,
+        store: Store,
     ) -> None:
         """`statistics` come in with a new table, and go out with one where a call asks for them."""
         self._statistics = statistics
-        self._views = views
+        self._store = store
         self._tables = tables
         self._alterations = alterations
         self._truncations = truncations
@@ -247,13 +248,13 @@ class Tables:
 
     def _shown(self, name: TableName) -> Table:
         """A table as newer callers see it."""
-        return _in_default_catalog(self._views.complete(self._tables.get(name, tells_id=True)))
+        return _in_default_catalog(complete_view(self._store, self._tables.get(name, tells_id=True)))
 
     def _objects(self, db_name: str | None, names: Sequence[str] | None, *, newer: bool) -> list[Table]:
         if not newer:
             return self._tables.objects(db_name, names)
         tables = self._tables.objects(db_name, names, tells_ids=True)
-        return [_in_default_catalog(self._views.complete(table)) for table in tables]
+        return [_in_default_catalog(complete_view(self._store, table)) for table in tables]
 
 
 def _checked(

@@ -6,9 +6,8 @@ them and is written by `python -m tools stubs`.
 
 from hms_gateway.idl import parse_file
 from hms_gateway.idl.schema_files import schema_file
-from hms_gateway.structs.base import Struct, ThriftException
+from hms_gateway.structs.base import Encoded, EncodedList, Struct, ThriftException
 from hms_gateway.structs.build import Method, StructClass, build_enums, build_methods, build_structs
-from hms_gateway.structs.encoded import Encoded, EncodedList
 
 IDL = parse_file(schema_file("hive_metastore.thrift"))
 STRUCTS: dict[str, StructClass] = build_structs(IDL)

@@ -2,15 +2,16 @@
 
 from hms_gateway.wire import tjson
 from hms_gateway.wire.codecs import Codec, Codecs, make_codecs
-from hms_gateway.wire.errors import (
+from hms_gateway.wire.message import (
     ApplicationError,
     ApplicationErrorType,
     LimitExceeded,
+    Message,
+    MessageType,
     NotThrift,
     ProtocolError,
     TApplicationException,
 )
-from hms_gateway.wire.message import Message, MessageType
 
 __all__ = [
     "ApplicationError",

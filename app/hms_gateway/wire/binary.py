@@ -19,17 +19,20 @@ from hms_gateway.idl import ListType, MapType, Requiredness, SetType, StructType
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import STRUCTS
 from hms_gateway.structs.build import specs_with_bytes
-from hms_gateway.wire.chunks import Chunks
-from hms_gateway.wire.decoded_size import (
+from hms_gateway.wire.message import (
     LIST_BYTES,
     STRUCT_BYTES,
+    ApplicationErrorType,
+    Chunks,
+    LimitExceeded,
+    Message,
+    MessageType,
+    ProtocolError,
     TooManyStructs,
     binary_lists,
     compact_lists,
     structs_in,
 )
-from hms_gateway.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
-from hms_gateway.wire.message import Message, MessageType
 
 # All the library raises on bytes that are not a struct of the wanted type. AssertionError is the compact protocol's.
 _UNREADABLE = (

@@ -7,8 +7,7 @@ import msgspec
 
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire.binary import make_binary, make_compact
-from hms_gateway.wire.errors import NotThrift
-from hms_gateway.wire.message import Message, MessageType
+from hms_gateway.wire.message import Message, MessageType, NotThrift
 from hms_gateway.wire.tjson_codec import TJsonCodec
 
 T = TypeVar("T")

@@ -42,9 +42,15 @@ from typing import Any
 import msgspec
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire.chunks import Chunks, close_all
-from hms_gateway.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
-from hms_gateway.wire.message import Message, MessageType
+from hms_gateway.wire.message import (
+    ApplicationErrorType,
+    Chunks,
+    LimitExceeded,
+    Message,
+    MessageType,
+    ProtocolError,
+    close_all,
+)
 from hms_gateway.wire.tjson_scan import scan_struct
 from hms_gateway.wire.tjson_shapes import STREAM_MARK, Fields, Mismatch, Shape, narrow_shape, shape_of_struct
 

@@ -1,9 +1,4 @@
-"""Reads the TJSON that is not JSON, and says what is wrong with the rest (clients appendix A.2).
-
-The slow and exact reader behind `tjson_codec`: everything the JSON parser or the shapes of the fast path refuse comes
-here, and whatever this module decides is the answer. It accepts white space, raw control characters, bare `NaN`,
-leading zeros, quoted numbers, integral floats and containers as map keys.
-"""
+"""The names TJSON gives to types, and the spellings of numbers JSON has no word for (clients appendix A)."""
 
 import binascii
 import json.decoder
@@ -26,8 +21,70 @@ from hms_gateway.idl import (
 )
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import STRUCTS
-from hms_gateway.wire.errors import LimitExceeded, ProtocolError
-from hms_gateway.wire.tjson_tags import INTEGER_BITS, TAGS, double_from_text, tag_of
+from hms_gateway.wire.message import LimitExceeded, ProtocolError
+
+_BASE_TAGS = {
+    BaseType.BOOL: "tf",
+    BaseType.I8: "i8",
+    BaseType.I16: "i16",
+    BaseType.I32: "i32",
+    BaseType.I64: "i64",
+    BaseType.DOUBLE: "dbl",
+    BaseType.STRING: "str",
+    BaseType.BINARY: "str",
+}
+# `uid` is in no IDL of ours, but a newer peer may send a field of that type, which is then skipped.
+TAGS = frozenset({*_BASE_TAGS.values(), "rec", "lst", "set", "map", "uid"})
+
+INTEGER_BITS = {BaseType.I8: 8, BaseType.I16: 16, BaseType.I32: 32, BaseType.I64: 64}
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = {
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "-inf": float("-inf"),
+    "infinity": float("inf"),
+    "-infinity": float("-inf"),
+}
+
+
+def tag_of(type: Type) -> str:
+    """The tag before values of `type`."""
+    match type:
+        case StructType():
+            return "rec"
+        case ListType():
+            return "lst"
+        case SetType():
+            return "set"
+        case MapType():
+            return "map"
+        case EnumType():
+            return "i32"
+        case BaseType():
+            return _BASE_TAGS[type]
+
+
+def double_from_text(text: str) -> float | None:
+    """The number in any spelling a Thrift peer uses, None for anything else."""
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    return _NOT_FINITE.get(text.lower())
+
+
+def text_of_special_double(number: float) -> str:
+    """`NaN`, `Infinity` or `-Infinity`: quoted, the one form every decoder takes."""
+    if number != number:
+        return "NaN"
+    return "Infinity" if number > 0 else "-Infinity"
+
+
+# Reads the TJSON that is not JSON, and says what is wrong with the rest (clients appendix A.2).
+#
+# The slow and exact reader behind `tjson_codec`: everything the JSON parser or the shapes of the fast path refuse comes
+# here, and whatever this module decides is the answer. It accepts white space, raw control characters, bare `NaN`,
+# leading zeros, quoted numbers, integral floats and containers as map keys.
+
 
 _scan_string: Callable[..., tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 

@@ -16,7 +16,7 @@ import msgspec
 
 from hms_gateway.idl import BaseType, EnumType, Field, ListType, MapType, Requiredness, SetType, StructType, Type
 from hms_gateway.structs import STRUCTS, ThriftException
-from hms_gateway.wire.tjson_tags import INTEGER_BITS, double_from_text, tag_of, text_of_special_double
+from hms_gateway.wire.tjson_scan import INTEGER_BITS, double_from_text, tag_of, text_of_special_double
 
 # Marks the place in the written text where a list is to be streamed; JSON text never contains this byte.
 STREAM_MARK = b"\0"

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.storage import migrate
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer
 from tests.support.warm_program import COMMAND, run_program
@@ -84,10 +83,9 @@ def test_the_log_of_a_later_start_is_json_with_start_and_stop(tmp_path, workers)
 
 
 @pytest.mark.postgres
-def test_a_start_compares_connections_with_what_the_database_allows(tmp_path, fresh_postgres_database):
-    migrate(fresh_postgres_database)
+def test_a_start_compares_connections_with_what_the_database_allows(tmp_path, migrated_postgres_database):
     settings = {"database_connections_max": 300}
-    with GatewayServer(tmp_path, database=fresh_postgres_database, settings=settings) as gateway:
+    with GatewayServer(tmp_path, database=migrated_postgres_database, settings=settings) as gateway:
         until(lambda: "connections, and its gateways (processes: 1) may take 312" in gateway.log_text())
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens, TokenTimes
-from hms_gateway.catalog.registry.tokens import TokenService
+from hms_gateway.catalog.tokens import DelegationTokens, TokenService, TokenTimes
 from hms_gateway.cli.application import application
 from hms_gateway.gateway.auth.tokens import TokenUses, digest_of, read_tokens
 from hms_gateway.runtime.clock import SystemClock

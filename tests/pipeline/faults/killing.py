@@ -21,6 +21,7 @@ from benchmarks.pipeline import below, parent
 from hms_gateway.pipeline.jobs.failures import JobFailed, StateFailed
 from hms_gateway.pipeline.jobs.options import JobOptions
 from tests.support.server import GatewayServer
+from tests.support.spark_variables import WORKER_PATH
 
 VICTIMS = ("driver", "worker", "gateway", "disk")
 SECONDS_MAX = 280
@@ -154,7 +155,7 @@ def start(given: Given) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": WORKER_PATH},
         start_new_session=True,
     )
 

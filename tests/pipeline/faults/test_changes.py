@@ -158,6 +158,7 @@ def test_an_audit_says_that_its_table_was_changed_meanwhile(spark, place):
     assert found["u", "d=1"] == ("note", f"{text}; the table was changed while it was audited")
 
 
+@pytest.mark.whole
 def test_a_migration_passes_over_a_table_that_the_source_drops(spark, place, gateway):
     arguments, _ = cases.fill_migrate(place)
     with gateway.client() as client:

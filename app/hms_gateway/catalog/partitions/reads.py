@@ -27,7 +27,7 @@ from hms_gateway.structs import (
     PartitionValuesRequest,
     Struct,
 )
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 # Still encoded, or nothing at all.
 PartitionList: TypeAlias = EncodedList | list[Partition]

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.catalog.runtime_records import RuntimeRecordRows
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName, values_name
@@ -167,10 +168,10 @@ class NotificationService:
             tableObj=fields["tableObjJson"],
             partitionObj=fields.get("ptnObjJson"),
         )
-        before = tx.runtime_records.write_event(write.txn_id, new)
+        before = RuntimeRecordRows(tx).write_event(write.txn_id, new)
         if before is not None and before.files:
             new = msgspec.structs.replace(new, files=FILE_SEPARATOR.join([before.files, new.files or ""]))
-        tx.runtime_records.put_write_event(write.txn_id, new, self._clock.seconds())
+        RuntimeRecordRows(tx).put_write_event(write.txn_id, new, self._clock.seconds())
 
     def _fields(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> dict[str, Any]:
         """How the message names what it is about; the partition itself only where it is there already."""

@@ -7,7 +7,7 @@ import msgspec
 
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.functions import FunctionRows
-from hms_gateway.catalog.tables.index_drops import dropped_table
+from hms_gateway.catalog.indexes import IndexRows, dropped_table
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import (
@@ -300,7 +300,7 @@ def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:
 
 def _index_tables_elsewhere(tx: Transaction, database_id: DatabaseId) -> Iterable[StoredTable]:
     """What indexes of the database keep in tables of other databases; it could not be dropped without them."""
-    for stored in tx.indexes.of_database(database_id):
+    for stored in IndexRows(tx).of_database(database_id):
         table = dropped_table(tx, stored.index)
         if table is not None and table.database_id != database_id:
             yield table

@@ -7,14 +7,14 @@ import msgspec
 
 from hms_gateway.catalog.access.grants import creation_grants
 from hms_gateway.catalog.directories.warehouse import Warehouse
-from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
-from hms_gateway.catalog.tables.index_drops import remove_index
-from hms_gateway.catalog.tables.materialized_views import (
+from hms_gateway.catalog.indexes import IndexRows, remove_index
+from hms_gateway.catalog.materialized_views import (
     check_creation_metadata,
     note_sources,
     stored_creation_metadata,
     with_id,
 )
+from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName
@@ -362,7 +362,7 @@ class TableService:
             )
         locations = [
             location
-            for index in (tx.indexes.of_table(found.table_id) if found.has_indexes else ())
+            for index in (IndexRows(tx).of_table(found.table_id) if found.has_indexes else ())
             for location in remove_index(tx, index, self, self._events, delete_data=True)
         ]
         return [*locations, *self.remove(tx, found, delete_data=delete_data)]

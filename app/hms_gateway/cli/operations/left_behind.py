@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hms_gateway.catalog.functions import FunctionRows
-from hms_gateway.catalog.registry.delegation_tokens import cancel_all
 from hms_gateway.catalog.rights.decisions import USER
 from hms_gateway.catalog.rights.keeper import PolicyKeeper
 from hms_gateway.catalog.rights.policy import Principal
+from hms_gateway.catalog.tokens import cancel_all
 from hms_gateway.cli.terminal.output import fail, fail_for_store
 from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import Snapshot, StoreError

@@ -72,7 +72,7 @@ def remove(settings: Settings, name: str) -> None:
     number = f" with {counted(len(tokens), 'token')}" if tokens else ""
     out.print(f"{name} removed{number}", highlight=False, markup=False)
     # Last, and said apart: a database that is away keeps no user. Only here: it takes the database.
-    from hms_gateway.catalog.registry.delegation_tokens import cancel_all
+    from hms_gateway.catalog.tokens import cancel_all
     from hms_gateway.cli.operations.left_behind import catalog, left_behind
 
     with catalog(settings) as store:

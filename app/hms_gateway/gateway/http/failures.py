@@ -20,7 +20,7 @@ from hms_gateway.wire import (
     NotThrift,
     ProtocolError,
 )
-from hms_gateway.wire.errors import TApplicationException
+from hms_gateway.wire.message import TApplicationException
 
 _log = structlog.get_logger("hms_gateway.endpoint")
 

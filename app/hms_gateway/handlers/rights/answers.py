@@ -13,7 +13,7 @@ from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot,
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Uncacheable
 from hms_gateway.structs import EncodedList, MetaException, Struct, Table
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 Answer: TypeAlias = Callable[[Sight, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
 

@@ -14,7 +14,7 @@ from hms_gateway.metastore.vocabulary.names import display_name, normalize
 from hms_gateway.metastore.vocabulary.partition_names import PartitionNameError, make_name, partial_spec
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import EncodedList, MetaException, NoSuchObjectException, Partition
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 
 @dataclass(frozen=True, slots=True)

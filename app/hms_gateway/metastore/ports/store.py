@@ -12,25 +12,7 @@ import msgspec
 from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
 from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RightsReads, RoleReads, RoleWrites
 from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
-from hms_gateway.metastore.ports.objects import (
-    IndexReads,
-    IndexWrites,
-    TokenReads,
-    TokenWrites,
-)
 from hms_gateway.metastore.ports.places import PlaceReads
-from hms_gateway.metastore.ports.registry import (
-    RegistryReads,
-    RegistryWrites,
-    ResourcePlanReads,
-    ResourcePlanWrites,
-    RuntimeRecordReads,
-    RuntimeRecordWrites,
-    ScheduleReads,
-    ScheduleWrites,
-    ViewReads,
-    ViewWrites,
-)
 from hms_gateway.metastore.ports.statistics import StatisticsReads, StatisticsWrites
 from hms_gateway.metastore.ports.stored_table import StoredTable as StoredTable
 from hms_gateway.metastore.vocabulary.names import DatabaseId as DatabaseId
@@ -49,7 +31,7 @@ from hms_gateway.structs import (
     Table,
     TableMeta,
 )
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
 from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
@@ -211,28 +193,7 @@ class Snapshot(Protocol):
     def txns(self) -> TxnReads: ...
 
     @property
-    def indexes(self) -> IndexReads: ...
-
-    @property
-    def tokens(self) -> TokenReads: ...
-
-    @property
     def places(self) -> PlaceReads: ...
-
-    @property
-    def registry(self) -> RegistryReads: ...
-
-    @property
-    def resource_plans(self) -> ResourcePlanReads: ...
-
-    @property
-    def runtime_records(self) -> RuntimeRecordReads: ...
-
-    @property
-    def schedules(self) -> ScheduleReads: ...
-
-    @property
-    def views(self) -> ViewReads: ...
 
     @property
     def statistics(self) -> StatisticsReads: ...
@@ -337,27 +298,6 @@ class Transaction(Snapshot, HeldLocks, Protocol):
 
     def made_events(self) -> Sequence[Event]:
         """Those that this unit of work has appended."""
-
-    @property
-    def indexes(self) -> IndexWrites: ...
-
-    @property
-    def tokens(self) -> TokenWrites: ...
-
-    @property
-    def registry(self) -> RegistryWrites: ...
-
-    @property
-    def resource_plans(self) -> ResourcePlanWrites: ...
-
-    @property
-    def runtime_records(self) -> RuntimeRecordWrites: ...
-
-    @property
-    def schedules(self) -> ScheduleWrites: ...
-
-    @property
-    def views(self) -> ViewWrites: ...
 
     @property
     def statistics(self) -> StatisticsWrites: ...

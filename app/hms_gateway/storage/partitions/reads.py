@@ -37,7 +37,7 @@ from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.structs import EncodedList, PartitionGroup
-from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.structs.base import EncodedTexts
 
 # To see which of two conditions holds for fewer partitions; so many are read in less than a millisecond.
 LOOKED_AT_MAX: Final = 1_000

@@ -8,21 +8,14 @@ from hms_gateway.storage.catalog.constraints import ConstraintRepository
 from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, found_database
 from hms_gateway.storage.catalog.events import EventReads
 from hms_gateway.storage.catalog.grants import GrantRepository
-from hms_gateway.storage.catalog.indexes import IndexRepository
 from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.places import PlaceRepository
 from hms_gateway.storage.catalog.rights import RightsRepository
 from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
-from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
-from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
-from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
-from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
-from hms_gateway.storage.registry.schemas import RegistryRepository
-from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
@@ -35,36 +28,8 @@ class Objects(NameReads):
         return self._connection
 
     @property
-    def indexes(self) -> IndexRepository:
-        return IndexRepository(self._connection)
-
-    @property
-    def tokens(self) -> TokenRepository:
-        return TokenRepository(self._connection)
-
-    @property
     def places(self) -> PlaceRepository:
         return PlaceRepository(self._connection)
-
-    @property
-    def registry(self) -> RegistryRepository:
-        return RegistryRepository(self._connection)
-
-    @property
-    def resource_plans(self) -> ResourcePlanRepository:
-        return ResourcePlanRepository(self._connection)
-
-    @property
-    def runtime_records(self) -> RuntimeRecordRepository:
-        return RuntimeRecordRepository(self._connection)
-
-    @property
-    def schedules(self) -> ScheduleRepository:
-        return ScheduleRepository(self._connection)
-
-    @property
-    def views(self) -> ViewRepository:
-        return ViewRepository(self._connection)
 
     @property
     def statistics(self) -> StatisticsRepository:

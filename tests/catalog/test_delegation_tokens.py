@@ -5,12 +5,10 @@ import threading
 
 import pytest
 
-from hms_gateway.catalog.registry.delegation_tokens import DelegationTokens, TokenTimes
-from hms_gateway.catalog.registry.tokens import TokenService
+from hms_gateway.catalog.tokens import DelegationTokens, TokenRows, TokenService, TokenTimes
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import TokenRefused, TokensAway, read_token_text
 from hms_gateway.runtime.sealing import Seal
-from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.structs import MetaException
 from tests.support.catalog import Catalog
 from tests.support.manual_clock import ManualClock
@@ -112,13 +110,13 @@ def test_tokens_are_counted_without_the_lock_on_the_catalog(tokens, monkeypatch)
     """A user with ten thousand, who asks for another one again and again, holds up no other change."""
     tokens.issue("ann", "yarn")
     readers = []
-    every = TokenRepository.tokens
+    every = TokenRows.tokens
 
     def noted(self):
         readers.append(threading.current_thread())
         return every(self)
 
-    monkeypatch.setattr(TokenRepository, "tokens", noted)
+    monkeypatch.setattr(TokenRows, "tokens", noted)
     tokens.issue("ann", "yarn")
     with pytest.raises(MetaException, match="delegation_tokens_per_user_max"):
         tokens.issue("ann", "yarn")

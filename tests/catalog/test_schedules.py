@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hms_gateway.catalog.registry.schedules import InvalidSchedule, parse_schedule
+from hms_gateway.catalog.scheduled_queries import InvalidSchedule, parse_schedule
 
 
 def at(text: str) -> int:
