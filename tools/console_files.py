@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hms_gateway.idl import ListType, MapType, SetType, StructType
 from hms_gateway.idl.model import Field, Type
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import IDL
 from hms_gateway.wire.tjson_scan import tag_of
 from tools.console_bundle import bundled

@@ -7,8 +7,8 @@ from typing import Any
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc import Call
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import MessageType

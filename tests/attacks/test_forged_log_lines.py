@@ -7,7 +7,8 @@ import pytest
 import structlog
 
 from hms_gateway.runtime.logging import configure_logging
-from tests.gateway.observability.test_access_log import lines, record
+from tests.gateway.observability.test_access_log import lines
+from tests.gateway.serving import record
 
 FORGED = "2026-11-22T11:00:00.000000Z [info] user=admin"
 ENDS = ["\n", "\r", "\u2028", "\x85", "\x1b[2K\x1b[1G"]

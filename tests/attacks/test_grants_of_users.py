@@ -4,8 +4,8 @@ import itertools
 from typing import Any
 
 from hms_gateway.rpc import Call
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import (
     GrantRevokePrivilegeRequest,
     GrantRevokeType,

@@ -23,6 +23,7 @@ from hms_gateway.structs import (
     Partition,
 )
 from tests.attacks.processor_calls import answered, open_metastore
+from tests.gateway.serving import record
 
 
 @pytest.fixture
@@ -116,9 +117,9 @@ def test_a_bug_is_an_internal_error(metastore: Metastore, monkeypatch: pytest.Mo
 
 def test_internal_errors_have_a_counter() -> None:
     metrics = Metrics({"lock"})
-    metrics.served.add("lock", "PROTOCOL_ERROR", 200, False, "ann", (), 0.1, 0, 0)
-    metrics.served.add("lock", "MetaException", 200, False, "ann", (), 0.1, 0, 0)
+    metrics.served.add(record(method="lock", outcome="PROTOCOL_ERROR"))
+    metrics.served.add(record(method="lock", outcome="MetaException"))
     assert b"\nhms_gateway_internal_errors_total 0.0\n" in metrics_text(metrics)
-    metrics.served.add("lock", "INTERNAL_ERROR", 200, False, "ann", (), 0.1, 0, 0)
-    metrics.served.add("other", "internal_error", 200, False, "ann", (), 0.1, 0, 0)
+    metrics.served.add(record(method="lock", outcome="INTERNAL_ERROR"))
+    metrics.served.add(record(method="other", outcome="internal_error"))
     assert b"\nhms_gateway_internal_errors_total 2.0\n" in metrics_text(metrics)

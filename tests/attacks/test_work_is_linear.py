@@ -13,8 +13,8 @@ import pytest
 
 from hms_gateway.composition.main import Metastore
 from hms_gateway.rpc import Call
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import Method
 from hms_gateway.wire import MessageType
 from hms_gateway.wire.message import ApplicationError

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from hms_gateway import MetastoreClient
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import (
     ClientCapabilities,
     ClientCapability,

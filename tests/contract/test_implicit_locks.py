@@ -13,8 +13,8 @@ from hms_gateway.composition.main import Metastore, build_metastore
 from hms_gateway.files import Directories
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.rpc import Call
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect, Waiting
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import (
     CheckLockRequest,

@@ -27,13 +27,13 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.gateway.observability.worker_figures import WorkerFigures
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, Snapshot, StoreUnavailable
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Unavailable
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch
 from hms_gateway.storage.registry.gateways import GatewayRow
-from tests.gateway.serving import CALL, Anybody, CannedProcessor, running
+from tests.gateway.serving import CALL, Anybody, CannedProcessor, record, running
 from tests.support.alert_rules import Rules, Samples, samples
 from tests.support.certificates import days_from, write_certificate
 from tests.support.manual_clock import ManualClock
@@ -92,7 +92,7 @@ def wrong_passwords(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples
 def slow_calls(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
     metrics = Metrics({"get_table"})
     yield scraped(metrics)
-    metrics.served.add("get_table", "ok", 200, False, "ann", (), 6.0, 1, 1)
+    metrics.served.add(record(seconds=6.0))
     yield scraped(metrics)
 
 
@@ -164,7 +164,7 @@ def full_audit_disk(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples
     metrics, log = Metrics(()), AuditLog(Full())
     metrics.watch(lambda: Watched({"audit_lines_lost": log.lost}))
     yield scraped(metrics)
-    log.write("r", "ann", "", "127.0.0.1", "127.0.0.1", "get_table", (), "ok", 200, False)
+    log.write(record())
     log.close()
     yield scraped(metrics)
 

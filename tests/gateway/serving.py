@@ -18,15 +18,20 @@ from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import CrossOrigin
 from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.proxies import Proxies
+from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.audit_log import AuditLog
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.traces import Traces
 from hms_gateway.gateway.open_files import bounded_connections
 from hms_gateway.gateway.server import Server, ServerOptions
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import ApplicationError, ApplicationErrorType, MessageType, make_codecs
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -180,6 +185,14 @@ class Running:
             return read_all(connection)
 
 
+RECORD = CallRecord(0.25, 0.0, 0.0015, "id-1", "get_table", "änn", "ok", 200, True, "127.0.0.1", 10, 20)
+
+
+def record(**changes: Any) -> CallRecord:
+    """A call that has ended."""
+    return replace(RECORD, **changes)
+
+
 @contextlib.contextmanager
 def running(
     processor: Any = None,
@@ -198,6 +211,9 @@ def running(
     write_stall_seconds_max: float = 60.0,
     console: bool = True,
     one_processor: bool = False,
+    audit_log: AuditLog | None = None,
+    rates: Rates | None = None,
+    traces: Traces | None = None,
     **endpoint_options: Any,
 ) -> Iterator[Running]:
     """Serve in a thread until the end of the block."""
@@ -215,7 +231,9 @@ def running(
         proxies=proxies,
         limits=limits,
         metrics=metrics,
-        access_log=access_log,
+        sinks=call_sinks(metrics, access_log, audit_log, traces, rates),
+        rates=rates,
+        traces=traces,
         **endpoint_options,
     )
     asgi_endpoint = AsgiEndpoint(

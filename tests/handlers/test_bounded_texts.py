@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.handlers.bounded_texts import LIMIT_OF_FIELD, BoundedTexts
+from hms_gateway.handlers.steps import LIMIT_OF_FIELD, BoundedTexts
 from hms_gateway.idl import BaseType
-from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.rpc.binding import methods_of
+from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import IDL, METHODS, DropPartitionsExpr, DropPartitionsRequest, MetaException, RequestPartsSpec
+from tests.support.steps import through
 
 TEXTS = BoundedTexts(Limits(pattern_bytes_max=4, pattern_alternatives_max=2, filter_bytes_max=8))
 # Kept as they are and shown again, and never read.
@@ -37,27 +38,27 @@ def test_every_pattern_filter_and_expression_has_a_limit() -> None:
 
 @pytest.mark.parametrize("pattern", [None, "", "abcd", "a|b", "a*|b"])
 def test_what_is_within_the_limits_passes(pattern: str | None) -> None:
-    TEXTS.check(METHODS["get_tables"], METHODS["get_tables"].arguments("default", pattern))
+    through(TEXTS, METHODS["get_tables"], Call("ann"), METHODS["get_tables"].arguments("default", pattern))
 
 
 @pytest.mark.parametrize(("pattern", "limit"), [("abcde", "pattern_bytes_max"), ("ééé", "pattern_bytes_max")])
 def test_what_is_longer_is_refused(pattern: str, limit: str) -> None:
     with pytest.raises(MetaException, match=f"^MetaException.message:pattern is longer .* .limit {limit}."):
-        TEXTS.check(METHODS["get_tables"], METHODS["get_tables"].arguments("default", pattern))
+        through(TEXTS, METHODS["get_tables"], Call("ann"), METHODS["get_tables"].arguments("default", pattern))
 
 
 def test_lists_in_requests_are_looked_into() -> None:
     method = METHODS["drop_partitions_req"]
     parts = RequestPartsSpec(exprs=[DropPartitionsExpr(b"short"), DropPartitionsExpr(b"too long ")])
     with pytest.raises(MetaException, match="expr is longer than 8 bytes"):
-        TEXTS.check(method, method.arguments(DropPartitionsRequest("default", "t", parts)))
-    TEXTS.check(method, method.arguments(DropPartitionsRequest("default", "t", None)))
-    TEXTS.check(method, method.arguments(None))
+        through(TEXTS, method, Call("ann"), method.arguments(DropPartitionsRequest("default", "t", parts)))
+    through(TEXTS, method, Call("ann"), method.arguments(DropPartitionsRequest("default", "t", None)))
+    through(TEXTS, method, Call("ann"), method.arguments(None))
 
 
 def test_alternatives_with_wildcards_are_counted() -> None:
     texts = BoundedTexts(Limits(pattern_alternatives_max=2))
     method = METHODS["get_tables"]
-    texts.check(method, method.arguments("default", "a|b|c|d*|e*"))
+    through(texts, method, Call("ann"), method.arguments("default", "a|b|c|d*|e*"))
     with pytest.raises(MetaException, match="pattern has 3 alternatives with wildcards; send at most 2"):
-        texts.check(method, method.arguments("default", "a*|b.|*"))
+        through(texts, method, Call("ann"), method.arguments("default", "a*|b.|*"))

@@ -1,22 +1,21 @@
 """Implicit locks of a call: its thread has nothing of them when it is over, however it ends."""
 
-from contextlib import nullcontext
-
 import pytest
 
-from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
-from hms_gateway.handlers.recorded_calls import as_recorded
+from hms_gateway.handlers.steps import ImplicitLocks
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.presented import lock_caller
 from hms_gateway.structs import METHODS, MetaException
+from tests.support.steps import through
 
 
 def test_a_call_that_is_refused_before_it_begins_leaves_its_caller_nowhere():
-    call, method = Call("ann", recorded_at="7"), METHODS["drop_table"]
-    refusing = as_recorded(call, administrators=(), fence=nullcontext())
-    with (
-        pytest.raises(MetaException, match="user ann is not an administrator"),
-        UnderImplicitLocks(ImplicitLocks(timeout_ms=1_000), method, call, method.arguments(), refusing),
-    ):
-        pass
+    method = METHODS["drop_table"]
+
+    def refuse() -> None:
+        assert lock_caller() is not None
+        raise MetaException("no")
+
+    with pytest.raises(MetaException, match="no"):
+        through(ImplicitLocks(timeout_ms=1_000), method, Call("ann"), method.arguments(), refuse)
     assert lock_caller() is None

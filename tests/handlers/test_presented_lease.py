@@ -1,17 +1,18 @@
 import pytest
 
-from hms_gateway.handlers.presented_lease import under_presented_lease
+from hms_gateway.handlers.steps import PresentedLease
 from hms_gateway.metastore.changes.fencing import fenced
-from hms_gateway.rpc.call import Call
-from hms_gateway.rpc.dialects import Dialect, methods_of
+from hms_gateway.rpc.binding import methods_of
+from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.structs import METHODS, EnvironmentContext, InvalidOperationException
+from tests.support.steps import through
 
 
 def is_fenced(method_name, lease=None, **arguments):
     method = METHODS[method_name]
     work = object()
-    with under_presented_lease(method, Call("ann", lease=lease), method.arguments(**arguments)):
-        is_fenced = fenced(work) is not work
+    call = Call("ann", lease=lease)
+    is_fenced = through(PresentedLease(), method, call, method.arguments(**arguments), lambda: fenced(work) is not work)
     assert fenced(work) is work
     return is_fenced
 
@@ -78,7 +79,5 @@ def test_two_that_differ_are_refused_and_two_alike_are_one():
 def test_methods_of_the_newer_dialect_are_looked_into_alike():
     method = methods_of(Dialect.HIVE_4)["create_table_with_environment_context"]
     arguments = method.arguments(environment_context=context("7"))
-    with under_presented_lease(method, Call("ann"), arguments):
-        assert fenced(test_two_that_differ_are_refused_and_two_alike_are_one) is not (
-            test_two_that_differ_are_refused_and_two_alike_are_one
-        )
+    work = object()
+    assert through(PresentedLease(), method, Call("ann"), arguments, lambda: fenced(work)) is not work

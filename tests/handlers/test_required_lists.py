@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.handlers.required_lists import RequiredLists
+from hms_gateway.handlers.steps import RequiredLists
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.structs import (
     METHODS,
@@ -18,6 +18,7 @@ from hms_gateway.structs import (
     TableStatsRequest,
 )
 from tests.support.catalog import Catalog, columns, new_table, transactional_table
+from tests.support.steps import through
 
 CALL = Call("tester")
 LISTED = "default.acid:1:1::"
@@ -32,7 +33,7 @@ def lists(catalog: Catalog) -> RequiredLists:
 
 
 def check(lists: RequiredLists, call: Call, method: str, *values: object, answer: object = None) -> None:
-    assert lists.answer(METHODS[method], call, METHODS[method].arguments(*values), lambda: answer) is answer
+    assert through(lists, METHODS[method], call, METHODS[method].arguments(*values), lambda: answer) is answer
 
 
 OF_ONE = [

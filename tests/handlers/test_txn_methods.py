@@ -11,8 +11,8 @@ from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc import Processor
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import (
     AbortCompactionRequest,

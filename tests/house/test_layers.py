@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "app" / "hms_gateway"
 FILES_MAX = 20
 # One class for each aggregate, in the order of the IDL: the one place where many files beside each other are right.
+# Steps before handlers know what they are bound to.
+STEPS = {PACKAGE / "handlers" / "steps.py"}
 MAY_BE_LARGE = {"handlers"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -106,7 +108,7 @@ def test_runtime_imports_no_room():
 
 
 def test_handlers_know_only_the_call_of_rpc():
-    for path in [*(PACKAGE / "handlers").glob("*.py"), *(PACKAGE / "catalog").glob("*.py")]:
+    for path in {*(PACKAGE / "handlers").glob("*.py"), *(PACKAGE / "catalog").glob("*.py")} - STEPS:
         assert {name for name in imports(path) if name.startswith("hms_gateway.rpc")} <= {"hms_gateway.rpc.call"}
 
 

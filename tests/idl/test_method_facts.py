@@ -29,7 +29,7 @@ CALLERS = {
     "client/acquiring.py",
     "client/transaction.py",
     # The one method whose declared exceptions differ between the dialects.
-    "rpc/dialects.py",
+    "rpc/binding.py",
 }
 ROOMS_OF_CALLERS = ("handlers/", "pipeline/", "cli/catalog/", "cli/sql/", "sql/running/")
 ALSO_WORDS = {"lock", "compact"}

@@ -27,7 +27,7 @@ class Service:
 
 
 def called(bound, arguments):
-    return bound.handler(CALL, *bound.values(arguments))
+    return bound.answer(CALL, arguments)
 
 
 def test_a_method_is_called_with_its_arguments_by_name():

@@ -7,8 +7,7 @@ import pytest
 
 from hms_gateway.rpc import Call, Dialect, Processor, Unavailable
 from hms_gateway.rpc.call import Uncacheable
-from hms_gateway.rpc.chunk_turns import take_turns
-from hms_gateway.rpc.processor import whole_or_chunks
+from hms_gateway.rpc.processor import take_turns, whole_or_chunks
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import (
     METHODS,
@@ -118,17 +117,25 @@ def test_a_result_is_field_zero():
     assert reply.arguments.tbl_name == "t"
 
 
-def test_only_calls_of_gated_methods_enter_the_gate():
-    entered = []
+def test_calls_pass_the_steps_that_concern_their_method_in_their_order():
+    passed = []
 
-    def gate(method, call, arguments, handle):
-        entered.append(method.name)
-        return handle()
+    class Noting:
+        def __init__(self, name, methods):
+            self.name, self.methods = name, methods
 
-    processor = Processor([Handlers()], answered=HANDLED, gate=gate, gated={"drop_table"})
+        def concerns(self, method, facts):
+            return method.name in self.methods
+
+        def answer(self, bound, call, arguments, go_on):
+            passed.append((self.name, bound.method.name))
+            return go_on()
+
+    steps = [Noting("first", HANDLED), Noting("second", {"drop_table"})]
+    processor = Processor([Handlers()], answered=HANDLED, steps=steps)
     for body in (get_table("t"), '[1,"drop_table",1,1,{}]'):
         assert processor.process(TJSON, TJSON.read_message(body.encode()), Call("alice")).outcome == "ok"
-    assert entered == ["drop_table"]
+    assert passed == [("first", "get_table"), ("first", "drop_table"), ("second", "drop_table")]
 
 
 def test_void_and_null_results_are_empty():

@@ -37,8 +37,7 @@ USERS = {
         "txn.services.leases",
     },
     "presented": {
-        "handlers.change_trail",
-        "handlers.presented_lease",
+        "handlers.steps",
         "handlers.rights.gate",
         "metastore.ports.trail",
         "storage.catalog.change_trail",
@@ -47,12 +46,11 @@ USERS = {
         "storage.writing.thread_writer",
         "storage.writing.transaction",
         "metastore.changes.fencing",
-        "handlers.implicit_locks",
         "metastore.changes.implicit_locks",
         "metastore.changes.held_for_files",
     },
     "recorded_calls": {
-        "handlers.recorded_calls",
+        "handlers.steps",
         "files.directories",
         "catalog.access.grants",
         "catalog.access.roles",

@@ -9,8 +9,8 @@ import sys
 from msgspec.structs import asdict
 
 from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import (
     AbortTxnRequest,
     CommitTxnRequest,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import (
     AbortTxnRequest,
     AddDynamicPartitions_v4,

@@ -2,10 +2,9 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -48,9 +47,8 @@ from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_f
 from hms_gateway.gateway.memory import return_free_memory
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.handlers.bounded_texts import BoundedTexts
 from hms_gateway.handlers.catalogs import Catalogs
-from hms_gateway.handlers.change_trail import ChangeTrails, noted
+from hms_gateway.handlers.change_trail import ChangeTrails
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.configuration import Configuration
@@ -58,40 +56,33 @@ from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
-from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
 from hms_gateway.handlers.key_order import KeyOrder
 from hms_gateway.handlers.leases import Leases
 from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.handlers.presented_lease import under_presented_lease
-from hms_gateway.handlers.recorded_calls import as_recorded
-from hms_gateway.handlers.required_lists import RequiredLists
 from hms_gateway.handlers.rights.explained import ExplainedRights
 from hms_gateway.handlers.rights.gate import Gate as RightsGate
 from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.handlers.service import Service
+from hms_gateway.handlers.steps import (
+    BoundedTexts,
+    ImplicitLocks,
+    NotedChanges,
+    PresentedLease,
+    RecordedCalls,
+    RequiredLists,
+)
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.handlers.transactions import Transactions
-from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.idl.method_rights import lasting_rights
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.rpc import (
-    Around,
-    Call,
-    Failed,
-    Gate,
-    MessageProcessor,
-    Processor,
-    Releases,
-    RepeatableProcessor,
-    Unavailable,
-)
+from hms_gateway.rpc import Failed, MessageProcessor, Processor, Releases, RepeatableProcessor, Step, Unavailable
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.clock import Clock, SystemClock
 from hms_gateway.runtime.housekeeping import Chore, Housekeeping
@@ -100,7 +91,7 @@ from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
-from hms_gateway.structs import METHODS, MetaException, Method, Struct
+from hms_gateway.structs import METHODS, MetaException, Struct
 from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.locks import LockService
@@ -182,17 +173,14 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers.append(Tokens(tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
         handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
-        gate, keeper = _gate(settings, store)
+        steps, keeper = call_steps(settings, store)
         handlers.append(_explained_rights(settings, store, keeper))
-        # Without authorization few methods are looked at.
-        gated = METHODS if keeper is not None or settings.metastore.require_write_id_lists else lasting_rights()
-        around = _around(settings)
-        processor = Processor(handlers, translated, bytes_max, around, limits=settings.limits, gate=gate, gated=gated)
+        processor = Processor(handlers, translated, bytes_max, steps, limits=settings.limits)
     except BaseException:
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
-    repeatable = RepeatableProcessor(processor, store, method_facts())
+    repeatable = RepeatableProcessor(processor, store)
     chores = (
         *_chores(store, clock, rules, events, settings),
         Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
@@ -327,23 +315,49 @@ def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
     return objection
 
 
-def _gate(settings: Settings, store: SqlStore) -> tuple[Gate, "PolicyKeeper | None"]:
-    """The gate that calls go through, and where rights are enforced the keeper of the policy.
+def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "PolicyKeeper | None"]:
+    """What a call passes on the way to its handler, in this order; where rights are enforced the policy's keeper.
 
     Raises SettingsError for rules that cannot be read.
     """
     administrators = frozenset(settings.administrators)
-    if settings.authorization != "grants":
-        standing = RightsGate(NoGrants(), store, administrators, rights=lasting_rights())
-        return _requiring_lists(settings, store, standing.answer), None
+    has_rights = settings.authorization == "grants"
+    rights, keeper = _rights(settings, store) if has_rights else (_standing_rights(store, administrators), None)
+    steps: list[Step] = [
+        BoundedTexts(settings.limits),
+        PresentedLease(is_owned=has_rights),
+        *_implicit_locks(settings),
+        NotedChanges(),
+        RecordedCalls(administrators),
+        rights,
+    ]
+    if settings.metastore.require_write_id_lists:
+        # After rights, since the refusal says what the table is.
+        steps.append(RequiredLists(store))
+    return steps, keeper
+
+
+def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> RightsGate:
+    return RightsGate(NoGrants(), store, administrators, rights=lasting_rights())
+
+
+def _rights(settings: Settings, store: SqlStore) -> tuple[RightsGate, "PolicyKeeper"]:
     # Only here, since a gateway without authorization needs none of it.
     from hms_gateway.handlers.rights.locations import LocationCheck
 
     keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
-    gate = RightsGate(keeper, store, administrators, locations)
-    return _requiring_lists(settings, store, gate.answer), keeper
+    return RightsGate(keeper, store, frozenset(settings.administrators), locations), keeper
+
+
+def _implicit_locks(settings: Settings) -> Sequence[ImplicitLocks]:
+    """None where changes take no locks."""
+    if settings.locks_implicit == "off":
+        return ()
+    retries = settings.locks_implicit_retries if settings.locks_implicit == "wait" else 0
+    pause_seconds = settings.locks_implicit_pause_seconds
+    return [ImplicitLocks(_txn_settings(settings).timeout_ms, retries * pause_seconds, pause_seconds)]
 
 
 def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper | None") -> ExplainedRights:
@@ -383,47 +397,6 @@ def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
     except RulesError as error:
         raise SettingsError(f"authorization_rules_file: {error}") from error
     return PolicyKeeper(store, frozenset(settings.administrators), rules)
-
-
-def _requiring_lists(settings: Settings, store: SqlStore, gate: Gate) -> Gate:
-    """Lists are asked for after rights, since the refusal says what the table is."""
-    if not settings.metastore.require_write_id_lists:
-        return gate
-    lists = RequiredLists(store)
-
-    def answer(method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
-        return gate(method, call, arguments, lambda: lists.answer(method, call, arguments, handle))
-
-    return answer
-
-
-def _around(settings: Settings) -> Around:
-    """What every call is answered in, checks first."""
-    texts = BoundedTexts(settings.limits)
-    administrators = frozenset(settings.administrators)
-    locks = _implicit_locks(settings)
-    has_rights = settings.authorization == "grants"
-
-    def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
-        texts.check(method, arguments)
-        fence = under_presented_lease(method, call, arguments, call.principal if has_rights else None)
-        inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
-        if changes_something(method.name):
-            inner = noted(call, method.name, inner)
-        if locks is None or not changes_something(method.name) or method_facts()[method.name].suspendable:
-            return inner
-        return UnderImplicitLocks(locks, method, call, arguments, inner)
-
-    return around
-
-
-def _implicit_locks(settings: Settings) -> ImplicitLocks | None:
-    """None where changes take no locks."""
-    if settings.locks_implicit == "off":
-        return None
-    retries = settings.locks_implicit_retries if settings.locks_implicit == "wait" else 0
-    pause_seconds = settings.locks_implicit_pause_seconds
-    return ImplicitLocks(_txn_settings(settings).timeout_ms, retries * pause_seconds, pause_seconds)
 
 
 def translated(error: Exception) -> Exception:

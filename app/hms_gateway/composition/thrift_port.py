@@ -1,11 +1,9 @@
 """`serve --thrift-port`: the gateway's own Thrift port, which is the bridge's with the processor where HTTPS was."""
 
-import time
 from base64 import b64encode
 from collections.abc import Callable
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay, user_as_named
-from hms_gateway.bridge.server.call_log import CallRecord
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
@@ -18,20 +16,16 @@ from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents
 from hms_gateway.gateway.auth.external_logins import check_reserved
 from hms_gateway.gateway.logins import LoginParts, service_keys
-from hms_gateway.gateway.observability.access_log import AccessRecord
-from hms_gateway.gateway.observability.traces import TracedCall, Traces
 from hms_gateway.gateway.server import listening_sockets
-from hms_gateway.rpc.call import Caller, Dialect
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Caller, Dialect, Unavailable
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import Proof
 from hms_gateway.runtime.settings import Settings
+from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
 
-# What the access log has where HTTP has a status.
-NO_STATUS = 0
 LIMITS = frozenset(Limits.__struct_fields__)
 
 
@@ -222,9 +216,7 @@ class _Recorder:
     def __init__(self, edge: EdgeComponents, refusals: Refusals) -> None:
         self._metrics = edge.metrics
         self._refusals = refusals
-        self._access_log = edge.access_log
-        self._audit_log = edge.audit_log
-        self._rates = edge.rates
+        self._sinks = edge.sinks
         self._traces = edge.traces
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
@@ -239,78 +231,10 @@ class _Recorder:
             self._refusals.note(reason, user=user, address=address)
 
     def write(self, record: CallRecord) -> None:
-        metrics = self._metrics
-        metrics.served.add(
-            record.method,
-            record.outcome,
-            NO_STATUS,
-            record.cached,
-            record.user,
-            record.about,
-            record.seconds,
-            record.bytes_in,
-            record.bytes_out,
-        )
         if record.cached:
-            metrics.cache_hits += 1
-        if self._rates is not None:
-            identity = Identity(record.user, "", groups=record.groups)
-            self._rates.pay(identity, record.bytes_in + record.bytes_out, record.partitions)
-        if self._audit_log is not None:
-            host = host_of(record.address)
-            self._audit_log.write(
-                record.request_id,
-                "" if record.tried_user else record.user,
-                record.real_user,
-                host,
-                host,
-                record.method,
-                record.about,
-                record.outcome,
-                NO_STATUS,
-                record.cached,
-                record.tried_user,
-            )
+            self._metrics.cache_hits += 1
         if self._traces is not None:
-            self._trace(self._traces, record)
-        if self._access_log is None:
-            return
-        self._access_log.write(
-            AccessRecord(
-                time.time(),
-                record.request_id.encode(),
-                record.seconds * 1000,
-                record.method,
-                record.user,
-                record.bytes_in,
-                record.bytes_out,
-                record.outcome,
-                NO_STATUS,
-                record.address,
-                record.cached,
-            )
-        )
-
-    def _trace(self, traces: Traces, record: CallRecord) -> None:
-        """Thrift has no headers, so that the call begins a trace; its parts are not known here."""
-        trace = traces.begin((), ())
-        if trace is None:
-            return
-        now = time.perf_counter()
-        traces.end(
-            TracedCall(
-                trace,
-                time.time(),
-                now - record.seconds,
-                now,
-                record.method,
-                record.outcome,
-                NO_STATUS,
-                record.cached,
-                record.user,
-                host_of(record.address),
-                record.request_id,
-                record.about,
-                (),
-            )
-        )
+            # Thrift has no headers, so that the call begins a trace; its parts are not known here.
+            record.trace = self._traces.begin((), ())
+        for sink in self._sinks:
+            sink(record)

@@ -1,13 +1,14 @@
 """Builds the edge from the settings. What it serves (processor, cache, database) is handed in."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from hms_gateway.cache import ReplyCache
 from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import CrossOrigin
-from hms_gateway.gateway.admission.identity import Authenticator
+from hms_gateway.gateway.admission.identity import Authenticator, Identity
 from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.application import Gateway, SecondaryListener
@@ -27,12 +28,13 @@ from hms_gateway.gateway.observability.traces import Traces, check_installed
 from hms_gateway.gateway.open_files import bounded_connections
 from hms_gateway.gateway.server import ServerOptions
 from hms_gateway.gateway.status import GatewayStatus
+from hms_gateway.rpc.call import Releases
 from hms_gateway.rpc.processor import MessageProcessor
-from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.logging import format_for_stderr
 from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
 
 
@@ -43,8 +45,7 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     cache: ReplyCache | None
     authenticator: Authenticator
     metrics: Metrics
-    access_log: AccessLog | None
-    audit_log: AuditLog | None
+    sinks: Sequence[Callable[[CallRecord], None]]
     rates: Rates | None
     connections: Connections
     bodies: BodyShares
@@ -133,6 +134,7 @@ def build_gateway(
     rates = Rates(settings.user_rates) if settings.user_rates else None
     parts = login_parts(settings, users, token_password)
     authenticator = authenticator or build_authenticator(settings, parts)
+    sinks = call_sinks(metrics, access_log, audit_log, traces, rates)
     endpoint = Endpoint(
         codecs=codecs,
         processor=processor,
@@ -141,13 +143,12 @@ def build_gateway(
         proxies=build_proxies(settings),
         limits=settings.limits,
         metrics=metrics,
-        access_log=access_log,
+        sinks=sinks,
         releases=releases,
         threads=settings.threads,
         streams_max=min(settings.streams_max, settings.database_connections_max * 3 // 5),
         call_seconds_max=settings.call_seconds_max,
         slow_call_seconds=settings.slow_call_seconds,
-        audit_log=audit_log,
         rates=rates,
         traces=traces,
     )
@@ -172,7 +173,7 @@ def build_gateway(
         metrics.watch(lambda: Watched({"spans_exported": traces.exported, "spans_dropped": traces.dropped}))
     connections = bounded_connections(settings.limits, metrics)
     edge = EdgeComponents(
-        *(endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies, traces),
+        *(endpoint.calls, cache, authenticator, metrics, sinks, rates, connections, bodies, traces),
         parts,
     )
     if isinstance(authenticator, GroupsAuthenticator):
@@ -197,6 +198,32 @@ def build_gateway(
             follow=cache.follow if cache is not None else lambda: None,
         ),
     )
+
+
+def call_sinks(
+    metrics: Metrics,
+    access_log: AccessLog | None = None,
+    audit_log: AuditLog | None = None,
+    traces: Traces | None = None,
+    rates: Rates | None = None,
+) -> Sequence[Callable[[CallRecord], None]]:
+    """All that record a call, in the order in which they get it."""
+    sinks: list[Callable[[CallRecord], None]] = [metrics.served.add]
+    if rates is not None:
+        sinks.append(partial(_pay, rates))
+    if audit_log is not None:
+        sinks.append(audit_log.write)
+    if traces is not None:
+        sinks.append(traces.end)
+    if access_log is not None:
+        sinks.append(access_log.write)
+    return sinks
+
+
+def _pay(rates: Rates, record: CallRecord) -> None:
+    if record.is_paid:
+        identity = Identity(record.user, "", groups=record.groups)
+        rates.pay(identity, record.bytes_in + record.bytes_out, record.partitions)
 
 
 def audit_log_of(settings: Settings) -> AuditLog | None:

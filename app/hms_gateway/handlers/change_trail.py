@@ -1,14 +1,12 @@
 """Who changed what."""
 
-from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection
 from typing import Final
 
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.metastore.ports.trail import ChangeSelection, ChangeTrail, MadeChange
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.presented import Actor, acting
 from hms_gateway.structs import Change, ChangesRequest, MetaException
 
 CHANGES_MAX: Final = 10_000
@@ -58,11 +56,3 @@ def _change(made: MadeChange) -> Change:
         method=actor.method or None,
         request_id=actor.request_id or None,
     )
-
-
-@contextmanager
-def noted(call: Call, method: str, inner: AbstractContextManager[None]) -> Iterator[None]:
-    """What the call changes inside is noted as its caller's."""
-    actor = Actor(call.principal, call.client_address, method, call.request_id, call.real_user)
-    with acting(actor), inner:
-        yield

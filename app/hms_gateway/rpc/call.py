@@ -1,5 +1,6 @@
-"""What a handler knows about the call it answers, besides its arguments."""
+"""A call as handlers see it besides its arguments: who calls and how; how it can wait, and how it can fail."""
 
+import threading
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
@@ -34,9 +35,9 @@ class Caller(NamedTuple):
 class Call(msgspec.Struct, frozen=True):
     """One call. `principal` is the authenticated user, `groups` are those that its login proved.
     `lease` is the id of a lease that the caller presents, as it was sent; `lock_id` and `txn_id` are those of a lock
-    and a transaction that it names as its own (`handlers.implicit_locks`). `key` is what the caller marks a call with
+    and a transaction that it names as its own (`handlers.steps`). `key` is what the caller marks a call with
     that it may repeat; the change is made once for each key (design D11). `recorded_at` is when it happened in another
-    metastore of which the call records what it knows, as it was sent (`handlers.recorded_calls`).
+    metastore of which the call records what it knows, as it was sent (`handlers.steps`).
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
     `capabilities` are names of ClientCapability that came so, for calls without that argument (docs/transactions.md).
@@ -92,3 +93,43 @@ class Waiting(Exception):
         self.seconds = seconds
         self.resume = resume
         self.abandon = abandon
+
+
+class Releases:
+    """Notifies waiting calls of this process that something they may wait for was released.
+
+    Safe to use from any thread. Listeners are called in the thread that announces, and must not wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listeners: list[Callable[[], None]] = []
+        # How many there were, for callers that look before and after.
+        self.count = 0
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        with self._lock:
+            self._listeners.append(listener)
+
+    def announce(self) -> None:
+        """Whatever it was is released and committed."""
+        with self._lock:
+            self.count += 1
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
+
+
+class Unavailable(Exception):
+    """The call could not be tried, nothing has happened, and it may be tried again; the text is safe to show.
+
+    `detail` is for the operator's log alone; `limit` is the name of the limit that is in the way, if one is.
+    """
+
+    def __init__(self, text: str, detail: str = "", limit: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
+        self.limit = limit
+
+
+class Failed(Exception):
+    """The server could not do what a caller may well ask for; the text is safe to show."""

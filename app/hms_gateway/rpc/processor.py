@@ -1,36 +1,39 @@
-"""Turns a call message into its reply: decode, call the handler, encode what it returned or raised."""
+"""Turns a call message into its reply: decode, call the handler by way of its steps, encode its answer or exception."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from hms_gateway.idl import StructType
-from hms_gateway.rpc.binding import Bound, bind
-from hms_gateway.rpc.call import Call, Dialect, Uncacheable, Waiting
+from hms_gateway.rpc.binding import Bound, Step, bind, methods_of
+from hms_gateway.rpc.call import Call, Dialect, Failed, Unavailable, Uncacheable, Waiting
 from hms_gateway.rpc.call_objects import objects_of
-from hms_gateway.rpc.chunk_turns import in_turn
-from hms_gateway.rpc.decoded_memory import DecodedMemory
-from hms_gateway.rpc.dialects import methods_of
-from hms_gateway.rpc.errors import Failed, Unavailable
 from hms_gateway.rpc.partition_counts import partitions_of
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Holder, Shares, bound_of, parts
 from hms_gateway.structs import METHODS, MetaException, Method, Struct, ThriftException
-from hms_gateway.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
+from hms_gateway.wire import ApplicationError, ApplicationErrorType, Codec, LimitExceeded, Message, MessageType
 
 # From this size on messages are decoded one after the other: the C code that does it keeps Python's lock to the end,
 # and several in a row would keep the event loop from everybody else.
 DECODED_ALONE_BYTES = 256 * 1024
 _decoding_a_large_one = threading.Lock()
 
+# Shorter messages are not looked at: they become a few MiB at most.
+UNCOUNTED_BYTES = 64 * 1024
+_UNCOUNTED = nullcontext()
+
 _log = logging.getLogger(__name__)
 
 E = TypeVar("E", bound=ThriftException)
+# Chunks of long replies are made in turn: what the thread of a call goes through for each.
+Turn = Callable[[], AbstractContextManager[None]]
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -56,11 +59,6 @@ class Reply(msgspec.Struct, frozen=True):
     partitions: int = 0
 
 
-Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
-Gate = Callable[[Method, Call, Struct, Callable[[], Any]], Any]
-"""Calls the handler, or raises, and gives what the caller may see of the answer. It may change the arguments."""
-
-
 class MessageProcessor(Protocol):
     """What the edges call, in a worker thread."""
 
@@ -76,27 +74,21 @@ class Processor:
         handlers: Sequence[object],
         translate: Callable[[Exception], Exception] = lambda error: error,
         whole_reply_bytes_max: int = 1 << 20,
-        around: Around = lambda method, call, arguments: nullcontext(),
+        steps: Sequence[Step] = (),
         answered: Container[str] = METHODS,
         limits: Limits | None = None,
-        gate: Gate | None = None,
-        gated: Container[str] = METHODS,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
-        length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
-        handlers have to be there for: all of them, but in tests. Texts of errors repeat what callers sent, as in Hive,
-        and are cut after `limits.error_text_characters_max`. Calls of the methods
-        `gated` go through `gate`. Raises BindingError.
+        length and can be cached. A call passes `steps`, in their order, on the way to its handler. `answered` are the
+        methods that handlers have to be there for: all of them, but in tests. Texts of errors repeat what callers sent,
+        as in Hive, and are cut after `limits.error_text_characters_max`. Raises BindingError.
         """
         limits = limits or Limits()
-        self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect))) for dialect in Dialect}
+        self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect)), steps) for dialect in Dialect}
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
-        self._around = around
-        self._gate = gate
-        self._gated = gated
         self._text_max = limits.error_text_characters_max
         self._memory = DecodedMemory(limits)
 
@@ -146,13 +138,7 @@ class Processor:
         """The result struct, the outcome, whether the answer is uncacheable, and whether it is final."""
         result: Any = bound.method.result
         try:
-            with self._around(bound.method, call, arguments):
-                if self._gate is None or bound.method.name not in self._gated:
-                    value = bound.handler(call, *bound.values(arguments))
-                else:
-                    value = self._gate(
-                        bound.method, call, arguments, lambda: bound.handler(call, *bound.values(arguments))
-                    )
+            value = bound.answer(call, arguments)
         except (ApplicationError, AlreadyConcluded, Waiting):
             raise
         except Exception as error:
@@ -189,6 +175,53 @@ class Processor:
         return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final, error.limit, objects)
 
 
+class DecodedMemory:
+    """The memory that decoded messages take, shared out among users and addresses. Small messages always get in.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        total = bound_of(limits, "decoded_bytes_max")
+        per_user, per_address = parts(total, limits)
+        # While it is decoded, a message keeps Python's lock, and the event loop waits. What is larger than a share
+        # could never be taken.
+        per_message = bound_of(limits, "decoded_bytes_per_message_max")
+        self._message = min(per_message, per_user, per_address, key=lambda bound: bound.value)
+        self._shares = Shares(total, per_user, per_address)
+        self._lock = threading.Lock()
+
+    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
+        """Inside, the memory of the decoded arguments is counted for the holder.
+
+        Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
+        ProtocolError.
+        """
+        if len(payload) < UNCOUNTED_BYTES:
+            return _UNCOUNTED
+        return self._counted(codec, method, payload, holder)
+
+    @contextmanager
+    def _counted(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
+        # Texts take about what they take in the message.
+        size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
+        if size > self._message.value:
+            raise LimitExceeded(self._message.name, self._message.value, method.name)
+        self._take(size, holder)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._shares.give_back(size, holder)
+
+    def _take(self, size: int, holder: Holder) -> None:
+        with self._lock:
+            bound = self._shares.take(size, holder)
+        if bound is not None:
+            text = f"too many large messages are being worked on; try again, or raise {bound.name}"
+            raise Unavailable(text, limit=bound.name)
+
+
 def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:
     if len(payload) < DECODED_ALONE_BYTES:
         return codec.decode(method.arguments, payload)
@@ -198,6 +231,24 @@ def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:
 
 def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:
     return {name: method for name, method in methods.items() if name in answered}
+
+
+class _OfThread(threading.local):
+    # In threads that answer no calls, such as tests, nothing waits.
+    turn: Turn = staticmethod(nullcontext)
+
+
+_of_thread = _OfThread()
+
+
+def take_turns(turn: Turn) -> None:
+    """From now on the calling thread makes each chunk inside of what `turn` gives."""
+    _of_thread.turn = turn
+
+
+def in_turn() -> AbstractContextManager[None]:
+    """Inside, it is the calling thread's turn to make a chunk."""
+    return _of_thread.turn()
 
 
 def whole_or_chunks(chunks: Iterator[bytes], bytes_max: int) -> bytes | Iterator[bytes]:

@@ -6,17 +6,16 @@ the change, so that a repetition finds what happened (design D11).
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from hms_gateway.idl import BaseType
-from hms_gateway.idl.method_facts import MethodFacts, changes_something
-from hms_gateway.rpc.call import Call
-from hms_gateway.rpc.dialects import methods_of
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.idl.method_facts import changes_something, method_facts
+from hms_gateway.rpc.binding import methods_of
+from hms_gateway.rpc.call import Call, Unavailable
 from hms_gateway.rpc.processor import Processor, Reply
 from hms_gateway.runtime.call_keys import (
     CALL_KEY_CHARACTERS_MAX,
@@ -63,22 +62,14 @@ class SuspendedCall(NamedTuple):
 class RepeatableProcessor:
     """Used in place of a `Processor`. Nothing is kept of calls without a key: `processor` itself may answer them."""
 
-    def __init__(
-        self,
-        processor: Processor,
-        outcomes: Outcomes,
-        facts: Mapping[str, MethodFacts],
-    ) -> None:
-        """`facts` say how calls of each method are repeated and which `begin` can begin.
-
-        A repetition of a method that `keeps_value` runs its handler with what the unit of work gave the first time,
+    def __init__(self, processor: Processor, outcomes: Outcomes) -> None:
+        """A repetition of a method that `keeps_value` runs its handler with what the unit of work gave the first time,
         which gives the same answer or the same refusal. Of other methods, and of calls that failed without a change,
         the answer itself is kept afterwards.
         """
-        self.suspendable = frozenset(name for name, of in facts.items() if of.suspendable)
         self.processor = processor
         self._outcomes = outcomes
-        self._keeping_value = frozenset(name for name, of in facts.items() if of.keeps_value)
+        self._facts = method_facts()
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """As `Processor.process`; a call with a key that was used before is answered with its first outcome.
@@ -108,11 +99,12 @@ class RepeatableProcessor:
         The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
         thread, and nothing has happened then. Raises as `process`.
         """
-        if message.name not in self.suspendable or len(message.payload) > _BEGUN_BYTES_MAX:
+        facts = self._facts.get(message.name)
+        if facts is None or not facts.suspendable or len(message.payload) > _BEGUN_BYTES_MAX:
             return None
         key = None
         if call.key is not None:
-            if message.name not in self._keeping_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+            if not facts.keeps_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
                 return None
             # Whether the call was made before is seen by its unit of work, which is not run then.
             key = self._key(codec, message, call, call.key)
@@ -134,7 +126,8 @@ class RepeatableProcessor:
         # With the key, so that hashes of secrets in messages cannot be looked up.
         parts = (text, message.name, codec.name, call.dialect.value)
         hashed = message_hash(*(part.encode(errors="surrogatepass") for part in parts), message.payload)
-        return CallKey(call.principal, text, message.name, hashed, message.name in self._keeping_value)
+        facts = self._facts.get(message.name)
+        return CallKey(call.principal, text, message.name, hashed, facts is not None and facts.keeps_value)
 
     def _find(self, key: CallKey) -> Outcome | None:
         try:

@@ -5,5 +5,5 @@ does, so the modules that may import these are listed by name in `tests/runtime/
 
 suspension       set by `rpc.repeatable`, obeyed by the store's writers; the gateway hands the results over
 call_keys        set by `rpc.repeatable`, obeyed by the store's writers; preparations and repairs take themselves out
-presented        set by the handlers' `presented_lease` and `implicit_locks`, obeyed in `metastore.changes`
+presented        set by `handlers.steps`, obeyed in `metastore.changes`
 """

@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.calls.thread_runner import ThreadRunner
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc import Call, Releases, RepeatableProcessor, Reply
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
@@ -91,7 +90,7 @@ def test_a_long_reply_for_a_closed_loop_is_closed_in_its_thread(runner: ThreadRu
 def test_an_outcome_for_a_closed_loop_is_dropped() -> None:
     store = Store()
     dispatcher = Dispatcher(
-        RepeatableProcessor(Metastore(store), None, method_facts()),
+        RepeatableProcessor(Metastore(store), None),
         Limits(),
         Metrics(()),
         Releases(),

@@ -8,7 +8,6 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc import RepeatableProcessor, Reply, Unavailable
 from hms_gateway.runtime.limits import Limits
@@ -76,7 +75,7 @@ def metastore(store: Store) -> Metastore:
 
 
 def processor(metastore: Metastore) -> RepeatableProcessor:
-    return RepeatableProcessor(metastore, None, method_facts())
+    return RepeatableProcessor(metastore, None)
 
 
 def lines_of(server, method: str) -> list[dict]:

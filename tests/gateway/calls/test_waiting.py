@@ -3,8 +3,7 @@
 import threading
 
 from hms_gateway.gateway.calls.waiting import WaitingCalls
-from hms_gateway.rpc.call import Waiting
-from hms_gateway.rpc.releases import Releases
+from hms_gateway.rpc.call import Releases, Waiting
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, DATABASES, CannedProcessor, post, read_response, running
 from tests.support.patience import PATIENCE_SECONDS, until

@@ -12,8 +12,7 @@ from hms_gateway.cache.replies import CurrentAnswer
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.observability.audit_log import AuditLog
-from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Dialect, Unavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire import MessageType, make_codecs
 from tests.gateway.serving import (

@@ -11,6 +11,7 @@ from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import CrossOrigin
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.http.http_protocol import BoundedHttpProtocol
@@ -84,7 +85,7 @@ def connected() -> tuple[BoundedHttpProtocol, MemoryTransport]:
         proxies=Proxies(),
         limits=limits,
         metrics=metrics,
-        access_log=log,
+        sinks=call_sinks(metrics, log),
     )
     asgi_endpoint = AsgiEndpoint(
         endpoint,

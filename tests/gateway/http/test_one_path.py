@@ -89,7 +89,7 @@ def test_a_known_reply_is_there_at_once_and_counted():
         proxies=Proxies(),
         limits=Limits(),
         metrics=metrics,
-        access_log=None,
+        sinks=[metrics.served.add],
     )
     exchange = Exchange(RequestHead({b"x-request-id": b"r-1"}, [], b"", "127.0.0.1"), Dialect.HIVE_2_3)
     response = endpoint.answer_whole(exchange, CALL)

@@ -6,17 +6,12 @@ import json
 
 import httpx
 
-from hms_gateway.gateway.observability.access_log import AccessLog, AccessRecord
-from tests.gateway.serving import ANSWER, CALL, running
-
-RECORD = AccessRecord(0.25, b"id-1", 1.5, "get_table", "änn", 10, 20, "ok", 200, "127.0.0.1", True)
-
-
-def record(**changes) -> AccessRecord:
-    return RECORD._replace(**changes)
+from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.timing.call_record import CallRecord
+from tests.gateway.serving import ANSWER, CALL, record, running
 
 
-def lines(*records: AccessRecord, log_format="json") -> list[str]:
+def lines(*records: CallRecord, log_format="json") -> list[str]:
     stream = io.StringIO()
     log = AccessLog(log_format, stream)
     for it in records:

@@ -18,6 +18,7 @@ from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, Struct
 from hms_gateway.wire import MessageType, make_codecs
+from tests.gateway.serving import record
 from tests.handlers.bad_values import template
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import PASSWORD, USER, GatewayServer, basic
@@ -156,15 +157,16 @@ def test_lines_that_cannot_be_written_are_counted(tmp_path):
         def close(self): ...
 
     log = AuditLog(Full())
-    log.write("r", "ann", "", "127.0.0.1", "127.0.0.1", "get_table", (), "ok", 200, False)
+    log.write(record())
     log.close()
     assert log.lost == 1
 
 
 def test_a_client_behind_a_proxy_and_the_login_of_another_user_are_named(tmp_path):
     log = open_audit_log(str(tmp_path / "audit.log"))
+    objects = (("table", "a", "b" * 1_000),)
     log.write(
-        "r", "ann", "spark", "10.0.0.1", "127.0.0.1", "x" * 1_000, (("table", "a", "b" * 1_000),), "ok", 200, True
+        record(user="ann", real_user="spark", address="10.0.0.1", peer="127.0.0.1", method="x" * 1_000, objects=objects)
     )
     log.close()
     (line,) = map(json.loads, (tmp_path / "audit.log").read_text().splitlines())
@@ -192,9 +194,7 @@ class Syslog:
 
 
 def written(log: AuditLog, request_id: str) -> None:
-    log.write(
-        request_id, "ann", "", "127.0.0.1", "127.0.0.1", "get_table", (("table", "sales", "orders"),), "ok", 200, False
-    )
+    log.write(record(request_id=request_id, objects=(("table", "sales", "orders"),)))
 
 
 def test_syslog_gets_a_datagram_for_each_line_also_after_it_was_started_again(tmp_path, monkeypatch):

@@ -16,12 +16,12 @@ from hms_gateway.gateway.observability.call_counter import (
     CallCounter,
 )
 from hms_gateway.gateway.observability.costs import cost_report
-from hms_gateway.gateway.observability.figures import SECONDS_BUCKETS, Figures, Replica, SlowCall, merged, percentile
+from hms_gateway.gateway.observability.figures import SECONDS_BUCKETS, Figures, Replica, merged, percentile
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.gateway.observability.worker_figures import WorkerFigures, make_folder
 from hms_gateway.gateway.status import GatewayStatus
-from tests.gateway.serving import CALL, Anybody, running
+from tests.gateway.serving import CALL, Anybody, record, running
 
 SCOPES = (("table", "sales", "orders"),)
 
@@ -47,7 +47,18 @@ def counter(moments) -> CallCounter:
 
 
 def add(counter, method="get_table", outcome="ok", *, user="ann", about=SCOPES, seconds=0.002, cached=False):
-    counter.add(method, outcome, 200, cached, user, about, seconds, 100, 1_000)
+    counter.add(
+        record(
+            method=method,
+            outcome=outcome,
+            user=user,
+            objects=about,
+            seconds=seconds,
+            cached=cached,
+            bytes_in=100,
+            bytes_out=1_000,
+        )
+    )
 
 
 def report(counter, **changes):
@@ -81,7 +92,7 @@ def test_calls_are_counted_by_method_user_and_object(counter):
 def test_a_user_who_may_not_see_all_gets_no_names_of_others(counter):
     add(counter)
     add(counter, user="bob")
-    counter.add_slow(SlowCall(999.0, "r", "lock", "bob", ["sales.orders"], 3.0, "ok", {"read": 1.0}))
+    counter.add_slow(record(method="lock", user="bob", objects=("sales.orders",), spans=[("read", 2.0, 3.0)]))
     found = report(counter, sees_all=False)
     assert [each["name"] for each in found["users"]] == ["ann"]
     assert found["objects"] == found["slow_calls"] == []

@@ -4,12 +4,12 @@ import httpx
 
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
-from tests.gateway.serving import CALL, running
+from tests.gateway.serving import CALL, record, running
 from tests.support.patience import until
 
 
 def count(metrics: Metrics, method: str, outcome: str, seconds: float) -> None:
-    metrics.served.add(method, outcome, 200, False, "ann", (), seconds, 0, 0)
+    metrics.served.add(record(method=method, outcome=outcome, seconds=seconds))
 
 
 def value(text: str, name: str) -> float:

@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
 
 from hms_gateway.gateway.observability.trace_export import TraceExport, open_exporter
-from hms_gateway.gateway.observability.traces import Trace, TracedCall
+from hms_gateway.timing.call_record import Trace
 from hms_gateway.timing.spans import Note
 from tests.bridge.bridge_process import connected
+from tests.gateway.serving import record
 from tests.support.patience import until
 from tests.support.server import PASSWORD, USER, GatewayServer, basic, free_port
 
@@ -248,8 +249,7 @@ def test_what_was_exported_is_in_the_metrics(server, collector):
 
 def exported(parts: list[Note], make: Callable[[], object] = lambda: open_exporter("http://127.0.0.1:9")) -> bool:
     export = TraceExport(make(), "1", "sqlite", {"get_table"})
-    call = TracedCall(Trace(None), 9.0, 1.0, 2.0, "get_table", "ok", 200, False, "ann", "", "r-1", (), parts)
-    return export([call])
+    return export([record(time=9.0, ended=2.0, seconds=1.0, trace=Trace(None), notes=parts)])
 
 
 def test_a_collector_that_is_away_is_no_error(monkeypatch):

@@ -8,19 +8,13 @@ import pytest
 
 from hms_gateway.cli.operations.start_checks import start_problems
 from hms_gateway.gateway.assembly import build_gateway
-from hms_gateway.gateway.observability.traces import (
-    SPANS_WAITING_MAX,
-    Trace,
-    TracedCall,
-    TraceParent,
-    Traces,
-    parse_trace_parent,
-)
+from hms_gateway.gateway.observability.traces import SPANS_WAITING_MAX, Traces, parse_trace_parent
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
+from hms_gateway.timing.call_record import CallRecord, Trace, TraceParent
 from hms_gateway.timing.spans import Note, Notes, set_notes, shared_notes
 from hms_gateway.timing.spans import current_notes as notes_here
-from tests.gateway.serving import CALL, CannedProcessor, post, read_response, running
+from tests.gateway.serving import CALL, CannedProcessor, post, read_response, record, running
 from tests.support.patience import PATIENCE_SECONDS, until
 
 TRACE_ID, SPAN_ID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -80,9 +74,8 @@ def test_a_parent_decides_and_without_one_the_share(traces):
     assert 200 < traced < 300
 
 
-def a_call(parts: int = 0) -> TracedCall:
-    notes = [Note("parse", 1.0, 2.0)] * parts
-    return TracedCall(Trace(None), 9.0, 1.0, 2.0, "get_table", "ok", 200, False, "ann", "", "r-1", (), notes)
+def a_call(parts: int = 0) -> CallRecord:
+    return record(trace=Trace(None), notes=[Note("parse", 1.0, 2.0)] * parts)
 
 
 def test_calls_that_a_slow_collector_has_no_place_for_are_counted_and_not_waited_for():

@@ -32,8 +32,8 @@ from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedP
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Caller, Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import METHODS

@@ -9,8 +9,8 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.idl.method_rights import method_rights
 from hms_gateway.rpc import Call
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import Database
 from hms_gateway.wire import MessageType

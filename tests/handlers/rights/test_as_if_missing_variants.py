@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from tests.handlers.rights.shapes import every_kind, random_shape
 from tests.handlers.rights.test_as_if_missing import NUMBERS, OF_EVERYBODY, ask, metastores  # noqa: F401
 from tests.handlers.test_bad_input import METHOD_AND_DIALECT, chosen

@@ -11,8 +11,8 @@ from hms_gateway.catalog.access.roles import note_changed_rights
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.handlers.rights.gate import Gate
 from hms_gateway.rpc import Call
+from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import (
     METHODS,
@@ -37,6 +37,7 @@ from hms_gateway.structs import (
 from hms_gateway.wire import MessageType
 from tests.handlers.rights.privileges import bag
 from tests.support.catalog import place_empty_database
+from tests.support.steps import through
 
 RULES = """
 [[rule]]
@@ -240,5 +241,5 @@ def test_a_handler_that_does_not_read_the_hidden_name_changes_nothing(everybody:
         arguments = method.arguments("hr", table_name, False)
         before = store.version()
         with contextlib.nullcontext() if is_changed else pytest.raises(MetaException, match="Permission denied"):
-            gate.answer(method, Call("alice"), arguments, lambda: store.write(note_changed_rights))
+            through(gate, method, Call("alice"), arguments, lambda: store.write(note_changed_rights))
         assert (store.version() > before) is is_changed

@@ -16,9 +16,9 @@ from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried, 
 from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.rpc.call import Call, Caller, Dialect
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Call, Caller, Dialect, Unavailable
 from hms_gateway.rpc.processor import Reply as ProcessorReply
+from hms_gateway.timing.call_record import Objects
 from hms_gateway.wire import ApplicationError, Codec, Codecs, Message, MessageType
 
 ANONYMOUS = "anonymous"
@@ -75,7 +75,7 @@ class Cache(Protocol):
 
     def lookup(self, key: Any) -> Any: ...
 
-    def scopes_of(self, key: Any) -> tuple[object, ...]:
+    def scopes_of(self, key: Any) -> Objects:
         """What the reply depends on that is kept for the key."""
 
     def reading(self, key: Any, codec: Codec, sent: bytes | None) -> Any:
@@ -190,7 +190,7 @@ class ProcessorRelay:
     async def close(self) -> None:
         """Threads and cache are the gateway's."""
 
-    def _scopes_of(self, key: Any) -> tuple[object, ...]:
+    def _scopes_of(self, key: Any) -> Objects:
         return () if self._cache is None else self._cache.scopes_of(key)
 
     async def _known(self, key: Any, message: ThriftMessage) -> bytes | None:

@@ -7,6 +7,7 @@ import msgspec
 
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.timing.call_record import Objects
 
 
 class RelayedReply(msgspec.Struct):
@@ -24,7 +25,7 @@ class RelayedReply(msgspec.Struct):
     outcome: str = "ok"
     request_id: str = ""
     cached: bool = False
-    about: tuple[object, ...] = ()
+    about: Objects = ()
     groups: frozenset[str] = frozenset()
     partitions: int = 0
     login_answer: str = ""

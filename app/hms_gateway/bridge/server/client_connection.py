@@ -11,7 +11,6 @@ import structlog
 
 from hms_gateway.bridge.relays.local_answers import LOCAL_METHODS, answer_locally
 from hms_gateway.bridge.relays.relay import RelayedReply
-from hms_gateway.bridge.server.call_log import CallRecord
 from hms_gateway.bridge.server.peer_accounts import Ends
 from hms_gateway.bridge.server.serving import Serving
 from hms_gateway.bridge.thrift.connection import ThriftConnection
@@ -22,6 +21,7 @@ from hms_gateway.bridge.thrift.sasl import Asked, SaslPolicy
 from hms_gateway.bridge.thrift.session import Session, share_address
 from hms_gateway.runtime.addresses import host_and_port
 from hms_gateway.runtime.connections import Silence
+from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 
 # While a call is being answered, so much of the next ones is read; then the client has to wait.
@@ -333,19 +333,34 @@ class ClientConnection(asyncio.Protocol):
         sent: int,
         reply: RelayedReply,
     ) -> None:
-        seconds = time.perf_counter() - started
+        ended = time.perf_counter()
+        seconds = ended - started
         received = len(message.body)
         self._server.metrics.call(message.name, outcome, seconds, received, sent)
         log = self._server.call_log
         if log is not None:
-            user = self._session.shown_user
             log.write(
                 CallRecord(
-                    time.time(), message.name, user, seconds, received, sent, outcome,
-                    self._session.address, reply.request_id, problem, reply.cached, reply.about,
-                    reply.groups, reply.partitions, self._session.real_user, self._session.tried_user,
+                    time=time.time(),
+                    ended=ended,
+                    seconds=seconds,
+                    request_id=reply.request_id,
+                    method=message.name,
+                    user=self._session.shown_user,
+                    outcome=outcome,
+                    status=0,
+                    cached=reply.cached,
+                    address=self._session.address,
+                    bytes_in=received,
+                    bytes_out=sent,
+                    objects=reply.about,
+                    groups=reply.groups,
+                    real_user=self._session.real_user,
+                    tried_user=self._session.tried_user,
+                    problem=problem,
+                    partitions=reply.partitions,
                 )
-            )  # fmt: skip
+            )
 
 
 def _ends(transport: asyncio.BaseTransport) -> Ends | None:

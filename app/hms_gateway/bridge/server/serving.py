@@ -7,7 +7,6 @@ from typing import Literal, Protocol
 import msgspec
 
 from hms_gateway.bridge.relays.relay import Relay
-from hms_gateway.bridge.server.call_log import CallRecord
 from hms_gateway.bridge.server.peer_accounts import Ends
 from hms_gateway.bridge.thrift.exchanges import Mechanism
 from hms_gateway.bridge.thrift.sasl import SaslPolicy
@@ -15,6 +14,7 @@ from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.connections import Counted
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound
+from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
 
 

@@ -13,9 +13,8 @@ from hms_gateway.gateway.admission.rates import keeps_or_gives_back
 from hms_gateway.gateway.calls.thread_runner import CompletedCall, InFlightCall, ThreadRunner, Wrap
 from hms_gateway.gateway.calls.waiting import WaitingCalls
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc.call import Call, Waiting
+from hms_gateway.rpc.call import Call, Releases, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
-from hms_gateway.rpc.releases import Releases
 from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits

@@ -13,8 +13,7 @@ from hms_gateway.gateway.calls.streaming import ReplyStream, SendingTurns
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call
-from hms_gateway.rpc.chunk_turns import take_turns
-from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.processor import Reply, take_turns
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Shares, parts, shares_of

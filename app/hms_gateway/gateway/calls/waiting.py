@@ -9,8 +9,7 @@ import structlog
 
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused, overloaded
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc.call import Call, Waiting
-from hms_gateway.rpc.releases import Releases
+from hms_gateway.rpc.call import Call, Releases, Waiting
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder, shares_of

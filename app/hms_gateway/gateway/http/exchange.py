@@ -11,9 +11,9 @@ from hms_gateway.cache import Reading, ReplyKey, TagReading
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.gateway.http.request_id import request_id_of
-from hms_gateway.gateway.observability.traces import Trace
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.timing.call_record import Objects, Trace
 from hms_gateway.timing.spans import Notes, Span
 from hms_gateway.wire import Codec, Message
 
@@ -76,7 +76,7 @@ class Exchange:
     reading: Reading | None = None
     tagged: TagReading | None = None
     # Of a call that was not answered by the cache: what its arguments name, and what its thread did.
-    objects: tuple[str, ...] = ()
+    objects: Objects = ()
     partitions: int = 0
     spans: Sequence[Span] = ()
     # Of a call that is traced, or whose client asked for `TIMING_HEADER`; `trace` is of the former only.

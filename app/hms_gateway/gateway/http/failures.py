@@ -8,7 +8,7 @@ from hms_gateway.gateway.admission.identity import HeaderList
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.http.exchange import TEXT, Exchange, Response
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.call import Unavailable
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.wire import (
     ApplicationError,

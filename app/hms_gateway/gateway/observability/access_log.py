@@ -9,45 +9,27 @@ import datetime
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import IO, NamedTuple
+from typing import IO
 
 import msgspec
 
 from hms_gateway.runtime.line_writer import LineWriter
 from hms_gateway.runtime.logging import LogFormat, printable
+from hms_gateway.timing.call_record import CallRecord
 
 NAME_CHARACTERS_MAX = 256
 
 _encode = msgspec.json.Encoder().encode
 
 
-class AccessRecord(NamedTuple):
-    """One answered request. `user` is "" before authentication, `method` "" when no message was read.
-
-    `request_id` consists of letters, digits and a few signs that need no escaping.
-    """
-
-    time: float
-    request_id: bytes
-    ms: float
-    method: str
-    user: str
-    bytes_in: int
-    bytes_out: int
-    outcome: str
-    status: int
-    address: str
-    cached: bool
-
-
 class AccessLog(LineWriter):
     """Writes records to a stream in the background. `close` writes what is left."""
 
     def __init__(self, log_format: LogFormat = "json", stream: IO[str] | None = None) -> None:
-        self._render: Callable[[AccessRecord], str] = _json_line if log_format == "json" else _text_line
+        self._render: Callable[[CallRecord], str] = _json_line if log_format == "json" else _text_line
         super().__init__("access log", stream)
 
-    def write(self, record: AccessRecord) -> None:
+    def write(self, record: CallRecord) -> None:
         self.write_line(self._render(record))
 
 
@@ -84,21 +66,22 @@ def _shown(text: str) -> str:
     return printable(text) or "-"
 
 
-def _json_line(record: AccessRecord) -> str:
-    moment, request_id, ms, method, user, bytes_in, bytes_out, outcome, status, address, cached = record
+def _json_line(record: CallRecord) -> str:
+    """A request id consists of letters, digits and a few signs that need no escaping."""
     return (
-        f'{{"timestamp":"{_timestamp(moment)}","level":"info","event":"call","request_id":"{request_id.decode()}",'
-        f'"method":{_quoted(method)},"user":{_quoted(user)},"ms":{ms:.3f},"bytes_in":{bytes_in},'
-        f'"bytes_out":{bytes_out},"outcome":{_quoted(outcome)},"status":{status},"address":{_quoted(address)},'
-        f'"cached":{"true" if cached else "false"}}}'
+        f'{{"timestamp":"{_timestamp(record.time)}","level":"info","event":"call","request_id":"{record.request_id}",'
+        f'"method":{_quoted(record.method)},"user":{_quoted(record.user)},"ms":{record.seconds * 1000:.3f},'
+        f'"bytes_in":{record.bytes_in},"bytes_out":{record.bytes_out},"outcome":{_quoted(record.outcome)},'
+        f'"status":{record.status},"address":{_quoted(record.address)},'
+        f'"cached":{"true" if record.cached else "false"}}}'
     )
 
 
-def _text_line(record: AccessRecord) -> str:
+def _text_line(record: CallRecord) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(record.time))
     cached = " cached" if record.cached else ""
     user, method, outcome = map(_shown, (record.user, record.method, record.outcome))
     return (
         f"{clock} {record.address} {user} {method} {outcome} {record.status} "
-        f"{record.ms:.1f} ms {record.bytes_in}+{record.bytes_out} bytes{cached} {record.request_id.decode()}"
+        f"{record.seconds * 1000:.1f} ms {record.bytes_in}+{record.bytes_out} bytes{cached} {record.request_id}"
     )

@@ -14,8 +14,9 @@ from typing import Protocol
 
 import msgspec
 
-from hms_gateway.gateway.observability.figures import object_names
+from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.line_writer import LineWriter
+from hms_gateway.timing.call_record import CallRecord, object_names
 
 STDOUT = "stdout"
 SYSLOG = "syslog"
@@ -70,35 +71,22 @@ class AuditLog(LineWriter):
         self._destination = destination
         super().__init__("audit log", destination)
 
-    def write(
-        self,
-        request_id: str,
-        user: str,
-        real_user: str,
-        address: str,
-        peer: str,
-        method: str,
-        about: object,
-        outcome: str,
-        status: int,
-        cached: bool,
-        tried_user: str = "",
-    ) -> None:
-        """One answered request. `about` is what `object_names` knows; `user` is "" where the login failed."""
+    def write(self, record: CallRecord) -> None:
+        """A login that failed has no user."""
         line = AuditLine(
-            _timestamp(time.time()),
-            "audit",
-            request_id,
-            user[:NAME_CHARACTERS_MAX],
-            address,
-            method[:NAME_CHARACTERS_MAX],
-            outcome,
-            tuple(name[:NAME_CHARACTERS_MAX] for name in object_names(about)),
-            status,
-            real_user[:NAME_CHARACTERS_MAX],
-            peer if peer != address else "",
-            cached,
-            tried_user[:NAME_CHARACTERS_MAX],
+            time=_timestamp(record.time),
+            event="audit",
+            request_id=record.request_id,
+            user="" if record.tried_user else record.user[:NAME_CHARACTERS_MAX],
+            address=host_of(record.address),
+            method=record.method[:NAME_CHARACTERS_MAX],
+            outcome=record.outcome,
+            objects=tuple(name[:NAME_CHARACTERS_MAX] for name in object_names(record.objects)),
+            status=record.status,
+            real_user=record.real_user[:NAME_CHARACTERS_MAX],
+            proxy=record.peer if record.peer != record.address else "",
+            cached=record.cached,
+            tried_user=record.tried_user[:NAME_CHARACTERS_MAX],
         )
         self.write_line(_encode(line).decode())
 

@@ -26,8 +26,9 @@ from hms_gateway.gateway.observability.figures import (
     SlowCall,
     Window,
     add_figures,
-    object_name,
 )
+from hms_gateway.timing.call_record import CallRecord, Objects, object_name
+from hms_gateway.timing.spans import seconds_by_name
 
 UNKNOWN_METHOD = "unknown"
 OBJECTS_MAX = 512
@@ -75,27 +76,16 @@ class CallCounter:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._groups: dict[_Key, _Group] = {}
-        self._objects: dict[object, NameFigures] = {}
+        self._objects: dict[Objects, NameFigures] = {}
         self._fold_at = monotonic()
         self._figures = Figures(os.getpid(), clock(), window=Window(clock()))
         self._before = Window(clock())
         self._periods: deque[Period] = deque(maxlen=PERIODS_MAX)
         self._slow: deque[SlowCall] = deque(maxlen=SLOW_CALLS_MAX)
 
-    def add(
-        self,
-        method: str,
-        outcome: str,
-        status: int,
-        cached: bool,
-        user: str,
-        about: object,
-        seconds: float,
-        bytes_in: int,
-        bytes_out: int,
-    ) -> None:
-        """One answered request; `method` is "" where none was read. `about` is what `object_name` knows."""
-        key = (method, outcome, status, cached, user)
+    def add(self, record: CallRecord) -> None:
+        key = (record.method, record.outcome, record.status, record.cached, record.user)
+        seconds, bytes_in, bytes_out = record.seconds, record.bytes_in, record.bytes_out
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = _Group()
@@ -104,21 +94,36 @@ class CallCounter:
         group.seconds += seconds
         group.bytes_in += bytes_in
         group.bytes_out += bytes_out
-        if about:
-            figures = self._objects.get(about)
+        if record.objects:
+            figures = self._objects.get(record.objects)
             if figures is None:
-                figures = self._objects[about] = NameFigures()
+                figures = self._objects[record.objects] = NameFigures()
                 if len(self._objects) > OBJECTS_MAX:
                     self._forget_objects()
             figures.calls += 1
             figures.seconds += seconds
             figures.bytes_in += bytes_in
             figures.bytes_out += bytes_out
-            if outcome not in GOOD_OUTCOMES:
+            if record.outcome not in GOOD_OUTCOMES:
                 figures.errors += 1
 
-    def add_slow(self, call: SlowCall) -> None:
-        self._slow.append(call)
+    def add_slow(self, record: CallRecord) -> None:
+        """A call that took long; what a kept reply depends on counts for one object."""
+        names = [name for name in record.objects if isinstance(name, str)]
+        if not names and (name := object_name(record.objects)):
+            names = [name]
+        self._slow.append(
+            SlowCall(
+                record.time,
+                record.request_id,
+                record.method,
+                record.user,
+                names,
+                record.seconds,
+                record.outcome,
+                seconds_by_name(record.spans),
+            )
+        )
 
     def look(self) -> None:
         """Close periods and windows whose time has come; to be called now and then, from the event loop's thread."""
@@ -244,7 +249,7 @@ def _add_group(sums: dict[str, MethodFigures], label: str, key: _Key, group: _Gr
     method.outcomes[key[1]] = method.outcomes.get(key[1], 0) + calls
 
 
-def _add_objects(sums: dict[str, NameFigures], objects: list[tuple[object, NameFigures]]) -> None:
+def _add_objects(sums: dict[str, NameFigures], objects: list[tuple[Objects, NameFigures]]) -> None:
     for about, figures in objects:
         name = object_name(about)
         if name:

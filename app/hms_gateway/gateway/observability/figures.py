@@ -1,6 +1,6 @@
 """Costs of calls as values: one process counts them, workers exchange them, `merged` adds them up."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -216,20 +216,3 @@ def percentile(counts: Sequence[int], part: float) -> float | None:
             return low + (SECONDS_BUCKETS[place] - low) * (wanted - below) / count
         below += count
     return SECONDS_BUCKETS[-1]
-
-
-def object_names(about: object) -> list[str]:
-    """The objects of a call as `db` or `db.table`: names, or the scopes of a kept reply."""
-    if not isinstance(about, tuple):
-        return []
-    each: Iterable[str | tuple[str, ...]] = about
-    names = (scope if isinstance(scope, str) else ".".join(scope[1:]) for scope in each)
-    return [name for name in dict.fromkeys(names) if name]
-
-
-def object_name(about: object) -> str:
-    """The one object that a call counts for, "" where there is none: several tables count for their database."""
-    names = object_names(about)
-    if len(names) == 1:
-        return names[0]
-    return min((name.partition(".")[0] for name in names), default="")

@@ -26,8 +26,9 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from hms_gateway.gateway.observability.figures import GOOD_OUTCOMES, INTERNAL_OUTCOMES, object_names
-from hms_gateway.gateway.observability.traces import Trace, TracedCall
+from hms_gateway.gateway.observability.figures import GOOD_OUTCOMES, INTERNAL_OUTCOMES
+from hms_gateway.runtime.addresses import host_of
+from hms_gateway.timing.call_record import CallRecord, Trace, object_names
 from hms_gateway.timing.spans import Note
 
 SERVICE = "ThriftHiveMetastore"
@@ -53,28 +54,28 @@ class TraceExport:
         provider.add_span_processor(self._made)
         self._tracer = provider.get_tracer("hms_gateway", version, SCHEMA_URL)
 
-    def __call__(self, calls: Sequence[TracedCall]) -> bool:
+    def __call__(self, calls: Sequence[CallRecord]) -> bool:
         for call in calls:
             self._make(call)
         spans, self._made.spans = self._made.spans, []
         return self._exporter.export(spans) is SpanExportResult.SUCCESS
 
-    def _make(self, call: TracedCall) -> None:
-        offset = call.time - call.end
+    def _make(self, call: CallRecord) -> None:
+        offset = call.time - call.ended
         method = call.method if call.method in self._known else "_OTHER"
         root = self._tracer.start_span(
             f"{SERVICE}/{method}",
             _remote(call.trace),
             SpanKind.SERVER,
             _attributes(call, method),
-            start_time=_nanoseconds(call.begin + offset),
+            start_time=_nanoseconds(call.time - call.seconds),
         )
         if call.outcome in INTERNAL_OUTCOMES or call.status >= 500:
             root.set_status(Status(StatusCode.ERROR, call.outcome))
         self._make_parts(call, root, offset)
-        root.end(_nanoseconds(call.end + offset))
+        root.end(_nanoseconds(call.time))
 
-    def _make_parts(self, call: TracedCall, root: Span, offset: float) -> None:
+    def _make_parts(self, call: CallRecord, root: Span, offset: float) -> None:
         """Each part belongs to the shortest one that it lies within."""
         around: list[tuple[float, Span]] = []
         for part in sorted(call.parts, key=lambda part: (part.begin, -part.end)):
@@ -91,7 +92,7 @@ class TraceExport:
             span.end(_nanoseconds(part.end + offset))
             around.append((part.end, span))
 
-    def _attributes_of(self, part: Note, call: TracedCall) -> dict[str, str | bool | int]:
+    def _attributes_of(self, part: Note, call: CallRecord) -> dict[str, str | bool | int]:
         if part.name == "cache":
             return {"hms.cache.hit": call.cached}
         if part.name != STATEMENT:
@@ -144,26 +145,26 @@ class _Made(SpanProcessor):  # type: ignore[misc]
         self.spans.append(span)
 
 
-def _remote(trace: Trace) -> object:
+def _remote(trace: Trace | None) -> object:
     """The context that the call came in; None where it begins a trace."""
-    if trace.parent is None:
+    if trace is None or trace.parent is None:
         return None
     state = TraceState.from_header([trace.state]) if trace.state else None
     parent = SpanContext(trace.parent.trace_id, trace.parent.span_id, True, TraceFlags(TraceFlags.SAMPLED), state)
     return set_span_in_context(NonRecordingSpan(parent))
 
 
-def _attributes(call: TracedCall, method: str) -> dict[str, object]:
+def _attributes(call: CallRecord, method: str) -> dict[str, object]:
     attributes: dict[str, object] = {
         "rpc.system": "thrift",
         "rpc.service": SERVICE,
         "rpc.method": method,
-        "client.address": call.address,
+        "client.address": host_of(call.address),
         "enduser.id": call.user[:NAME_CHARACTERS_MAX],
         "hms.request_id": call.request_id,
         "hms.outcome": call.outcome,
         "hms.cached": call.cached,
-        "hms.objects": list(_short(object_names(call.about))),
+        "hms.objects": list(_short(object_names(call.objects))),
     }
     if call.status:
         attributes["http.response.status_code"] = call.status

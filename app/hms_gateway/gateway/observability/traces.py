@@ -9,12 +9,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import NamedTuple
 
 import structlog
 
 from hms_gateway.runtime.settings import SettingsError
-from hms_gateway.timing.spans import Note
+from hms_gateway.timing.call_record import CallRecord, Trace, TraceParent
 
 # Of calls that wait for the exporter; a span takes about 300 bytes.
 SPANS_WAITING_MAX = 20_000
@@ -29,40 +28,7 @@ _SAMPLED = 1
 _log = structlog.get_logger("hms_gateway.traces")
 
 
-class TraceParent(NamedTuple):
-    """The span of the client that a call belongs to (W3C Trace Context)."""
-
-    trace_id: int
-    span_id: int
-    is_sampled: bool
-
-
-class Trace(NamedTuple):
-    """A call that is traced: what it belongs to, and `tracestate` as it came."""
-
-    parent: TraceParent | None
-    state: str = ""
-
-
-class TracedCall(NamedTuple):
-    """A call that has ended at `time`, in seconds since 1970; `begin` and `end` are by `time.perf_counter`."""
-
-    trace: Trace
-    time: float
-    begin: float
-    end: float
-    method: str
-    outcome: str
-    status: int
-    cached: bool
-    user: str
-    address: str
-    request_id: str
-    about: object
-    parts: Sequence[Note]
-
-
-Export = Callable[[Sequence[TracedCall]], bool]
+Export = Callable[[Sequence[CallRecord]], bool]
 """Whether the collector has taken them. Called by one thread, for which it may take its time."""
 
 
@@ -97,7 +63,7 @@ class Traces:
         self._export = export
         self._share = share
         self._random = random or Random()
-        self._waiting: deque[TracedCall] = deque()
+        self._waiting: deque[CallRecord] = deque()
         # Each is counted by one thread only.
         self._given = self._left_out = 0
         self._taken = self._refused = 0
@@ -119,13 +85,18 @@ class Traces:
             return _WITHOUT_PARENT if self._random.random() < self._share else None
         return Trace(parent, b",".join(states).decode("latin-1")) if parent.is_sampled else None
 
-    def end(self, call: TracedCall) -> None:
-        count = 1 + len(call.parts)
+    def end(self, record: CallRecord) -> None:
+        """Have a call exported, if it is traced."""
+        if record.trace is None:
+            return
+        # The thread of a call that was given up goes on.
+        record.spans, record.notes = (*record.spans,), (*record.notes,)
+        count = _span_count(record)
         if self._given - self._taken + count > SPANS_WAITING_MAX:
             self._left_out += count
             return
         self._given += count
-        self._waiting.append(call)
+        self._waiting.append(record)
         if self._given - self._taken > SPANS_AT_ONCE and not self._wake.is_set():
             self._wake.set()
 
@@ -145,11 +116,11 @@ class Traces:
                 self._export_some()
 
     def _export_some(self) -> None:
-        calls: list[TracedCall] = []
+        calls: list[CallRecord] = []
         count = 0
         while self._waiting and count < SPANS_AT_ONCE:
             calls.append(self._waiting.popleft())
-            count += 1 + len(calls[-1].parts)
+            count += _span_count(calls[-1])
         try:
             is_taken = self._export(calls)
         except Exception as error:
@@ -161,6 +132,10 @@ class Traces:
             self._refused += count
         # They count as waiting until now: what is being exported takes memory too.
         self._taken += count
+
+
+def _span_count(record: CallRecord) -> int:
+    return 1 + len(record.spans) + len(record.notes)
 
 
 _WITHOUT_PARENT = Trace(None)

@@ -29,9 +29,11 @@ from hms_gateway.catalog.rights.policy import (
 from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
 from hms_gateway.handlers.rights.locations import LocationCheck
 from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
+from hms_gateway.idl.method_facts import MethodFacts
 from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
+from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
 from hms_gateway.runtime.suspension import NotSuspendable, is_recording
@@ -85,11 +87,15 @@ class Gate:
         self._rights = method_rights() if rights is None else rights
         self._answers = {**ANSWERS, "events": events_answer(store)}
 
-    def answer(self, method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
-        """What the handler answers, as far as the caller may see it. Raises MetaException for what is refused."""
+    def concerns(self, method: Method, facts: MethodFacts) -> bool:
         rights = self._rights.get(method.name)
-        if rights is None or call.principal in self._administrators or not (rights.needs or rights.answer):
+        return rights is not None and bool(rights.needs or rights.answer)
+
+    def answer(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
+        """What the handler answers, as far as the caller may see it. Raises MetaException for what is refused."""
+        if call.principal in self._administrators:
             return handle()
+        rights = self._rights[bound.method.name]
         if is_recording():
             # Whether it may be done is looked up in the database.
             raise NotSuspendable
@@ -99,7 +105,7 @@ class Gate:
         passage = _Passage(self._store, sight, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
-        if method.name == "get_all_tables" and (names := _known_names(sight, arguments)) is not None:
+        if bound.method.name == "get_all_tables" and (names := _known_names(sight, arguments)) is not None:
             return names
         value = passage.through(handle)
         if not rights.answer:
