@@ -19,7 +19,7 @@ USERS = {
         "storage.writing.jobs",
         "gateway.calls.dispatcher",
         "gateway.calls.worker_threads",
-        "handlers.rights.gate",
+        "handlers.rights.authorizer",
     },
     "call_keys": {
         "rpc.repeatable",
@@ -38,7 +38,7 @@ USERS = {
     },
     "presented": {
         "handlers.steps",
-        "handlers.rights.gate",
+        "handlers.rights.authorizer",
         "metastore.ports.trail",
         "storage.catalog.change_trail",
         "storage.sql.event_rows",

@@ -62,9 +62,9 @@ from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.rights.authorizer import Authorizer as RightsGate
+from hms_gateway.handlers.rights.authorizer import NoGrants
 from hms_gateway.handlers.rights.explained import ExplainedRights
-from hms_gateway.handlers.rights.gate import Gate as RightsGate
-from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.handlers.service import Service
 from hms_gateway.handlers.steps import (

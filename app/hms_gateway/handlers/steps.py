@@ -1,6 +1,6 @@
 """Steps of a call around its handler (`rpc.binding.Step`): what it may send, what it presents, what it has to say.
 
-`composition.main.call_steps` is the list of them, with the rights (`handlers.rights.gate`) among them.
+`composition.main.call_steps` is the list of them, with the rights (`handlers.rights.authorizer`) among them.
 """
 
 from collections import defaultdict

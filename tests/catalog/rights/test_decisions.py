@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Sight, decide
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Permissions, decide
 from hms_gateway.catalog.rights.policy import Action, GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.catalog.rights.rules_file import parse_rules
 from hms_gateway.metastore.ports.store import EventId
@@ -80,7 +80,7 @@ def test_roles_in_roles_and_circles_end() -> None:
 
 def test_too_many_roles_are_bounded() -> None:
     members = {ALICE: frozenset(f"r{n}" for n in range(5_000))}
-    assert len(Sight("alice", NOBODY, Policy(members=members)).parties) < 1_010
+    assert len(Permissions("alice", NOBODY, Policy(members=members)).parties) < 1_010
 
 
 def test_administrators() -> None:
@@ -111,11 +111,11 @@ def test_lists_show_what_decisions_allow() -> None:
     rules = parse_rules('[[rule]]\nusers=["alice"]\nactions=["select"]\nobjects=["sales.a_*"]\n')
     policy = Policy(rules=rules, held={ALICE: (GrantedPrivilege("drop", ORDERS),)})
     owners = Owners({ALICE: {"sales": frozenset({"mine"})}})
-    sight = Sight("alice", NOBODY, policy, owners)
+    permissions = Permissions("alice", NOBODY, policy, owners)
     names = ["a_1", "b", "mine", "orders", "zzz"]
-    assert sight.visible("sales").select(names) == ["a_1", "mine", "orders"]
-    assert sight.visible("sales").select(names) == [
-        name for name in names if sight.decide(Action.SEE, Securable("sales", name)).allowed
+    assert permissions.visible("sales").select(names) == ["a_1", "mine", "orders"]
+    assert permissions.visible("sales").select(names) == [
+        name for name in names if permissions.decide(Action.SEE, Securable("sales", name)).allowed
     ]
 
 
@@ -123,7 +123,7 @@ def test_the_grant_option_is_of_one_privilege() -> None:
     policy = Policy(
         held={ALICE: (GrantedPrivilege("select", SALES, with_grant_option=True), GrantedPrivilege("drop", SALES))}
     )
-    sight = Sight("alice", NOBODY, policy)
-    assert sight.may_grant("select", ORDERS).allowed
-    assert not sight.may_grant("drop", ORDERS).allowed
-    assert not sight.may_grant("select", Securable("hr", "people")).allowed
+    permissions = Permissions("alice", NOBODY, policy)
+    assert permissions.may_grant("select", ORDERS).allowed
+    assert not permissions.may_grant("drop", ORDERS).allowed
+    assert not permissions.may_grant("select", Securable("hr", "people")).allowed

@@ -105,10 +105,10 @@ def decide(
     user: str, groups: frozenset[str], action: Action, thing: Securable, policy: Policy, owners: Owners = NO_OWNERS
 ) -> Decision:
     """Whether a user who is in these groups may do this. Pure: the same arguments give the same decision."""
-    return Sight(user, groups, policy, owners).decide(action, thing)
+    return Permissions(user, groups, policy, owners).decide(action, thing)
 
 
-class Sight:
+class Permissions:
     """All that a policy says of one caller, made once; `decide` then takes a few look-ups."""
 
     def __init__(self, user: str, groups: frozenset[str], policy: Policy, owners: Owners = NO_OWNERS) -> None:
@@ -327,12 +327,12 @@ def _parties(user: str, groups: frozenset[str], policy: Policy) -> dict[Principa
     return found
 
 
-def _of(party: Principal, sight: Sight) -> str:
+def _of(party: Principal, permissions: Permissions) -> str:
     """A party with the way by which the caller came to be it."""
-    text, member = str(party), sight.parties.get(party)
+    text, member = str(party), permissions.parties.get(party)
     while member is not None:
         text += f" (granted to {member})"
-        member = sight.parties.get(member)
+        member = permissions.parties.get(member)
     return text
 
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Sight
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Permissions
 from hms_gateway.catalog.rights.policy import (
     ADMIN_ROLE,
     EVERYTHING,
@@ -32,8 +32,8 @@ from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEv
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.structs import HiveObjectType
 
-SIGHTS_MAX: Final = 1_000
-# Of more users, groups and roles than this those are forgotten that no remembered sight has.
+PERMISSIONS_MAX: Final = 1_000
+# Of more users, groups and roles than this those are forgotten that no remembered permissions has.
 PARTIES_MAX: Final = 10_000
 # After more tables than this have changed at once, owners are read anew.
 TABLES_MAX: Final = 1_000
@@ -76,22 +76,22 @@ class PolicyKeeper:
         self._partly_granted: frozenset[tuple[str, str]] = frozenset()
         self._owned: dict[Principal, dict[str, frozenset[str]]] = {}
         self._parties_max = PARTIES_MAX
-        self._sights: OrderedDict[tuple[str, frozenset[str]], Sight] = OrderedDict()
+        self._known: OrderedDict[tuple[str, frozenset[str]], Permissions] = OrderedDict()
 
-    def sight(self, user: str, groups: frozenset[str]) -> Sight:
+    def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
         """What holds for a caller now. Raises StoreUnavailable."""
         version = self._store.version()
         generation = self.rules.look()
         with self._lock:
             policy = self._current(version, generation)
             key = (user, groups)
-            found = self._sights.get(key)
+            found = self._known.get(key)
             if found is None:
-                found = self._sights[key] = self._seen(user, groups, policy)
-                if len(self._sights) > SIGHTS_MAX:
-                    self._sights.popitem(last=False)
+                found = self._known[key] = self._seen(user, groups, policy)
+                if len(self._known) > PERMISSIONS_MAX:
+                    self._known.popitem(last=False)
             else:
-                self._sights.move_to_end(key)
+                self._known.move_to_end(key)
             return found
 
     @property
@@ -121,12 +121,12 @@ class PolicyKeeper:
         if generation != self._generation:
             policy = msgspec.structs.replace(policy, rules=self.rules.rules)
             self._policy, self._generation = policy, generation
-            self._sights.clear()
+            self._known.clear()
         return policy
 
     def _load(self, generation: int) -> Policy:
         # Other owners may have been read for parties that are not asked about any more.
-        self._owned, self._sights = {}, OrderedDict()
+        self._owned, self._known = {}, OrderedDict()
         rules = self.rules.rules
 
         def work(snapshot: Snapshot) -> tuple[Policy, list[StoredGrant]]:
@@ -165,29 +165,29 @@ class PolicyKeeper:
         owners = {(row.database, row.table): Principal(row.owner_type, row.owner) for row in rows if row.owner}
         for party, owned in self._owned.items():
             self._owned[party] = _changed(party, owned, tables, owners)
-        for sight in self._sights.values():
-            sight.owners_changed(self._owners_of(sight.parties))
+        for permissions in self._known.values():
+            permissions.owners_changed(self._owners_of(permissions.parties))
         return True
 
-    def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Sight:
+    def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Permissions:
         if len(self._owned) >= self._parties_max:
             self._forget_unseen()
-        sight = Sight(user, groups, policy)
-        missing = [party for party in sight.parties if party not in self._owned]
+        permissions = Permissions(user, groups, policy)
+        missing = [party for party in permissions.parties if party not in self._owned]
         if missing:
             names = sorted({party.name for party in missing})
             rows = self._store.read(lambda snapshot: snapshot.rights.tables_owned_by(names))
             by_party = _by_party(rows)
             for party in missing:
                 self._owned[party] = by_party.get(party, {})
-        sight.owners_changed(self._owners_of(sight.parties))
-        return sight
+        permissions.owners_changed(self._owners_of(permissions.parties))
+        return permissions
 
     def _forget_unseen(self) -> None:
         """Each change of a table is looked at for every party that is known."""
-        seen = {party for sight in self._sights.values() for party in sight.parties}
+        seen = {party for permissions in self._known.values() for party in permissions.parties}
         self._owned = {party: owned for party, owned in self._owned.items() if party in seen}
-        # Where sights have as many, not for each new one again.
+        # Where permissions have as many, not for each new one again.
         self._parties_max = max(PARTIES_MAX, 2 * len(self._owned))
 
     def _owners_of(self, parties: Iterable[Principal]) -> Owners:

@@ -19,7 +19,7 @@ from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Deliver, Done, Result, Start
-from hms_gateway.timing.spans import Notes, set_notes
+from hms_gateway.timing.spans import TraceSpans, set_notes
 from hms_gateway.wire import Codec, Message
 
 # What is larger would hold the event loop up.
@@ -47,7 +47,7 @@ class Dispatcher:
         )
         self._waiting = WaitingCalls(limits, metrics, releases)
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
-        self._starting: list[tuple[Start, Done, Notes | None]] = []
+        self._starting: list[tuple[Start, Done, TraceSpans | None]] = []
 
     @property
     def queued(self) -> int:

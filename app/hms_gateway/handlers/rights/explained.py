@@ -64,7 +64,7 @@ class ExplainedRights:
             raise MetaException(f"the action {action} is not known; the actions are {', '.join(actions)}")
         thing = Securable(normalize(database_name(db_name) or ""), normalize(tbl_name or ""))
         keeper, proved = self._keeper(), groups or ()
-        decision = keeper.sight(user, self._groups_of(user).union(proved)).decide(Action(action), thing)
+        decision = keeper.permissions(user, self._groups_of(user).union(proved)).decide(Action(action), thing)
         notes = [] if self._is_enforced else [_OFF]
         if not self._store.read(lambda snapshot: _exists(snapshot, thing)):
             notes.append(f"{thing} does not exist")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from hms_gateway.catalog.rights.decisions import USER, Sight
+from hms_gateway.catalog.rights.decisions import USER, Permissions
 from hms_gateway.catalog.rights.policy import (
     ALL,
     DATABASE_END,
@@ -54,17 +54,17 @@ class LocationCheck:
         self._store = store
         self._warehouse = warehouse
 
-    def of_call(self, sight: Sight) -> "LocationsOfCall":
-        return LocationsOfCall(self._store, self._warehouse, sight)
+    def of_call(self, permissions: Permissions) -> "LocationsOfCall":
+        return LocationsOfCall(self._store, self._warehouse, permissions)
 
 
 class LocationsOfCall:
     """Takes what has locations in a call, one after the other. All methods raise MetaException for what is refused."""
 
-    def __init__(self, store: Store, warehouse: str, sight: Sight) -> None:
+    def __init__(self, store: Store, warehouse: str, permissions: Permissions) -> None:
         self._store = store
         self._warehouse = warehouse
-        self._sight = sight
+        self._permissions = permissions
         self._owners: dict[Securable, _PartitionOwner] = {}
         # Locations of partitions elsewhere, with the values of each: they may be where the partition is already.
         self._elsewhere: dict[Securable, list[tuple[list[str] | None, str]]] = {}
@@ -72,12 +72,14 @@ class LocationsOfCall:
     def check_database(self, name: str, struct: Any) -> None:
         own = read_place(default_database_location(self._warehouse, name)), self._database(name)
         # The second one of a database that is there already does not change.
-        second = None if name in self._sight.policy.places else struct.managedLocationUri
+        second = None if name in self._permissions.policy.places else struct.managedLocationUri
         for given in (struct.locationUri, second):
             if not given:
                 continue
             location = read_place(given)
-            if location is None or not (any(_are_same(one, location) for one in own) or self._sight.may_use(location)):
+            if location is None or not (
+                any(_are_same(one, location) for one in own) or self._permissions.may_use(location)
+            ):
                 raise self._refused(given)
 
     def check_table(self, thing: Securable, renamed: Securable, table: Table) -> None:
@@ -97,7 +99,7 @@ class LocationsOfCall:
 
     def _check_named(self, thing: Securable, renamed: Securable, descriptor: Any, given: str) -> None:
         location = read_place(given)
-        found = self._stored(thing) if self._sight.decide(Action.ALTER, thing).allowed else None
+        found = self._stored(thing) if self._permissions.decide(Action.ALTER, thing).allowed else None
         if found is not None and given == _location(found):
             return
         # Partitions stay where they are, so a table that has some would leave them at a place that is not its own.
@@ -107,7 +109,7 @@ class LocationsOfCall:
                 # In one spelling, by which it is found when others look for what lies there.
                 descriptor.location = str(Location(database.scheme, database.authority, location.path))
                 return
-        if location is None or not self._sight.may_use(location):
+        if location is None or not self._permissions.may_use(location):
             raise self._refused(given)
 
     def check_partitions(self, thing: Securable, struct: Any, old_values: list[str] | None) -> None:
@@ -118,7 +120,7 @@ class LocationsOfCall:
             if owner.is_usual(given):
                 continue
             location = read_place(given)
-            if location is None or not (owner.holds(location) or self._sight.may_use(location)):
+            if location is None or not (owner.holds(location) or self._permissions.may_use(location)):
                 self._elsewhere.setdefault(thing, []).append((old_values or values, given))
 
     def finish(self) -> None:
@@ -161,7 +163,7 @@ class LocationsOfCall:
 
     def _is_the_callers(self, table: TableOwner) -> bool:
         """True if the table is the caller's own, and no one else has been granted to drop it or to delete from it."""
-        user = Grantee(self._sight.user, USER)
+        user = Grantee(self._permissions.user, USER)
         if Grantee(table.owner or "", table.owner_type) != user:
             return False
         found = self._stored(Securable(table.database, table.table)) if table.has_grants else None
@@ -182,13 +184,13 @@ class LocationsOfCall:
 
     def _database(self, name: str) -> Location | None:
         """Where the tables of a database go; None for one that is not there."""
-        places = self._sight.policy.places
+        places = self._permissions.policy.places
         if name not in places:
             return None
         return read_place(database_path(self._warehouse, name, None)) if name == DEFAULT_DATABASE else places[name]
 
     def _databases_but(self, name: str) -> Iterator[Location]:
-        for other, place in self._sight.policy.places.items():
+        for other, place in self._permissions.policy.places.items():
             if place is not None and other not in (name, DEFAULT_DATABASE):
                 yield place
 
@@ -209,7 +211,7 @@ class LocationsOfCall:
         return {one.name: one.location for one in found}
 
     def _refused(self, location: str) -> MetaException:
-        return MetaException(f"Permission denied: user {self._sight.user} may not use location {location}")
+        return MetaException(f"Permission denied: user {self._permissions.user} may not use location {location}")
 
 
 class _PartitionOwner:

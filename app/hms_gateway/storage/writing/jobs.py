@@ -9,7 +9,7 @@ from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.runtime.suspension import Deliver, Done, Result
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.spans import Notes
+from hms_gateway.timing.spans import TraceSpans
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Job(NamedTuple):
     outcome: "Future[Any] | Later"
     key: CallKey | None
     actor: Actor | None = None
-    notes: Notes | None = None
+    notes: TraceSpans | None = None
 
     @property
     def open_key(self) -> CallKey | None:

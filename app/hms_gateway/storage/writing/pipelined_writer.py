@@ -27,7 +27,7 @@ from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLos
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, result_of
-from hms_gateway.timing.spans import Notes, shared_notes
+from hms_gateway.timing.spans import TraceSpans, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 BATCH_MAX: Final = 500
@@ -281,7 +281,7 @@ class PipelinedWriter:
             notes.add("commit", begin)
         return outcomes
 
-    def _note(self, notes: Notes | None, begin: float, statements: Sequence[Statement]) -> None:
+    def _note(self, notes: TraceSpans | None, begin: float, statements: Sequence[Statement]) -> None:
         if notes is not None:
             notes.add("sql", begin, self._dialect.text_of(statements), len(statements))
 

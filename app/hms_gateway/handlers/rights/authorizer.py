@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from hms_gateway.catalog.access.grants import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
-from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Sight
+from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Permissions
 from hms_gateway.catalog.rights.policy import (
     ALL,
     EVERYTHING,
@@ -62,25 +62,25 @@ _SHARED_LEASE: Final = "s"
 _SHARED_READS: Final = frozenset({int(LockType.SHARED_READ)})
 
 
-class Sights(Protocol):
+class PermissionSource(Protocol):
     """`catalog.rights.keeper.PolicyKeeper`."""
 
-    def sight(self, user: str, groups: frozenset[str]) -> Sight: ...
+    def permissions(self, user: str, groups: frozenset[str]) -> Permissions: ...
 
 
-class Gate:
+class Authorizer:
     """Safe to call from several threads."""
 
     def __init__(
         self,
-        sights: Sights,
+        permissions: PermissionSource,
         store: Store,
         administrators: frozenset[str],
         locations: LocationCheck | None = None,
         rights: Mapping[str, MethodRights] | None = None,
     ) -> None:
         """Without `locations` a call may name any, without `rights` those of `method_rights` hold."""
-        self._sights = sights
+        self._known = permissions
         self._store = store
         self._administrators = administrators
         self._locations = locations
@@ -99,19 +99,19 @@ class Gate:
         if is_recording():
             # Whether it may be done is looked up in the database.
             raise NotSuspendable
-        sight = self._sights.sight(call.principal, call.groups)
-        if sight.admin_because is not None:
+        permissions = self._known.permissions(call.principal, call.groups)
+        if permissions.admin_because is not None:
             return handle()
-        passage = _Passage(self._store, sight, call, arguments, self._locations, is_refused=rights.refused)
+        passage = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
-        if bound.method.name == "get_all_tables" and (names := _known_names(sight, arguments)) is not None:
+        if bound.method.name == "get_all_tables" and (names := _known_names(permissions, arguments)) is not None:
             return names
         value = passage.through(handle)
         if not rights.answer:
             return value
         kind, *paths = rights.answer
-        return self._answers[kind](sight, arguments, value, tuple(paths), handle)
+        return self._answers[kind](permissions, arguments, value, tuple(paths), handle)
 
 
 # While authorization is off everybody may do everything, but for what `lasting_rights` says.
@@ -119,19 +119,19 @@ _ALL_FOR_ALL: Final = Policy(held={Principal(ROLE, PUBLIC_ROLE): (GrantedPrivile
 
 
 class NoGrants:
-    """The `Sights` of a gateway without authorization: no user has a role or owns anything."""
+    """The `PermissionSource` of a gateway without authorization: no user has a role or owns anything."""
 
-    def sight(self, user: str, groups: frozenset[str]) -> Sight:
-        return Sight(user, groups, _ALL_FOR_ALL)
+    def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
+        return Permissions(user, groups, _ALL_FOR_ALL)
 
 
-class _Passage:
+class _CallCheck:
     """One call of one user on its way to the handler."""
 
     def __init__(
         self,
         store: Store,
-        sight: Sight,
+        permissions: Permissions,
         call: Call,
         arguments: Struct,
         locations: LocationCheck | None,
@@ -140,7 +140,7 @@ class _Passage:
     ) -> None:
         self._store = store
         self._locations = locations
-        self._sight = sight
+        self._permissions = permissions
         self._call = call
         self._arguments = arguments
         self._is_refused = is_refused
@@ -166,7 +166,7 @@ class _Passage:
                 self._forget_obstacle(error)
             raise
         if self._has_hidden and _MARK in repr(value):
-            raise _denied(self._sight.user, Action.SEE, "what the call names")
+            raise _denied(self._permissions.user, Action.SEE, "what the call names")
         if self._is_keepable or isinstance(value, Uncacheable):
             return value
         return Uncacheable(value)
@@ -208,7 +208,7 @@ class _Passage:
         if self._decide(action, thing).allowed:
             return
         self._refuse(action, thing)
-        if not self._sight.decide(Action.SEE, Securable(thing.database)).allowed:
+        if not self._permissions.decide(Action.SEE, Securable(thing.database)).allowed:
             self._hide(db_place)
         else:
             self._hide(tbl_place, has_column=has_column)
@@ -232,7 +232,7 @@ class _Passage:
         if found is None or not found.function.ownerName:
             return False
         party = Principal(int(found.function.ownerType or USER), found.function.ownerName)
-        return party in self._sight.parties and party != Principal(ROLE, PUBLIC_ROLE)
+        return party in self._permissions.parties and party != Principal(ROLE, PUBLIC_ROLE)
 
     def _check_named(self, action: Action, names: Iterable[str]) -> None:
         """Names such as `db.table`, of which one that is hidden is refused like one that is missing."""
@@ -244,7 +244,7 @@ class _Passage:
     def _demand(self, action: Action, thing: Securable) -> None:
         """Raises MetaException without the right, whether the object exists or not."""
         if not self._decide(action, thing).allowed:
-            raise _denied(self._sight.user, action, thing)
+            raise _denied(self._permissions.user, action, thing)
 
     def check_sources(self, need: Need) -> None:
         """The tables that a view is made of, since its owner learns of their changes."""
@@ -256,7 +256,7 @@ class _Passage:
                     self._demand(Action.SEE, Securable(_database(source.table.dbName), _table(source.table.tableName)))
 
     def check_admin(self, need: Need) -> None:
-        raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+        raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def check_leased(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
@@ -269,7 +269,7 @@ class _Passage:
     def _forget_obstacle(self, error: ThriftException) -> None:
         """What is in the way of a lease on a database may be a table in it that the caller does not see."""
         leased = [one for one in getattr(self._arguments, "objs", None) or () if one.db_name and not one.table_name]
-        if all(self._sight.visible(_database(one.db_name)).everything for one in leased):
+        if all(self._permissions.visible(_database(one.db_name)).everything for one in leased):
             return
         wanted, conflicts, _ = (error.message or "").partition(" conflicts with ")
         if conflicts:
@@ -318,7 +318,7 @@ class _Passage:
                 owner_place.set(current.name)
                 struct.ownerType = current.kind
             else:
-                raise _denied(self._sight.user, Action.OWN, thing)
+                raise _denied(self._permissions.user, Action.OWN, thing)
 
     def _owner(self, kind: str, names: list[str | None]) -> tuple[Securable, bool, Principal | None]:
         """The object, whether it is there, and its owner."""
@@ -354,12 +354,12 @@ class _Passage:
         for privilege in map(privilege_name, split_privileges(info.privilege)):
             if takes:
                 of = Principal(int(entry.principalType or 0), entry.principalName or "")
-                decision = self._sight.may_revoke(privilege, thing, of, is_partial=ref.objectType in PARTS)
+                decision = self._permissions.may_revoke(privilege, thing, of, is_partial=ref.objectType in PARTS)
             else:
-                decision = self._sight.may_grant(privilege, thing)
+                decision = self._permissions.may_grant(privilege, thing)
             if not decision.allowed:
-                raise _denied(self._sight.user, Action.OWN, thing)
-        info.grantor, info.grantorType = self._sight.user, int(PrincipalType.USER)
+                raise _denied(self._permissions.user, Action.OWN, thing)
+        info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
 
     def check_object(self, need: Need) -> None:
         """What privileges are on, as `grant_privileges` names it."""
@@ -414,9 +414,9 @@ class _Passage:
     def check_role_grant(self, need: Need) -> None:
         """A role, and who is said to grant it, where the call says so."""
         for role, *grantor in slots(self._arguments, need.paths):
-            if not self._sight.may_grant_role(role.get() or ""):
-                raise _denied(self._sight.user, Action.ADMIN, f"role {role.get()}")
-            for place, value in zip(grantor, (self._sight.user, int(PrincipalType.USER)), strict=False):
+            if not self._permissions.may_grant_role(role.get() or ""):
+                raise _denied(self._permissions.user, Action.ADMIN, f"role {role.get()}")
+            for place, value in zip(grantor, (self._permissions.user, int(PrincipalType.USER)), strict=False):
                 if place.holder is not None:
                     place.set(value)
 
@@ -424,7 +424,7 @@ class _Passage:
         """What has locations is behind the last path; a name with the mark is that of nothing."""
         if self._locations is None:
             return
-        checked = self._locations.of_call(self._sight)
+        checked = self._locations.of_call(self._permissions)
         for *names, place in joined_slots(self._arguments, need.paths):
             struct, named = place.get(), [name.get() for name in names]
             if struct is None or any(isinstance(name, str) and _MARK in name for name in named):
@@ -444,7 +444,11 @@ class _Passage:
     def check_lock_owner(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
             lock_id = place.get()
-            if isinstance(lock_id, int) and lock_id > 0 and self._lock_user(lock_id) not in (None, self._sight.user):
+            if (
+                isinstance(lock_id, int)
+                and lock_id > 0
+                and self._lock_user(lock_id) not in (None, self._permissions.user)
+            ):
                 self._hide_id(place)
 
     def check_txn_owner(self, need: Need) -> None:
@@ -452,10 +456,10 @@ class _Passage:
             given = place.get()
             if isinstance(given, list):
                 users = self._txn_users(given)
-                place.set([one for one in given if users.get(one, self._sight.user) == self._sight.user])
+                place.set([one for one in given if users.get(one, self._permissions.user) == self._permissions.user])
             elif isinstance(given, int) and given > 0:
                 users = self._txn_users([given])
-                if users.get(given, self._sight.user) != self._sight.user:
+                if users.get(given, self._permissions.user) != self._permissions.user:
                     self._hide_id(place)
 
     def check_lease_owner(self, need: Need) -> None:
@@ -464,7 +468,7 @@ class _Passage:
             if (
                 isinstance(lease_id, int)
                 and lease_id > 0
-                and self._lease_user(lease_id) not in (None, self._sight.user)
+                and self._lease_user(lease_id) not in (None, self._permissions.user)
             ):
                 self._hide_id(place)
 
@@ -474,7 +478,7 @@ class _Passage:
         for first, last in slots(self._arguments, (*path.split(".."),)):
             if first.get() is not None and last.get() is not None and first.get() <= last.get():
                 users = self._txn_users_between(first.get(), last.get())
-                self._foreign = sorted(txn_id for txn_id, user in users.items() if user != self._sight.user)
+                self._foreign = sorted(txn_id for txn_id, user in users.items() if user != self._permissions.user)
 
     def _heartbeat_without(self, foreign: Sequence[int], handle: Callable[[], Any]) -> Any:
         request: Any = self._arguments.txns  # type: ignore[attr-defined]
@@ -509,21 +513,21 @@ class _Passage:
 
     def check_self(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
-            if place.get() not in (None, self._sight.user):
-                raise _denied(self._sight.user, Action.ADMIN, f"user {place.get()}")
+            if place.get() not in (None, self._permissions.user):
+                raise _denied(self._permissions.user, Action.ADMIN, f"user {place.get()}")
 
     def check_principal(self, need: Need) -> None:
         for name, kind in slots(self._arguments, need.paths):
             if name.get() is None or kind.get() is None:
                 continue
             party = Principal(int(kind.get()), name.get())
-            if party not in self._sight.parties:
-                raise _denied(self._sight.user, Action.ADMIN, str(party))
+            if party not in self._permissions.parties:
+                raise _denied(self._permissions.user, Action.ADMIN, str(party))
 
     def check_replication(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
             if place.get() is not None:
-                raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+                raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def take_ownership(self, need: Need) -> None:
         """Who makes something owns it, or a group or role of the caller does."""
@@ -533,11 +537,11 @@ class _Passage:
                 continue
             field = "owner" if hasattr(struct, "owner") else "ownerName"
             party = Principal(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
-            if party not in self._sight.parties or party == Principal(ROLE, PUBLIC_ROLE):
-                setattr(struct, field, self._sight.user)
+            if party not in self._permissions.parties or party == Principal(ROLE, PUBLIC_ROLE):
+                setattr(struct, field, self._permissions.user)
                 struct.ownerType = int(PrincipalType.USER)
             for info in _given_with(struct):
-                info.grantor, info.grantorType = self._sight.user, int(PrincipalType.USER)
+                info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
 
     def check_new_grants(self, need: Need) -> None:
         """Privileges that come with a new object are its owner's."""
@@ -547,35 +551,35 @@ class _Passage:
                 continue
             others = {*(given.userPrivileges or ())} - {getattr(place.get(), "owner", None)}
             if others or given.groupPrivileges or given.rolePrivileges:
-                raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+                raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def act(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
             if place.get() is not None:
-                place.get().user = self._sight.user
+                place.get().user = self._permissions.user
 
     def show_to_caller(self, need: Need) -> None:
         for user, groups in slots(self._arguments, need.paths):
             if user.holder is not None and (user.get() or groups.get()):
-                if user.get() != self._sight.user or set(groups.get() or ()) != self._call.groups:
+                if user.get() != self._permissions.user or set(groups.get() or ()) != self._call.groups:
                     self._is_keepable = False
-                user.set(self._sight.user)
+                user.set(self._permissions.user)
                 groups.set(sorted(self._call.groups))
 
     def _decide(self, action: Action, thing: Securable) -> Decision:
-        decision = self._sight.decide(action, thing)
+        decision = self._permissions.decide(action, thing)
         if decision.through is not None:
             # What is seen because of a table ends with the table, of which the reply does not know.
             self._is_keepable = False
         return decision
 
     def _sees(self, thing: Securable) -> bool:
-        return self._sight.decide(Action.SEE, thing).allowed
+        return self._permissions.decide(Action.SEE, thing).allowed
 
     def _refuse(self, action: Action, thing: Securable) -> None:
         """Raises MetaException, unless the object has to seem missing."""
         if self._is_refused or self._sees(thing):
-            raise _denied(self._sight.user, action, thing)
+            raise _denied(self._permissions.user, action, thing)
 
     def _hide(self, place: Slot, *, has_column: bool = False) -> None:
         self._has_hidden, self._is_keepable = True, False
@@ -594,40 +598,40 @@ class _Passage:
         place.set(_NO_ID + len(self._hidden_ids))
 
 
-_SPECIAL: Final[Mapping[tuple[str, str], Callable[[_Passage, Need], None]]] = {
-    ("admin", ""): _Passage.check_admin,
-    ("admin", "always"): _Passage.check_admin,
-    ("see", "leased"): _Passage.check_leased,
-    ("see", "object"): _Passage.check_object,
-    ("alter", "id"): _Passage.check_table_id,
-    ("alter", "other"): _Passage.check_other,
-    ("see", "other"): _Passage.check_other,
-    ("select", "asked"): _Passage.check_asked,
-    ("lock", "component"): _Passage.check_components,
-    ("move", "table"): _Passage.check_move,
-    **{("give", kind): _Passage.check_give for kind in ("table", "database", "function")},
-    ("see", "sources"): _Passage.check_sources,
-    ("grant", ""): _Passage.check_grant,
-    ("revoke", ""): _Passage.check_grant,
-    ("grant", "role"): _Passage.check_role_grant,
-    ("write", "location"): _Passage.check_location,
-    ("own", "lock"): _Passage.check_lock_owner,
-    ("own", "txn"): _Passage.check_txn_owner,
-    ("own", "range"): _Passage.heartbeat_range,
-    ("own", "lease"): _Passage.check_lease_owner,
-    ("self", ""): _Passage.check_self,
-    ("principal", ""): _Passage.check_principal,
-    ("replication", ""): _Passage.check_replication,
-    ("owned", "by"): _Passage.take_ownership,
-    ("granted", "by"): _Passage.check_new_grants,
-    ("acted", "by"): _Passage.act,
-    ("shown", "to"): _Passage.show_to_caller,
+_SPECIAL: Final[Mapping[tuple[str, str], Callable[[_CallCheck, Need], None]]] = {
+    ("admin", ""): _CallCheck.check_admin,
+    ("admin", "always"): _CallCheck.check_admin,
+    ("see", "leased"): _CallCheck.check_leased,
+    ("see", "object"): _CallCheck.check_object,
+    ("alter", "id"): _CallCheck.check_table_id,
+    ("alter", "other"): _CallCheck.check_other,
+    ("see", "other"): _CallCheck.check_other,
+    ("select", "asked"): _CallCheck.check_asked,
+    ("lock", "component"): _CallCheck.check_components,
+    ("move", "table"): _CallCheck.check_move,
+    **{("give", kind): _CallCheck.check_give for kind in ("table", "database", "function")},
+    ("see", "sources"): _CallCheck.check_sources,
+    ("grant", ""): _CallCheck.check_grant,
+    ("revoke", ""): _CallCheck.check_grant,
+    ("grant", "role"): _CallCheck.check_role_grant,
+    ("write", "location"): _CallCheck.check_location,
+    ("own", "lock"): _CallCheck.check_lock_owner,
+    ("own", "txn"): _CallCheck.check_txn_owner,
+    ("own", "range"): _CallCheck.heartbeat_range,
+    ("own", "lease"): _CallCheck.check_lease_owner,
+    ("self", ""): _CallCheck.check_self,
+    ("principal", ""): _CallCheck.check_principal,
+    ("replication", ""): _CallCheck.check_replication,
+    ("owned", "by"): _CallCheck.take_ownership,
+    ("granted", "by"): _CallCheck.check_new_grants,
+    ("acted", "by"): _CallCheck.act,
+    ("shown", "to"): _CallCheck.show_to_caller,
 }
 
 
-def _known_names(sight: Sight, arguments: Any) -> Uncacheable[list[str]] | None:
+def _known_names(permissions: Permissions, arguments: Any) -> Uncacheable[list[str]] | None:
     """The tables of a database, where grants and owners name them: reading all names would take longer."""
-    visible = sight.visible(_database(_plain(arguments.db_name)))
+    visible = permissions.visible(_database(_plain(arguments.db_name)))
     if visible.everything or visible.matchers:
         return None
     return Uncacheable(sorted(visible.names))
