@@ -23,11 +23,13 @@ from hms_gateway.composition.main import Metastore, build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
 from hms_gateway.gateway.admission.identity import ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
-from hms_gateway.metastore.ports.access import Grant, Grantee, GrantObject
 from hms_gateway.metastore.ports.store import Transaction
+from hms_gateway.metastore.ports.values import Grant, Grantee, GrantObject
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
+from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.storage.catalog.roles import RoleRows
 from hms_gateway.structs import (
     METHODS,
     HiveObjectType,
@@ -89,18 +91,18 @@ def _fill(settings: Settings, grants: int) -> None:
 
     def work(tx: Transaction) -> None:
         for number in range(ROLES):
-            role_id = tx.roles.insert(Role(f"role_{number}", 0, "root"))
-            tx.roles.insert_grant(role_id, RolePrincipalGrant(f"role_{number}", USER, PrincipalType.USER, False, 0))
+            role_id = RoleRows(tx).insert(Role(f"role_{number}", 0, "root"))
+            RoleRows(tx).insert_grant(role_id, RolePrincipalGrant(f"role_{number}", USER, PrincipalType.USER, False, 0))
         table = tx.table(DATABASE, TABLE)
         assert table is not None
         on = GrantObject(HiveObjectType.TABLE, table_id=table.table_id)
-        tx.grants.insert(
+        GrantRows(tx).insert(
             [
                 Grant(on, Grantee(f"role_{number % ROLES}", int(PrincipalType.ROLE)), f"p{number}", 0, False)
                 for number in range(grants)
             ]
         )
-        tx.grants.insert([Grant(on, Grantee("role_7", int(PrincipalType.ROLE)), "SELECT", 0, False)])
+        GrantRows(tx).insert([Grant(on, Grantee("role_7", int(PrincipalType.ROLE)), "SELECT", 0, False)])
 
     metastore.store.write(work)
     metastore.store.close()
@@ -209,7 +211,7 @@ def _list_names(settings: Settings, tables: int, seen: int) -> None:
         for number in range(0, tables, max(1, tables // seen)):
             table = tx.table(DATABASE, f"t{number:07}")
             assert table is not None
-            tx.grants.insert(
+            GrantRows(tx).insert(
                 [Grant(GrantObject(HiveObjectType.TABLE, table_id=table.table_id), to, "SELECT", 0, False)]
             )
 

@@ -6,6 +6,7 @@ from typing import Any
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.storage.catalog.grants import GrantRows
 from hms_gateway.structs import (
     GrantRevokePrivilegeRequest,
     GrantRevokeType,
@@ -80,10 +81,10 @@ def test_the_grantor_is_the_caller_whatever_it_says(everybody: Everybody) -> Non
     assert everybody.ask("mallory", "grant_role", "reader", "bob", 1, "root", PrincipalType.ROLE, False) is True
     (granted,) = everybody.ask("bob", "list_roles", "bob", PrincipalType.USER)[:1]
     assert (granted.roleName, granted.ownerName) == ("reader", "root")
-    grants = everybody.metastore.store.read(lambda snapshot: snapshot.grants.of_kind())
+    grants = everybody.metastore.store.read(lambda snapshot: GrantRows(snapshot).of_kind())
     made = table("default", "mine")
     made.sd.location = None  # type: ignore[union-attr]
     made.privileges = PrincipalPrivilegeSet(userPrivileges={"bob": [PrivilegeGrantInfo("select", 0, "root", 1, False)]})
     assert everybody.ask("mallory", "create_table", made) is None
-    after = everybody.metastore.store.read(lambda snapshot: snapshot.grants.of_kind())
+    after = everybody.metastore.store.read(lambda snapshot: GrantRows(snapshot).of_kind())
     assert {one.grant.grantor for one in after[len(grants) :]} == {"mallory"}

@@ -2,9 +2,10 @@
 
 import pytest
 
-from hms_gateway.metastore.ports.constraints import ConstraintColumn, ConstraintKind
 from hms_gateway.metastore.ports.store import StoredTable, UnstorableText
+from hms_gateway.metastore.ports.values import ConstraintColumn, ConstraintKind
 from hms_gateway.storage import SqlStore
+from hms_gateway.storage.catalog.constraints import ConstraintRows
 from hms_gateway.structs import (
     SQLCheckConstraint,
     SQLDefaultConstraint,
@@ -39,42 +40,42 @@ def foreign(child: StoredTable, parent: StoredTable, name: str = "f") -> Constra
 @pytest.mark.parametrize("kind", STRUCTS)
 def test_each_kind_comes_back(store: SqlStore, kind: ConstraintKind) -> None:
     stored, other = create(store), create(store, table("other"))
-    store.write(lambda tx: tx.constraints.insert([column(stored, kind, STRUCTS[kind])]))
-    store.write(lambda tx: tx.constraints.insert([]))
-    assert store.read(lambda snapshot: snapshot.constraints.of_table(stored.table_id, kind)) == [STRUCTS[kind]]
-    assert store.read(lambda snapshot: snapshot.constraints.of_table(other.table_id, kind)) == []
-    assert store.read(lambda snapshot: snapshot.constraints.names(stored.table_id)) == {"n"}
+    store.write(lambda tx: ConstraintRows(tx).insert([column(stored, kind, STRUCTS[kind])]))
+    store.write(lambda tx: ConstraintRows(tx).insert([]))
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).of_table(stored.table_id, kind)) == [STRUCTS[kind]]
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).of_table(other.table_id, kind)) == []
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).names(stored.table_id)) == {"n"}
 
 
 def test_foreign_keys_follow_both_tables(store: SqlStore) -> None:
     child, parent = create(store), create(store, table("customers"))
-    store.write(lambda tx: tx.constraints.insert([foreign(child, parent)]))
+    store.write(lambda tx: ConstraintRows(tx).insert([foreign(child, parent)]))
     renamed = table("clients")
     store.write(lambda tx: tx.update_table(parent.table_id, parent.database_id, renamed))
     expected = SQLForeignKey(*("sales", "clients", "name", "sales", "orders", "id", 1, 1, 2, "f", "p"), *FLAGS.values())
     for ends in ((child.table_id, None), (None, parent.table_id), (child.table_id, parent.table_id)):
-        assert store.read(lambda snapshot, ends=ends: snapshot.constraints.foreign_keys(*ends)) == [expected]
-    assert store.read(lambda snapshot: snapshot.constraints.foreign_keys(parent.table_id, None)) == []
+        assert store.read(lambda snapshot, ends=ends: ConstraintRows(snapshot).foreign_keys(*ends)) == [expected]
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).foreign_keys(parent.table_id, None)) == []
 
 
 def test_deleting_by_name(store: SqlStore) -> None:
     child, parent = create(store), create(store, table("customers"))
-    store.write(lambda tx: tx.constraints.insert([foreign(child, parent, "f"), foreign(child, parent, "g")]))
-    assert store.write(lambda tx: tx.constraints.delete(parent.table_id, "f")) == 1
-    assert store.write(lambda tx: tx.constraints.delete(child.table_id, "g")) == 1
+    store.write(lambda tx: ConstraintRows(tx).insert([foreign(child, parent, "f"), foreign(child, parent, "g")]))
+    assert store.write(lambda tx: ConstraintRows(tx).delete(parent.table_id, "f")) == 1
+    assert store.write(lambda tx: ConstraintRows(tx).delete(child.table_id, "g")) == 1
     for name in ("g", "x\0y"):
-        assert store.write(lambda tx, name=name: tx.constraints.delete(child.table_id, name)) == 0
+        assert store.write(lambda tx, name=name: ConstraintRows(tx).delete(child.table_id, name)) == 0
 
 
 def test_they_go_with_either_table(store: SqlStore) -> None:
     child, parent = create(store), create(store, table("customers"))
-    store.write(lambda tx: tx.constraints.insert([foreign(child, parent)]))
+    store.write(lambda tx: ConstraintRows(tx).insert([foreign(child, parent)]))
     store.write(lambda tx: tx.delete_table(parent.table_id))
-    assert store.read(lambda snapshot: snapshot.constraints.names(child.table_id)) == set()
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).names(child.table_id)) == set()
     elsewhere = create(store, table("t", "other"))
-    store.write(lambda tx: tx.constraints.insert([foreign(child, elsewhere)]))
+    store.write(lambda tx: ConstraintRows(tx).insert([foreign(child, elsewhere)]))
     store.write(lambda tx: tx.delete_database(elsewhere.database_id))
-    assert store.read(lambda snapshot: snapshot.constraints.names(child.table_id)) == set()
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).names(child.table_id)) == set()
     store.write(lambda tx: tx.delete_database(child.database_id))
 
 
@@ -83,11 +84,11 @@ def test_a_key_goes_as_a_whole_with_any_of_its_columns(store: SqlStore) -> None:
     key = [column(stored, ConstraintKind.PRIMARY_KEY, SQLPrimaryKey(), "k")]
     key.append(ConstraintColumn(ConstraintKind.PRIMARY_KEY, "k", stored.table_id, "name", 2, SQLPrimaryKey()))
     check = ConstraintColumn(ConstraintKind.CHECK, "c", stored.table_id, "", 1, SQLCheckConstraint())
-    store.write(lambda tx: tx.constraints.insert([*key, check]))
-    store.write(lambda tx: tx.constraints.keep_columns(stored.table_id, ["id", "name"]))
-    assert store.read(lambda snapshot: snapshot.constraints.names(stored.table_id)) == {"k", "c"}
-    store.write(lambda tx: tx.constraints.keep_columns(stored.table_id, ["id"]))
-    assert store.read(lambda snapshot: snapshot.constraints.names(stored.table_id)) == {"c"}
+    store.write(lambda tx: ConstraintRows(tx).insert([*key, check]))
+    store.write(lambda tx: ConstraintRows(tx).keep_columns(stored.table_id, ["id", "name"]))
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).names(stored.table_id)) == {"k", "c"}
+    store.write(lambda tx: ConstraintRows(tx).keep_columns(stored.table_id, ["id"]))
+    assert store.read(lambda snapshot: ConstraintRows(snapshot).names(stored.table_id)) == {"c"}
 
 
 @pytest.mark.parametrize("name", ["x\0y", "x" * 5000, "\udfff"])
@@ -95,5 +96,5 @@ def test_names_nobody_can_index(store: SqlStore, name: str) -> None:
     stored = create(store)
     with pytest.raises(UnstorableText):
         store.write(
-            lambda tx: tx.constraints.insert([column(stored, ConstraintKind.CHECK, SQLCheckConstraint(), name)])
+            lambda tx: ConstraintRows(tx).insert([column(stored, ConstraintKind.CHECK, SQLCheckConstraint(), name)])
         )

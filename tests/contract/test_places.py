@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 from hms_gateway.catalog.directories.places import Candidate, KnownPlaces
 from hms_gateway.files import Directories
-from hms_gateway.metastore.ports.places import PartitionsBelow, PlaceReads
+from hms_gateway.metastore.ports.places import PartitionsBelow
 from hms_gateway.metastore.ports.store import StoredTable, Transaction
 from hms_gateway.storage import SqlStore
+from hms_gateway.storage.catalog.places import PlaceRows
+from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import Database
 from tests.contract.objects import TABLE_LOCATION, create, database, descriptor, partition, table
 
@@ -19,8 +21,8 @@ ROOT = "file:/warehouse/"
 VALUES = [["a", "1"], ["a", "2"], ["ab", "1"]]
 
 
-def read(store: SqlStore, work: Callable[[PlaceReads], T]) -> T:
-    return store.read(lambda snapshot: work(snapshot.places))
+def read(store: SqlStore, work: Callable[[PlaceRows], T]) -> T:
+    return store.read(lambda snapshot: work(PlaceRows(snapshot)))
 
 
 def _insert(new: Database, tx: Transaction) -> None:
@@ -133,7 +135,7 @@ def test_tables_are_found_by_a_part_of_their_location(store: SqlStore) -> None:
         create_at(store, name, location)
 
     def placed(directory: str) -> list[tuple[str, str]]:
-        found = store.read(lambda snapshot: snapshot.rights.tables_placed(directory))
+        found = store.read(lambda snapshot: RightsRows(snapshot).tables_placed(directory))
         return sorted((owner.table, location) for owner, location in found)
 
     assert placed("file:/w/x_%/a-1") == [("a", "file:/w/x_%/a-1"), ("b", "file:/w/x_%/a-1/b")]

@@ -14,6 +14,7 @@ from hms_gateway.metastore.checks.selection import matching_filter, matching_par
 from hms_gateway.metastore.ports.store import Selection, StoredTable
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
 from hms_gateway.storage import SqlStore
+from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import FieldSchema
 from tests.contract.objects import create, database, descriptor, names, table
 
@@ -174,7 +175,7 @@ def test_tables_are_found_by_where_they_lie(store: SqlStore, database_url: str) 
     assert of is not None
     store.write(lambda tx: [tx.insert_table(of.database_id, table(name, sd=sd)) for name, sd in made])
     with statements() as sent:
-        found = store.read(lambda snapshot: snapshot.rights.tables_placed("file:/w/sales.db/t77"))
+        found = store.read(lambda snapshot: RightsRows(snapshot).tables_placed("file:/w/sales.db/t77"))
     assert {(owner.table, location) for owner, location in found} == {(name, places[name]) for name in ("t77", "below")}
     steps = plan(database_url, *sent[-1])
     assert "tables_location" in steps, steps

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.metastore.ports.statistics import ColumnFigures
 from hms_gateway.metastore.ports.store import Selection, StoredTable, UnstorableText
+from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.storage import SqlStore
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     ColumnStatisticsData_v4,
     Decimal,
@@ -29,14 +30,14 @@ def figures(column: str = "id", number: int = 1, column_type: str = "bigint") ->
 
 def put(store: SqlStore, of: StoredTable, *given: ColumnFigures, names: list[str] = NAMES) -> None:
     def work(tx: Any) -> None:
-        ids = tx.statistics.partition_ids(of, names)
-        tx.statistics.put_of_partitions(of.table_id, "hive", dict.fromkeys(ids.values(), given))
+        ids = StatisticsRows(tx).partition_ids(of, names)
+        StatisticsRows(tx).put_of_partitions(of.table_id, "hive", dict.fromkeys(ids.values(), given))
 
     store.write(work)
 
 
 def known(store: SqlStore, of: StoredTable, columns: list[str] | None = None, engine: str = "hive") -> dict[str, Any]:
-    return store.read(lambda snapshot: snapshot.statistics.of_partitions(of, engine, NAMES, columns))
+    return store.read(lambda snapshot: StatisticsRows(snapshot).of_partitions(of, engine, NAMES, columns))
 
 
 def names_of(store: SqlStore, of: StoredTable) -> dict[str, list[str]]:
@@ -61,8 +62,8 @@ def accuracy(store: SqlStore, of: StoredTable) -> list[str | None]:
 def test_everything_of_them_comes_back(store: SqlStore, data: ColumnStatisticsData_v4) -> None:
     stored = create(store, values=VALUES)
     given = ColumnFigures("id", "bigint", data, 2**40)
-    store.write(lambda tx: tx.statistics.put_of_table(stored.table_id, "hive", [given]))
-    assert store.read(lambda snapshot: snapshot.statistics.of_table(stored.table_id, "hive")) == [given]
+    store.write(lambda tx: StatisticsRows(tx).put_of_table(stored.table_id, "hive", [given]))
+    assert store.read(lambda snapshot: StatisticsRows(snapshot).of_table(stored.table_id, "hive")) == [given]
     put(store, stored, given, names=NAMES[:1])
     assert known(store, stored) == {NAMES[0]: [given]}
 
@@ -71,19 +72,19 @@ def test_new_ones_replace_old_ones_column_by_column(store: SqlStore) -> None:
     stored = create(store)
 
     def write(*given: ColumnFigures) -> None:
-        store.write(lambda tx: tx.statistics.put_of_table(stored.table_id, "hive", given))
+        store.write(lambda tx: StatisticsRows(tx).put_of_table(stored.table_id, "hive", given))
 
     def read(columns: list[str] | None = None) -> list[ColumnFigures]:
-        return store.read(lambda snapshot: snapshot.statistics.of_table(stored.table_id, "hive", columns))
+        return store.read(lambda snapshot: StatisticsRows(snapshot).of_table(stored.table_id, "hive", columns))
 
     write(figures("id", 1), figures("name", 1))
     write(figures("name", 2), figures("other", 2))
     assert read() == [figures("id", 1), figures("name", 2), figures("other", 2)]
     assert read(["name", "none", "x\0y"]) == [figures("name", 2)]
     assert read([]) == []
-    assert store.write(lambda tx: tx.statistics.delete_of_table(stored.table_id, "hive", ["id", "none"])) == 1
-    assert store.write(lambda tx: tx.statistics.delete_of_table(stored.table_id, "other")) == 0
-    assert store.write(lambda tx: tx.statistics.delete_of_table(stored.table_id, "hive")) == 2
+    assert store.write(lambda tx: StatisticsRows(tx).delete_of_table(stored.table_id, "hive", ["id", "none"])) == 1
+    assert store.write(lambda tx: StatisticsRows(tx).delete_of_table(stored.table_id, "other")) == 0
+    assert store.write(lambda tx: StatisticsRows(tx).delete_of_table(stored.table_id, "hive")) == 2
     assert read() == []
 
 
@@ -99,9 +100,9 @@ def test_those_of_partitions_in_one_go(store: SqlStore) -> None:
         '{"COLUMN_STATS":{"id":"true","name":"true"}}',
         '{"COLUMN_STATS":{"id":"true","name":"true"}}',
     ]
-    ids = store.read(lambda snapshot: snapshot.statistics.partition_ids(stored, [*NAMES, "none", "x\0y"]))
+    ids = store.read(lambda snapshot: StatisticsRows(snapshot).partition_ids(stored, [*NAMES, "none", "x\0y"]))
     assert list(ids) == NAMES or sorted(ids) == NAMES
-    gone = store.write(lambda tx: tx.statistics.delete_of_partitions("hive", list(ids.values()), ["name"]))
+    gone = store.write(lambda tx: StatisticsRows(tx).delete_of_partitions("hive", list(ids.values()), ["name"]))
     assert (gone, names_of(store, stored)) == (2, {name: ["id"] for name in NAMES})
 
 
@@ -109,25 +110,25 @@ def test_a_column_nobody_can_index_is_refused(store: SqlStore) -> None:
     stored = create(store)
     for name in ("a\0b", "x" * 5000):
         with pytest.raises(UnstorableText):
-            store.write(lambda tx, name=name: tx.statistics.put_of_table(stored.table_id, "hive", [figures(name)]))
+            store.write(lambda tx, name=name: StatisticsRows(tx).put_of_table(stored.table_id, "hive", [figures(name)]))
 
 
 def test_columns_that_are_no_more(store: SqlStore) -> None:
     stored = create(store, values=VALUES)
     every = [figures("id"), figures("name", column_type="STRING"), figures("age", column_type="int")]
-    store.write(lambda tx: tx.statistics.put_of_table(stored.table_id, "hive", every))
+    store.write(lambda tx: StatisticsRows(tx).put_of_table(stored.table_id, "hive", every))
     put(store, stored, *every)
     kept = [FieldSchema("ID", "BIGINT"), FieldSchema("name", "string"), FieldSchema("age", "bigint")]
-    lost = store.write(lambda tx: tx.statistics.keep_table_columns(stored.table_id, kept))
+    lost = store.write(lambda tx: StatisticsRows(tx).keep_table_columns(stored.table_id, kept))
     assert lost == ["age"]
-    assert store.write(lambda tx: tx.statistics.keep_table_columns(stored.table_id, kept)) == []
-    first = store.read(lambda snapshot: snapshot.statistics.partition_ids(stored, NAMES[:1]))
-    store.write(lambda tx: tx.statistics.keep_partition_columns(stored.table_id, kept, list(first.values())))
+    assert store.write(lambda tx: StatisticsRows(tx).keep_table_columns(stored.table_id, kept)) == []
+    first = store.read(lambda snapshot: StatisticsRows(snapshot).partition_ids(stored, NAMES[:1]))
+    store.write(lambda tx: StatisticsRows(tx).keep_partition_columns(stored.table_id, kept, list(first.values())))
     assert [len(one) for one in names_of(store, stored).values()] == [2, 3, 3]
-    store.write(lambda tx: tx.statistics.keep_partition_columns(stored.table_id, kept))
+    store.write(lambda tx: StatisticsRows(tx).keep_partition_columns(stored.table_id, kept))
     assert names_of(store, stored) == {name: ["id", "name"] for name in NAMES}
     assert accuracy(store, stored) == ['{"COLUMN_STATS":{"id":"true","name":"true"}}'] * 3
-    store.write(lambda tx: tx.statistics.keep_partition_columns(stored.table_id, []))
+    store.write(lambda tx: StatisticsRows(tx).keep_partition_columns(stored.table_id, []))
     assert (names_of(store, stored), accuracy(store, stored)) == ({}, [None] * 3)
 
 
@@ -138,16 +139,16 @@ def test_partitions_below_a_path(store: SqlStore) -> None:
     beside = partition(of, ["b", "1"], sd=descriptor(f"{of.sd.location}_more/x"))
     store.write(lambda tx: tx.insert_partitions(stored, [outside, beside]))
     put(store, stored, figures())
-    store.write(lambda tx: tx.statistics.delete_below(stored.table_id, f"{of.sd.location}/"))
+    store.write(lambda tx: StatisticsRows(tx).delete_below(stored.table_id, f"{of.sd.location}/"))
     assert list(names_of(store, stored)) == NAMES[1:]
-    store.write(lambda tx: tx.statistics.delete_below(stored.table_id, "file:/elsewhere"))
+    store.write(lambda tx: StatisticsRows(tx).delete_below(stored.table_id, "file:/elsewhere"))
     assert list(names_of(store, stored)) == NAMES[2:]
 
 
 def test_they_go_with_their_partitions_tables_and_databases(store: SqlStore) -> None:
     stored = create(store, values=VALUES)
     put(store, stored, figures())
-    store.write(lambda tx: tx.statistics.put_of_table(stored.table_id, "hive", [figures()]))
+    store.write(lambda tx: StatisticsRows(tx).put_of_table(stored.table_id, "hive", [figures()]))
     store.write(lambda tx: tx.delete_partitions(stored, NAMES[:1]))
     assert list(names_of(store, stored)) == NAMES[1:]
     store.write(lambda tx: tx.insert_partitions(stored, [partition(stored.table, ["a", "1"])]))
@@ -180,6 +181,6 @@ def test_thousands_of_partitions_at_once(store: SqlStore) -> None:
     names = [f"k0=a/k1={number}" for number in range(2_000)]
     for number in (1, 2):
         put(store, stored, figures("id", number), figures("name", number), names=names)
-    found = store.read(lambda snapshot: snapshot.statistics.of_partitions(stored, "hive", names))
+    found = store.read(lambda snapshot: StatisticsRows(snapshot).of_partitions(stored, "hive", names))
     assert len(found) == 2_000
     assert {one.data.longStats.lowValue for of_one in found.values() for one in of_one} == {2}

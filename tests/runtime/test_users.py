@@ -31,7 +31,7 @@ USERS = {
         "storage.txn.batch",
         "storage.registry.outcomes",
         "storage.registry.kept_values",
-        "metastore.changes.held_for_files",
+        "metastore.changes.implicit_locks",
         "catalog.directories.moves",
         "catalog.partitions.additions",
         "txn.services.leases",
@@ -39,7 +39,7 @@ USERS = {
     "presented": {
         "handlers.steps",
         "handlers.rights.authorizer",
-        "metastore.ports.trail",
+        "metastore.ports.values",
         "storage.catalog.change_trail",
         "storage.sql.event_rows",
         "storage.writing.jobs",
@@ -47,7 +47,6 @@ USERS = {
         "storage.writing.transaction",
         "metastore.changes.fencing",
         "metastore.changes.implicit_locks",
-        "metastore.changes.held_for_files",
     },
     "recorded_calls": {
         "handlers.steps",

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from hms_gateway.catalog.arguments import in_catalog, is_newer, table_in, with_fields
 from hms_gateway.catalog.tables.constraints import ConstraintService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.ports.constraints import ConstraintKind
+from hms_gateway.metastore.ports.values import ConstraintKind
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.structs import (

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.access.roles import RoleService, ancestors
-from hms_gateway.metastore.ports.access import Grantee
+from hms_gateway.metastore.ports.values import Grantee
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.storage.catalog.grants import GrantRows
 from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
 from tests.metastore.statistics_world import refusal
 from tests.support.catalog import NOW, Catalog, open_catalog
@@ -51,7 +52,7 @@ def test_the_roles_of_every_catalog(catalog: Catalog, roles: RoleService) -> Non
     assert roles.names() == ["admin", "public"]
 
     def work(snapshot: Any) -> Any:
-        return snapshot.grants.of_principal(Grantee("admin", ROLE))
+        return GrantRows(snapshot).of_principal(Grantee("admin", ROLE))
 
     [all_of_it] = catalog.store.read(work)
     grant = all_of_it.grant

@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.catalog.tables.constraints import ConstraintService
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.constraints import ConstraintKind
+from hms_gateway.metastore.ports.values import ConstraintKind
 from hms_gateway.structs import (
     Database,
     EnvironmentContext,

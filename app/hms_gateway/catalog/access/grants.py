@@ -13,13 +13,15 @@ import msgspec
 from hms_gateway.catalog.access.roles import all_roles_of, check_role, note_changed_rights, principal
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName, partitions_of, values_name
-from hms_gateway.metastore.ports.access import Grant, Grantee, GrantId, GrantObject, StoredGrant
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.ports.values import Grant, Grantee, GrantId, GrantObject, StoredGrant
 from hms_gateway.metastore.vocabulary.names import TableId, normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.recorded_calls import creation_seconds
+from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     EncodedList,
     HiveObjectPrivilege,
@@ -94,7 +96,7 @@ class PrivilegeService:
         def work(tx: Transaction) -> None:
             known: dict[GrantObject, set[_Source]] = {}
             granted = [grant for entry in given for grant in self._granted(tx, entry, known)]
-            tx.grants.insert(granted)
+            GrantRows(tx).insert(granted)
             if granted:
                 note_changed_rights(tx)
 
@@ -109,8 +111,8 @@ class PrivilegeService:
             standing = _StandingGrants(tx)
             for entry in given:
                 _revoke_one(tx, entry, standing, grant_option_only)
-            tx.grants.delete(standing.revoked)
-            tx.grants.clear_grant_options(standing.cleared)
+            GrantRows(tx).delete(standing.revoked)
+            GrantRows(tx).clear_grant_options(standing.cleared)
             if standing.revoked or standing.cleared:
                 note_changed_rights(tx)
 
@@ -133,13 +135,13 @@ class PrivilegeService:
                 for grant in self._grants_of(tx, entry, authorizer):
                     wanted[_identity(grant)] = grant
             superseded = []
-            for stored in tx.grants.on(found, of_any_column=of_columns):
+            for stored in GrantRows(tx).on(found, of_any_column=of_columns):
                 if stored.grant.authorizer != authorizer:
                     continue
                 if wanted.pop(_identity(stored.grant), None) is None:
                     superseded.append(stored.grant_id)
-            tx.grants.delete(superseded)
-            tx.grants.insert(list(wanted.values()))
+            GrantRows(tx).delete(superseded)
+            GrantRows(tx).insert(list(wanted.values()))
             if superseded or wanted:
                 note_changed_rights(tx)
 
@@ -154,7 +156,7 @@ class PrivilegeService:
 
         def work(snapshot: Snapshot) -> PrincipalPrivilegeSet:
             on = _find(snapshot, target, needs_column=True)
-            grants = [] if on is None else [stored.grant for stored in snapshot.grants.on(on)]
+            grants = [] if on is None else [stored.grant for stored in GrantRows(snapshot).on(on)]
             if target.objectType == HiveObjectType.GLOBAL:
                 return _global_set(grants, user, groups or ())
             return _privilege_set(grants, user, groups or (), all_roles_of(snapshot, user, groups or ()))
@@ -172,10 +174,10 @@ class PrivilegeService:
             kind = target.objectType
             if kind is None or (kind != HiveObjectType.GLOBAL and target.dbName is None):
                 if of is None:
-                    return snapshot.grants.of_kind(kind)
-                return snapshot.grants.of_principal(of, kind)
+                    return GrantRows(snapshot).of_kind(kind)
+                return GrantRows(snapshot).of_principal(of, kind)
             on = _find(snapshot, target, needs_column=False)
-            found = [] if on is None else snapshot.grants.on(on, of_any_column=_is_of_any_column(target))
+            found = [] if on is None else GrantRows(snapshot).on(on, of_any_column=_is_of_any_column(target))
             return [stored for stored in found if of is None or stored.grant.principal == of]
 
         return [_shown(stored) for stored in sorted(self._store.read(work), key=_rank)]
@@ -197,10 +199,10 @@ class PrivilegeService:
             if not has_partition_privileges(table):
                 return partitions
             roles = all_roles_of(snapshot, user, groups or ())
-            by_id = snapshot.grants.on_partitions(table.table_id)
+            by_id = GrantRows(snapshot).on_partitions(table.table_id)
             each = partitions_of(partitions)
             names = [make_name(table.key_names, one.values or []) for one in each]
-            ids = snapshot.statistics.partition_ids(table, names)
+            ids = StatisticsRows(snapshot).partition_ids(table, names)
             return [
                 msgspec.structs.replace(
                     one,
@@ -236,7 +238,7 @@ class PrivilegeService:
         if on.object_type == HiveObjectType.PARTITION:
             _check_partition_level(tx, required(entry.hiveObject, "object"))
         if on not in known:
-            known[on] = {_source(stored.grant) for stored in tx.grants.on(on)}
+            known[on] = {_source(stored.grant) for stored in GrantRows(tx).on(on)}
         for grant in grants:
             if _source(grant) in known[on]:
                 where = _where(required(entry.hiveObject, "object"))
@@ -289,7 +291,7 @@ class _StandingGrants:
         """The oldest one that is left; of any authorizer when None is given."""
         if on not in self._objects:
             self._objects.add(on)
-            for stored in self._tx.grants.on(on):
+            for stored in GrantRows(self._tx).on(on):
                 for key in _keys_of(on, stored.grant):
                     self._found[key][stored.grant_id] = stored
         key = (on, of, privilege) if authorizer is None else (on, of, privilege, authorizer)
@@ -369,7 +371,7 @@ def _find(snapshot: Snapshot, ref: HiveObjectRef, *, needs_column: bool) -> Gran
     found = GrantObject(kind, table_id=table.table_id, column=None if column is None else normalize(column))
     if kind == HiveObjectType.PARTITION or (kind == HiveObjectType.COLUMN and ref.partValues):
         name = values_name(table, ref.partValues)
-        partition_id = snapshot.statistics.partition_ids(table, [name]).get(name)
+        partition_id = StatisticsRows(snapshot).partition_ids(table, [name]).get(name)
         return None if partition_id is None else msgspec.structs.replace(found, partition_id=partition_id)
     return found
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
-from hms_gateway.metastore.ports.access import Grant, Grantee, GrantObject, RoleId
 from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, Transaction
+from hms_gateway.metastore.ports.values import Grant, Grantee, GrantObject, RoleId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.recorded_calls import creation_seconds
+from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.storage.catalog.roles import RoleRows
 from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
 
 # Not one of Hive's: its metastore writes no event. Followers of the log skip kinds that they do not know.
@@ -44,7 +46,7 @@ class RoleService:
         admins = {name.strip() for name in self._settings.hive_configuration.get(_ADMINS_KEY, "").split(",")} - {""}
 
         def are_there(snapshot: Snapshot) -> bool:
-            if snapshot.roles.find(ADMIN) is None or snapshot.roles.find(PUBLIC) is None:
+            if RoleRows(snapshot).find(ADMIN) is None or RoleRows(snapshot).find(PUBLIC) is None:
                 return False
             return all(_has_role(snapshot, ADMIN, Grantee(name, PrincipalType.USER)) for name in admins)
 
@@ -70,16 +72,16 @@ class RoleService:
             raise MetaException(f"{PUBLIC},{ADMIN} roles can't be dropped.")
 
         def work(tx: Transaction) -> None:
-            role_id = tx.roles.find(name or "")
+            role_id = RoleRows(tx).find(name or "")
             if role_id is not None:
-                tx.roles.delete(role_id)
+                RoleRows(tx).delete(role_id)
                 note_changed_rights(tx)
 
         self._write(work)
 
     def names(self) -> list[str]:
         """Sorted in byte order."""
-        return self._store.read(lambda snapshot: snapshot.roles.names())
+        return self._store.read(lambda snapshot: RoleRows(snapshot).names())
 
     def grant(
         self,
@@ -106,7 +108,7 @@ class RoleService:
                 raise MetaException(f"Principal {to.name} already has the role {name}")
             if to.principal_type == PrincipalType.ROLE:
                 check_role(tx, to.name)
-            tx.roles.insert_grant(
+            RoleRows(tx).insert_grant(
                 role_id,
                 RolePrincipalGrant(
                     roleName=name,
@@ -137,13 +139,13 @@ class RoleService:
             raise MetaException(f"{PUBLIC} role can't be revoked.")
 
         def work(tx: Transaction) -> None:
-            role_id = tx.roles.find(name)
+            role_id = RoleRows(tx).find(name)
             if role_id is None:
                 return
             if not grant_option_only:
-                if not tx.roles.delete_grant(role_id, of.name, of.principal_type):
+                if not RoleRows(tx).delete_grant(role_id, of.name, of.principal_type):
                     return
-            elif not tx.roles.clear_grant_option(role_id, of.name, of.principal_type):
+            elif not RoleRows(tx).clear_grant_option(role_id, of.name, of.principal_type):
                 raise MetaException(f"User {of.name} does not have grant option with role {name}")
             note_changed_rights(tx)
 
@@ -152,14 +154,14 @@ class RoleService:
     def of_principal(self, principal_name: str | None, principal_type: int | None) -> list[Role]:
         """The roles granted directly; a user always has `public`, too."""
         of = principal(principal_name, principal_type)
-        roles = self._store.read(lambda snapshot: snapshot.roles.of_principal(of.name, of.principal_type))
+        roles = self._store.read(lambda snapshot: RoleRows(snapshot).of_principal(of.name, of.principal_type))
         public = [Role(roleName=PUBLIC, createTime=0, ownerName=PUBLIC)]
         return roles + public if of.principal_type == PrincipalType.USER else roles
 
     def grants_of_principal(self, principal_name: str | None, principal_type: int | None) -> list[RolePrincipalGrant]:
         """The same with who granted them and when."""
         of = principal(principal_name, principal_type)
-        grants = self._store.read(lambda snapshot: snapshot.roles.grants_of_principal(of.name, of.principal_type))
+        grants = self._store.read(lambda snapshot: RoleRows(snapshot).grants_of_principal(of.name, of.principal_type))
         if of.principal_type == PrincipalType.USER:
             grants.append(
                 RolePrincipalGrant(
@@ -177,27 +179,27 @@ class RoleService:
         name = required(role_name, "role name")
 
         def work(snapshot: Snapshot) -> list[RolePrincipalGrant]:
-            role_id = snapshot.roles.find(name)
-            return [] if role_id is None else snapshot.roles.grants_of_role(role_id)
+            role_id = RoleRows(snapshot).find(name)
+            return [] if role_id is None else RoleRows(snapshot).grants_of_role(role_id)
 
         return self._store.read(work)
 
     def _create_defaults(self, tx: Transaction, admins: Iterable[str]) -> None:
         now = self._clock.seconds()
-        is_first_start = tx.roles.find(PUBLIC) is None
+        is_first_start = RoleRows(tx).find(PUBLIC) is None
         for name in (ADMIN, PUBLIC):
-            if tx.roles.find(name) is None:
-                tx.roles.insert(Role(roleName=name, createTime=now, ownerName=name))
+            if RoleRows(tx).find(name) is None:
+                RoleRows(tx).insert(Role(roleName=name, createTime=now, ownerName=name))
         admin = Grantee(ADMIN, PrincipalType.ROLE)
-        if not tx.grants.of_principal(admin, HiveObjectType.GLOBAL):
-            tx.grants.insert(
+        if not GrantRows(tx).of_principal(admin, HiveObjectType.GLOBAL):
+            GrantRows(tx).insert(
                 [Grant(_EVERYTHING, admin, "All", now, True, grantor=ADMIN, grantor_type=PrincipalType.ROLE)]
             )
         for name in sorted(admins):
             user = Grantee(name, PrincipalType.USER)
             if not _has_role(tx, ADMIN, user):
                 grant = RolePrincipalGrant(ADMIN, name, user.principal_type, True, now, ADMIN, PrincipalType.ROLE)
-                tx.roles.insert_grant(_known(tx, ADMIN), grant)
+                RoleRows(tx).insert_grant(_known(tx, ADMIN), grant)
         if not is_first_start:
             # Another gateway may know the catalog as it was.
             note_changed_rights(tx)
@@ -217,7 +219,7 @@ def principal(name: str | None, principal_type: int | None) -> Grantee:
 
 def check_role(snapshot: Snapshot, name: str) -> None:
     """Raises MetaException for a role that is not there."""
-    if snapshot.roles.find(name) is None:
+    if RoleRows(snapshot).find(name) is None:
         raise MetaException(f"Role {name} does not exist")
 
 
@@ -227,7 +229,7 @@ def all_roles_of(snapshot: Snapshot, user: str | None, groups: Iterable[str]) ->
     members = [] if user is None else [Grantee(user, PrincipalType.USER)]
     members += [Grantee(group, PrincipalType.GROUP) for group in groups]
     for member in members:
-        direct += [role.roleName or "" for role in snapshot.roles.of_principal(member.name, member.principal_type)]
+        direct += [role.roleName or "" for role in RoleRows(snapshot).of_principal(member.name, member.principal_type)]
     return ancestors(direct, _roles_by_member(snapshot))
 
 
@@ -252,22 +254,22 @@ def _check_no_cycle(snapshot: Snapshot, role: str, member: str) -> None:
 
 def _roles_by_member(snapshot: Snapshot) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for role, member in snapshot.roles.all_grants_between_roles():
+    for role, member in RoleRows(snapshot).all_grants_between_roles():
         found.setdefault(member, []).append(role)
     return found
 
 
 def _inserted(tx: Transaction, role: Role) -> None:
-    tx.roles.insert(role)
+    RoleRows(tx).insert(role)
     note_changed_rights(tx)
 
 
 def _has_role(snapshot: Snapshot, role: str, of: Grantee) -> bool:
-    return any(found.roleName == role for found in snapshot.roles.of_principal(of.name, of.principal_type))
+    return any(found.roleName == role for found in RoleRows(snapshot).of_principal(of.name, of.principal_type))
 
 
 def _known(tx: Transaction, name: str) -> RoleId:
-    role_id = tx.roles.find(name)
+    role_id = RoleRows(tx).find(name)
     if role_id is None:
         raise MetaException(f"{name} role can not be found.")
     return role_id

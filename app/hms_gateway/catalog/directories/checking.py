@@ -22,11 +22,12 @@ from hms_gateway.catalog.directories.places import (
     partition_places,
     table_places,
 )
-from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PartitionPlace, PlaceReads, TablePlace
+from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PartitionPlace, TablePlace
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Snapshot, Store
 from hms_gateway.metastore.vocabulary.locations import database_path, join
 from hms_gateway.metastore.vocabulary.names import TableId, is_default_database
 from hms_gateway.metastore.vocabulary.partition_names import escape
+from hms_gateway.storage.catalog.places import PlaceRows
 
 _TABLES_KEPT: Final = 10_000
 
@@ -72,19 +73,19 @@ class MissingDirectories:
             return False
 
     def _read_table(self, table_id: TableId) -> TablePlace | None:
-        found = self._store.read(lambda snapshot: snapshot.places.tables_with_ids([table_id]))
+        found = self._store.read(lambda snapshot: PlaceRows(snapshot).tables_with_ids([table_id]))
         return found[0] if found else None
 
     def _has_table(self, table: TablePlace) -> bool:
         def read(snapshot: Snapshot) -> bool:
-            found = snapshot.places.tables_with_ids([table.table_id])
+            found = PlaceRows(snapshot).tables_with_ids([table.table_id])
             return any(one.location == table.location for one in found) and not _is_moved(snapshot, table.table_id)
 
         return self._store.read(read)
 
     def _has_partition(self, partition: PartitionPlace) -> bool:
         def read(snapshot: Snapshot) -> bool:
-            found = snapshot.places.partitions_named(partition.table_id, [partition.name])
+            found = PlaceRows(snapshot).partitions_named(partition.table_id, [partition.name])
             return partition in found and not _is_moved(snapshot, partition.table_id)
 
         return self._store.read(read)
@@ -207,8 +208,8 @@ class UnknownDirectories:
             return self._problem(place, f"it is {before}, set aside by a check that was ended: {error}")
         yield before
 
-    def _read(self, work: Callable[[PlaceReads], S]) -> S:
-        return self._store.read(lambda snapshot: work(snapshot.places))
+    def _read(self, work: Callable[[PlaceRows], S]) -> S:
+        return self._store.read(lambda snapshot: work(PlaceRows(snapshot)))
 
 
 def _is_text(name: str) -> bool:

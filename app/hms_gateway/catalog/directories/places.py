@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PartitionPlace, PlaceReads, TablePlace
+from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PartitionPlace, TablePlace
 from hms_gateway.metastore.ports.store import (
     FileSystem,
     FileSystemError,
@@ -21,6 +21,7 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.metastore.vocabulary.locations import is_under, parse_location
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
+from hms_gateway.storage.catalog.places import PlaceRows
 
 T = TypeVar("T")
 
@@ -103,13 +104,13 @@ class KnownPlaces:
 
 def table_places(store: Store) -> Iterator[TablePlace]:
     """All tables, a page at a time."""
-    return _pages(lambda after: store.read(lambda snapshot: snapshot.places.tables(after, PAGE_ROWS)), _table_id)
+    return _pages(lambda after: store.read(lambda snapshot: PlaceRows(snapshot).tables(after, PAGE_ROWS)), _table_id)
 
 
 def partition_places(store: Store) -> Iterator[PartitionPlace]:
     """All partitions, a page at a time."""
     return _pages(
-        lambda after: store.read(lambda snapshot: snapshot.places.partitions(after, PAGE_ROWS)), _partition_id
+        lambda after: store.read(lambda snapshot: PlaceRows(snapshot).partitions(after, PAGE_ROWS)), _partition_id
     )
 
 
@@ -155,7 +156,7 @@ def _around(location: str) -> Iterator[str]:
 def _new(tx: Snapshot, table_id: int, partition_id: int, candidates: Iterable[Candidate]) -> Iterator[_Known]:
     """What has come since those ids, or has what would be the candidate's name: ids of what was deleted come again."""
     yield from _of_moves(tx.pending_moves())
-    places = tx.places
+    places = PlaceRows(tx)
     yield from _of_databases(places)
     tables = _pages(lambda after: places.tables(after, PAGE_ROWS), _table_id, table_id)
     partitions = _pages(lambda after: places.partitions(after, PAGE_ROWS), _partition_id, partition_id)
@@ -165,14 +166,14 @@ def _new(tx: Snapshot, table_id: int, partition_id: int, candidates: Iterable[Ca
         yield from _of_partition(partition)
 
 
-def _of_databases(places: PlaceReads) -> Iterator[_Known]:
+def _of_databases(places: PlaceRows) -> Iterator[_Known]:
     after = ""
     while page := places.databases(after, PAGE_ROWS):
         yield from (_Known(location, holds_others=True) for one in page for location in one.locations)
         after = page[-1].name
 
 
-def _with_names_of(places: PlaceReads, candidates: Iterable[Candidate]) -> Iterator[PartitionPlace]:
+def _with_names_of(places: PlaceRows, candidates: Iterable[Candidate]) -> Iterator[PartitionPlace]:
     names: dict[TableId, list[str]] = {}
     for one in candidates:
         if one.owner is not None:
@@ -341,14 +342,14 @@ def find_outside(
         found.add_database(database)
     for table in _tables_elsewhere(store, beginnings):
         found.add_table(table)
-    for below in store.read(lambda snapshot: snapshot.places.owned_partitions_elsewhere(beginnings)):
+    for below in store.read(lambda snapshot: PlaceRows(snapshot).owned_partitions_elsewhere(beginnings)):
         found.add_partitions(below.table, below.location, below.count)
     return found
 
 
 def _tables_elsewhere(store: Store, beginnings: Sequence[str]) -> Iterator[TablePlace]:
     def read(after: int) -> list[TablePlace]:
-        return store.read(lambda snapshot: snapshot.places.owned_tables_elsewhere(beginnings, after, PAGE_ROWS))
+        return store.read(lambda snapshot: PlaceRows(snapshot).owned_tables_elsewhere(beginnings, after, PAGE_ROWS))
 
     after = 0
     while page := read(after):
@@ -360,7 +361,7 @@ def database_places(store: Store) -> Iterator[DatabasePlace]:
     """All databases, a page at a time."""
 
     def read(after: str) -> list[DatabasePlace]:
-        return store.read(lambda snapshot: snapshot.places.databases(after, PAGE_ROWS))
+        return store.read(lambda snapshot: PlaceRows(snapshot).databases(after, PAGE_ROWS))
 
     after = ""
     while page := read(after):

@@ -60,6 +60,7 @@ from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.storage.catalog.grants import GrantRows
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -426,5 +427,5 @@ def _insert(
     transaction.insert_partitions(current, partitions)
     if copies_grants and has_partition_privileges(current) and partitions:
         created = partitions[0].partition.createTime or 0
-        transaction.grants.copy_to_partitions(current, [one.name for one in partitions], created)
+        GrantRows(transaction).copy_to_partitions(current, [one.name for one in partitions], created)
     transaction.append_event(event)

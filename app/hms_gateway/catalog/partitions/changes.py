@@ -58,6 +58,7 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import TableType, is_external, is_transactional, is_view
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     EnvironmentContext,
     FieldSchema,
@@ -429,7 +430,7 @@ def _forget_lost_columns(transaction: Transaction, table: StoredTable, changes: 
     for columns, changed in concerned.items():
         kept = [FieldSchema(name, column_type) for name, column_type in columns]
         ids = [change.after.partition_id for change in changed]
-        transaction.statistics.keep_partition_columns(table.table_id, kept, ids)
+        StatisticsRows(transaction).keep_partition_columns(table.table_id, kept, ids)
 
 
 def _columns(stored: StoredPartition) -> tuple[tuple[str, str], ...]:

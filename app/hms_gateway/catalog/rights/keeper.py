@@ -27,9 +27,11 @@ from hms_gateway.catalog.rights.policy import (
     privilege_name,
     read_place,
 )
-from hms_gateway.metastore.ports.access import StoredGrant, TableOwner
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
+from hms_gateway.metastore.ports.values import StoredGrant, TableOwner
 from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import HiveObjectType
 
 PERMISSIONS_MAX: Final = 1_000
@@ -131,8 +133,8 @@ class PolicyKeeper:
 
         def work(snapshot: Snapshot) -> tuple[Policy, list[StoredGrant]]:
             version = snapshot.current_event_id()
-            grants = snapshot.grants.of_kind()
-            owners = snapshot.rights.database_owners()
+            grants = GrantRows(snapshot).of_kind()
+            owners = RightsRows(snapshot).database_owners()
             policy = Policy(
                 version=version,
                 held=_held(grants),
@@ -159,7 +161,7 @@ class PolicyKeeper:
             return True
         if len(tables) > TABLES_MAX or not self._granted.isdisjoint(tables):
             return False
-        rows = self._store.read(lambda snapshot: snapshot.rights.table_owners(tables))
+        rows = self._store.read(lambda snapshot: RightsRows(snapshot).table_owners(tables))
         if any(row.has_grants for row in rows):
             return False
         owners = {(row.database, row.table): Principal(row.owner_type, row.owner) for row in rows if row.owner}
@@ -176,7 +178,7 @@ class PolicyKeeper:
         missing = [party for party in permissions.parties if party not in self._owned]
         if missing:
             names = sorted({party.name for party in missing})
-            rows = self._store.read(lambda snapshot: snapshot.rights.tables_owned_by(names))
+            rows = self._store.read(lambda snapshot: RightsRows(snapshot).tables_owned_by(names))
             by_party = _by_party(rows)
             for party in missing:
                 self._owned[party] = by_party.get(party, {})
@@ -261,7 +263,7 @@ def _held(grants: Iterable[StoredGrant]) -> dict[Principal, tuple[GrantedPrivile
 def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Principal, frozenset[str]]]:
     members: dict[Principal, set[str]] = {}
     options: dict[Principal, set[str]] = {}
-    for row in snapshot.rights.role_members():
+    for row in RightsRows(snapshot).role_members():
         party = Principal(row.principal_type, row.name)
         members.setdefault(party, set()).add(row.role)
         if row.with_admin_option:

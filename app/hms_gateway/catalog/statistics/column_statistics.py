@@ -11,8 +11,8 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName, partitions_of
 from hms_gateway.metastore.checks.table_shape import with_parameters
-from hms_gateway.metastore.ports.statistics import ColumnFigures
 from hms_gateway.metastore.ports.store import NewPartition, Selection, Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.metastore.vocabulary.names import PartitionId, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns
 from hms_gateway.metastore.vocabulary.partition_names import (
@@ -27,6 +27,7 @@ from hms_gateway.metastore.vocabulary.partition_names import (
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     AggrStats_v4,
     ColumnStatistics_v4,
@@ -127,8 +128,8 @@ class ColumnStatisticsService:
             if table is None:
                 return []
             if part_name is None:
-                return snapshot.statistics.columns_of_table(table.table_id)
-            return snapshot.statistics.columns_of_partition(table, _part_name(part_name))
+                return StatisticsRows(snapshot).columns_of_table(table.table_id)
+            return StatisticsRows(snapshot).columns_of_partition(table, _part_name(part_name))
 
         return self._store.read(work)
 
@@ -170,7 +171,7 @@ class ColumnStatisticsService:
 
         def work(snapshot: Snapshot) -> Judged[None]:
             table = _loaded(snapshot, name)
-            figures = {None: snapshot.statistics.of_table(table.table_id, _engine(engine), wanted)}
+            figures = {None: StatisticsRows(snapshot).of_table(table.table_id, _engine(engine), wanted)}
             return judged(table.table, valid_write_ids, figures, lambda: {None: table.table.parameters or {}})
 
         found = self._store.read(work)
@@ -199,7 +200,7 @@ class ColumnStatisticsService:
 
         def work(snapshot: Snapshot) -> tuple[StoredTable, list[ColumnFigures]]:
             table = _loaded(snapshot, name)
-            return table, snapshot.statistics.of_table(table.table_id, _engine(engine), [wanted])
+            return table, StatisticsRows(snapshot).of_table(table.table_id, _engine(engine), [wanted])
 
         table, figures = self._store.read(work)
         if not figures:
@@ -217,7 +218,7 @@ class ColumnStatisticsService:
 
         def work(snapshot: Snapshot) -> tuple[StoredTable, Mapping[str, list[ColumnFigures]]]:
             table = _loaded(snapshot, name)
-            return table, snapshot.statistics.of_partitions(table, _engine(engine), [stored_name], [wanted])
+            return table, StatisticsRows(snapshot).of_partitions(table, _engine(engine), [stored_name], [wanted])
 
         table, found = self._store.read(work)
         if not found:
@@ -254,7 +255,7 @@ class ColumnStatisticsService:
                 raise NoSuchObjectException(
                     f"Table {name.tbl_name}  for which stats deletion is requested doesn't exist"
                 )
-            if not tx.statistics.delete_of_table(table.table_id, _engine(engine), _one_or_all(column)):
+            if not StatisticsRows(tx).delete_of_table(table.table_id, _engine(engine), _one_or_all(column)):
                 raise NoSuchObjectException(
                     f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
                     f" col={_shown(column)}"
@@ -271,12 +272,12 @@ class ColumnStatisticsService:
         def work(tx: Transaction) -> None:
             table = _of_partitions(tx, name)
             stored_name = _stored_part_name(table, part_name)
-            found = tx.statistics.partition_ids(table, [stored_name])
+            found = StatisticsRows(tx).partition_ids(table, [stored_name])
             if not found:
                 raise NoSuchObjectException(
                     f"Partition {_with_lower_keys(part_name or '')} for which stats deletion is requested doesn't exist"
                 )
-            if not tx.statistics.delete_of_partitions(_engine(engine), list(found.values()), _one_or_all(column)):
+            if not StatisticsRows(tx).delete_of_partitions(_engine(engine), list(found.values()), _one_or_all(column)):
                 raise NoSuchObjectException(
                     f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
                     f" partition={_with_lower_keys(part_name or '')} col={_shown(column)}"
@@ -304,12 +305,12 @@ class ColumnStatisticsService:
         def work(tx: Transaction) -> None:
             table = _loaded(tx, name)
             if table_level or not table.table.partitionKeys:
-                if tx.statistics.delete_of_table(table.table_id, _engine(engine), wanted):
+                if StatisticsRows(tx).delete_of_table(table.table_id, _engine(engine), wanted):
                     tx.append_event(self._events.delete_of_table(table.table, None))
                 return
             names = [_part_name(one) for one in part_names] if part_names else tx.partition_names(table, Selection())
-            ids = tx.statistics.partition_ids(table, names)
-            if tx.statistics.delete_of_partitions(_engine(engine), list(ids.values()), wanted):
+            ids = StatisticsRows(tx).partition_ids(table, names)
+            if StatisticsRows(tx).delete_of_partitions(_engine(engine), list(ids.values()), wanted):
                 for stored_name in ids:
                     tx.append_event(self._events.delete_of_partition(table.table, stored_name, None))
 
@@ -322,7 +323,7 @@ class ColumnStatisticsService:
 
         def work(snapshot: Snapshot) -> Table:
             stored = _loaded(snapshot, name)
-            figures = {None: snapshot.statistics.of_table(stored.table_id, _engine(engine))}
+            figures = {None: StatisticsRows(snapshot).of_table(stored.table_id, _engine(engine))}
             found = judged(stored.table, valid_write_ids, figures, lambda: {None: stored.table.parameters or {}})
             holding = found.figures.get(None)
             statistics = _statistics(stored, None, holding, _engine(engine), found.all_hold) if holding else None
@@ -367,8 +368,10 @@ class ColumnStatisticsService:
     def _put_of_table(self, tx: Transaction, given: _Given, merges: bool) -> None:
         stored, engine = _loaded(tx, given.table), given.engine
         _check_columns(stored, given.columns)
-        known = {one.column: one for one in tx.statistics.of_table(stored.table_id, engine, given.columns)}
-        tx.statistics.put_of_table(stored.table_id, engine, [_combined(known, one, merges) for one in given.figures])
+        known = {one.column: one for one in StatisticsRows(tx).of_table(stored.table_id, engine, given.columns)}
+        StatisticsRows(tx).put_of_table(
+            stored.table_id, engine, [_combined(known, one, merges) for one in given.figures]
+        )
         after = stored.table
         if not given.is_recorded:
             after = with_parameters(after, with_accurate_columns(after.parameters or {}, given.columns))
@@ -398,17 +401,17 @@ class ColumnStatisticsService:
         given: Mapping[str, Mapping[str, ColumnFigures]],
         merges: bool,
     ) -> None:
-        ids = tx.statistics.partition_ids(stored, list(given))
+        ids = StatisticsRows(tx).partition_ids(stored, list(given))
         if len(ids) < len(given):
             raise NoSuchObjectException("Partition for which stats is gathered doesn't exist.")
         columns = list(dict.fromkeys(column for figures in given.values() for column in figures))
         _check_columns(stored, columns)
-        known = tx.statistics.of_partitions(stored, engine, list(given), columns)
+        known = StatisticsRows(tx).of_partitions(stored, engine, list(given), columns)
         combined: dict[PartitionId, list[ColumnFigures]] = {}
         for name, figures in given.items():
             before = {one.column: one for one in known.get(name, ())}
             combined[ids[name]] = [_combined(before, one, merges) for one in figures.values()]
-        tx.statistics.put_of_partitions(stored.table_id, engine, combined)
+        StatisticsRows(tx).put_of_partitions(stored.table_id, engine, combined)
         for name, figures in given.items():
             statistics = _statistics(stored, name, list(figures.values()), engine)
             tx.append_event(self._events.update_of_partition(stored.table, name, statistics))
@@ -463,7 +466,7 @@ def _judged_of_partitions(
     engine: str | None,
     valid_write_ids: str | None,
 ) -> Judged[str]:
-    found = snapshot.statistics.of_partitions(table, _engine(engine), names, columns)
+    found = StatisticsRows(snapshot).of_partitions(table, _engine(engine), names, columns)
 
     def parameters() -> dict[str, Mapping[str, str]]:
         partitions = snapshot.partitions(table, Selection(names=list(found)))

@@ -10,8 +10,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.ports.statistics import ColumnFigures
 from hms_gateway.metastore.ports.store import Event
+from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.metastore.vocabulary.parameters import COLUMN_STATS_ACCURATE, parse_accuracy, without_accuracy
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.metastore.vocabulary.table_types import is_transactional

@@ -66,6 +66,8 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.storage.catalog.constraints import ConstraintRows
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     Database,
     EnvironmentContext,
@@ -350,12 +352,12 @@ class AlterTableService:
             raise _taken(after) from error
         if plan.files.move is not None and plan.before.partition_count:
             # As Hive has it: statistics of partitions that moved are gone (semantics §2.7 item 7).
-            tx.statistics.delete_below(table_id, plan.files.move[0])
+            StatisticsRows(tx).delete_below(table_id, plan.files.move[0])
             tx.move_partition_locations(table_id, *plan.files.move)
         # As Hive has it: without a change there is nothing to cascade, and partitions keep columns of their own.
         if cascade and are_changed and plan.before.partition_count:
             tx.replace_partition_columns(table_id, columns)
-            tx.statistics.keep_partition_columns(table_id, columns)
+            StatisticsRows(tx).keep_partition_columns(table_id, columns)
         tx.append_event(self._events.alter_table(before, after))
 
     def _has_committed(self, done: DoneFileWork) -> bool:
@@ -579,9 +581,9 @@ def _columns_of(table: Table) -> list[FieldSchema]:
 def _without_lost_statistics(tx: Transaction, table_id: TableId, after: Table) -> Table:
     """The table to store, without statistics and constraints of columns that no longer exist (item 10)."""
     columns = _columns_of(after)
-    lost = tx.statistics.keep_table_columns(table_id, columns)
+    lost = StatisticsRows(tx).keep_table_columns(table_id, columns)
     keys = [key.name or "" for key in after.partitionKeys or ()]
-    tx.constraints.keep_columns(table_id, [*(column.name or "" for column in columns), *keys])
+    ConstraintRows(tx).keep_columns(table_id, [*(column.name or "" for column in columns), *keys])
     return with_parameters(after, without_accurate_columns(after.parameters or {}, lost)) if lost else after
 
 

@@ -8,11 +8,12 @@ import msgspec
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.constraints import ConstraintColumn, ConstraintKind
 from hms_gateway.metastore.ports.store import Event, Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.ports.values import ConstraintColumn, ConstraintKind
 from hms_gateway.metastore.vocabulary.names import TableId, generated_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.catalog.constraints import ConstraintRows
 from hms_gateway.structs import (
     InvalidObjectException,
     MetaException,
@@ -109,7 +110,7 @@ class ConstraintRules:
         shown_name = self._name(columns[0], form, places[0], known)
         known.names(owner.table_id).add(normalize(shown_name))
         named = [_complete(column, form, shown_name) for column in columns]
-        tx.constraints.insert(
+        ConstraintRows(tx).insert(
             [
                 ConstraintColumn(
                     kind=kind,
@@ -165,7 +166,7 @@ class ConstraintService:
 
         def work(tx: Transaction) -> None:
             table = table_name.find(tx)
-            if table is None or not tx.constraints.delete(table.table_id, name):
+            if table is None or not ConstraintRows(tx).delete(table.table_id, name):
                 raise NoSuchObjectException(
                     f"The constraint: {constraint_name} does not exist for the associated table: {table_name}"
                 )
@@ -185,7 +186,7 @@ class ConstraintService:
 
         def work(snapshot: Snapshot) -> list[Struct]:
             table = table_name.find(snapshot)
-            return [] if table is None else snapshot.constraints.of_table(table.table_id, kind)
+            return [] if table is None else ConstraintRows(snapshot).of_table(table.table_id, kind)
 
         return self._store.read(work)
 
@@ -202,7 +203,7 @@ class ConstraintService:
                 if table is None and is_whole:
                     return []
                 ends.append(None if table is None else table.table_id)
-            found = snapshot.constraints.foreign_keys(ends[0], ends[1])
+            found = ConstraintRows(snapshot).foreign_keys(ends[0], ends[1])
             keys = [key for key in found if _names(key, "fktable", child) and _names(key, "pktable", parent)]
             return _with_names_of_parents(snapshot, keys)
 
@@ -214,7 +215,7 @@ class ConstraintService:
         def work(snapshot: Snapshot) -> SQLAllTableConstraints:
             table = table_name.find(snapshot)
             lists: dict[str, Any] = {
-                form.of_table: [] if table is None else snapshot.constraints.of_table(table.table_id, kind)
+                form.of_table: [] if table is None else ConstraintRows(snapshot).of_table(table.table_id, kind)
                 for kind, form in _FORMS.items()
             }
             return SQLAllTableConstraints(**lists)
@@ -272,7 +273,7 @@ class _Known:
     def names(self, table_id: TableId) -> set[str]:
         """Those that constraints of the table have by now."""
         if table_id not in self._names:
-            self._names[table_id] = self._tx.constraints.names(table_id)
+            self._names[table_id] = ConstraintRows(self._tx).names(table_id)
         return self._names[table_id]
 
     def takes_primary_key(self, table_id: TableId) -> bool:
@@ -280,7 +281,7 @@ class _Known:
         if table_id in self._with_primary_key:
             return True
         self._with_primary_key.add(table_id)
-        return bool(self._tx.constraints.of_table(table_id, ConstraintKind.PRIMARY_KEY))
+        return bool(ConstraintRows(self._tx).of_table(table_id, ConstraintKind.PRIMARY_KEY))
 
 
 def with_table(columns: Sequence[Struct] | None, table: Table) -> list[Struct]:
@@ -305,7 +306,7 @@ def _with_names_of_parents(snapshot: Snapshot, keys: Sequence[Any]) -> list[Stru
     names: dict[tuple[str, str], str | None] = {}
     for parent in {(key.pktable_db, key.pktable_name) for key in keys}:
         table = snapshot.table(*parent)
-        primary: list[Any] = [] if table is None else snapshot.constraints.of_table(table.table_id, _PRIMARY)
+        primary: list[Any] = [] if table is None else ConstraintRows(snapshot).of_table(table.table_id, _PRIMARY)
         names[parent] = next((one.pk_name for one in primary), None)
     return [
         msgspec.structs.replace(key, pk_name=names[key.pktable_db, key.pktable_name] or key.pk_name) for key in keys

@@ -60,6 +60,7 @@ from hms_gateway.metastore.vocabulary.table_types import (
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
 from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.storage.catalog.grants import GrantRows
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -119,7 +120,7 @@ class TableService:
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
             if given.privileges is not None:
-                tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
+                GrantRows(tx).insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
             if given.creationMetadata is not None:
                 note_sources(tx, table_id, given.creationMetadata)
             if on_insert is not None:

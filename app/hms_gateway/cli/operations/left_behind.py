@@ -14,6 +14,7 @@ from hms_gateway.metastore.ports.store import Snapshot, StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage import REVISION, SqlStore, open_store, revision_of
+from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.storage.dialects.integrity import sqlite_file
 
 
@@ -55,7 +56,7 @@ def left_behind(store: SqlStore, user: str) -> list[str]:
     def work(snapshot: Snapshot) -> list[str]:
         tables = [
             f"table {row.database}.{row.table}"
-            for row in snapshot.rights.tables_owned_by([user])
+            for row in RightsRows(snapshot).tables_owned_by([user])
             if Principal(row.owner_type, row.owner or "") == party
         ]
         functions = [

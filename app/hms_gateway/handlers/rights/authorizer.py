@@ -37,6 +37,7 @@ from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
 from hms_gateway.runtime.suspension import NotSuspendable, is_recording
+from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import (
     GrantRevokeType,
     HeartbeatTxnRangeResponse,
@@ -326,7 +327,7 @@ class _CallCheck:
         found: Any
         if kind == "table":
             thing = Securable(database, _table(names[1]))
-            rows = self._store.read(lambda snapshot: snapshot.rights.table_owners([(thing.database, thing.table)]))
+            rows = self._store.read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
             return thing, bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
         if kind == "database":
             found = self._store.read(lambda snapshot: snapshot.database(database))
@@ -500,16 +501,16 @@ class _CallCheck:
         return self._store.read(lambda snapshot: snapshot.table_with_id(table_id))
 
     def _lease_user(self, lease_id: int) -> str | None:
-        return self._store.read(lambda snapshot: snapshot.rights.lease_user(lease_id))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).lease_user(lease_id))
 
     def _lock_user(self, lock_id: int) -> str | None:
-        return self._store.read(lambda snapshot: snapshot.rights.lock_user(lock_id))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).lock_user(lock_id))
 
     def _txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
-        return self._store.read(lambda snapshot: snapshot.rights.txn_users(txn_ids))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users(txn_ids))
 
     def _txn_users_between(self, first: int, last: int) -> dict[int, str]:
-        return self._store.read(lambda snapshot: snapshot.rights.txn_users_between(first, last))
+        return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users_between(first, last))
 
     def check_self(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):

@@ -17,8 +17,8 @@ from hms_gateway.catalog.rights.policy import (
     read_place,
     rest_below,
 )
-from hms_gateway.metastore.ports.access import Grantee, GrantObject, TableOwner
 from hms_gateway.metastore.ports.store import Store, StoredTable
+from hms_gateway.metastore.ports.values import Grantee, GrantObject, TableOwner
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
     database_path,
@@ -30,6 +30,9 @@ from hms_gateway.metastore.vocabulary.locations import (
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
 from hms_gateway.metastore.vocabulary.partition_names import PartitionCountMismatch, make_name
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
+from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.storage.catalog.places import PlaceRows
+from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import (
     HiveObjectType,
     MetaException,
@@ -152,7 +155,7 @@ class LocationsOfCall:
 
         They could delete what is to lie there, and the owner of `thing` what lies there, whichever came first.
         """
-        placed = self._store.read(lambda snapshot: snapshot.rights.tables_placed(str(first)))
+        placed = self._store.read(lambda snapshot: RightsRows(snapshot).tables_placed(str(first)))
         return any(
             Securable(one.database, one.table) != thing
             and (place := read_place(text)) is not None
@@ -170,7 +173,7 @@ class LocationsOfCall:
         if found is None:
             return True
         on = GrantObject(HiveObjectType.TABLE, table_id=found.table_id)
-        grants = self._store.read(lambda snapshot: [one.grant for one in snapshot.grants.on(on)])
+        grants = self._store.read(lambda snapshot: [one.grant for one in GrantRows(snapshot).on(on)])
         return all(one.principal == user or one.privilege.lower() not in _DELETING for one in grants)
 
     def _is_at_default_place(self, thing: Securable, found: StoredTable) -> bool:
@@ -207,7 +210,7 @@ class LocationsOfCall:
 
     def _partition_places(self, stored: StoredTable, asked: list[list[str] | None]) -> dict[str, str | None]:
         names = [name for values in asked if values is not None and (name := _partition_name(stored, values))]
-        found = self._store.read(lambda snapshot: snapshot.places.partitions_named(stored.table_id, names))
+        found = self._store.read(lambda snapshot: PlaceRows(snapshot).partitions_named(stored.table_id, names))
         return {one.name: one.location for one in found}
 
     def _refused(self, location: str) -> MetaException:

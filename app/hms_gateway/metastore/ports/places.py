@@ -1,6 +1,6 @@
 """Where the catalog says that things lie, a page at a time: what a check of the directories needs of storage."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -43,31 +43,6 @@ class PartitionsBelow(msgspec.Struct, frozen=True):
     table: str
     location: str
     count: int
-
-
-class PlaceReads(Protocol):
-    """Pages come in order of their key and begin behind `after`; one that is not full is the last."""
-
-    def databases(self, after: str, limit: int) -> list[DatabasePlace]: ...
-
-    def tables(self, after: int, limit: int) -> list[TablePlace]: ...
-
-    def tables_named(self, db_name: str, names: Sequence[str]) -> list[TablePlace]: ...
-
-    def tables_with_ids(self, ids: Collection[int]) -> list[TablePlace]: ...
-
-    def partitions(self, after: int, limit: int) -> list[PartitionPlace]: ...
-
-    def partitions_named(self, table_id: TableId, names: Sequence[str]) -> list[PartitionPlace]: ...
-
-    def has_partitions_below(self, table_id: TableId, path: str) -> bool:
-        """Whether the table has a partition whose name begins with these parts (`year=2024`) and has more."""
-
-    def owned_tables_elsewhere(self, beginnings: Sequence[str], after: int, limit: int) -> list[TablePlace]:
-        """Tables that may own their data, whose locations begin with none of these texts."""
-
-    def owned_partitions_elsewhere(self, beginnings: Sequence[str]) -> list[PartitionsBelow]:
-        """The same for partitions, without looking at those that lie below their table."""
 
 
 class Tree(NamedTuple):

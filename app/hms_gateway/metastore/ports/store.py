@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import msgspec
 
 from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
-from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RightsReads, RoleReads, RoleWrites
-from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
-from hms_gateway.metastore.ports.places import PlaceReads
-from hms_gateway.metastore.ports.statistics import StatisticsReads, StatisticsWrites
-from hms_gateway.metastore.ports.stored_table import StoredTable as StoredTable
+from hms_gateway.metastore.ports.values import StoredTable as StoredTable
 from hms_gateway.metastore.vocabulary.names import DatabaseId as DatabaseId
 from hms_gateway.metastore.vocabulary.names import EventId as EventId
 from hms_gateway.metastore.vocabulary.names import PartitionId as PartitionId
@@ -192,24 +188,6 @@ class Snapshot(Protocol):
     @property
     def txns(self) -> TxnReads: ...
 
-    @property
-    def places(self) -> PlaceReads: ...
-
-    @property
-    def statistics(self) -> StatisticsReads: ...
-
-    @property
-    def constraints(self) -> ConstraintReads: ...
-
-    @property
-    def roles(self) -> RoleReads: ...
-
-    @property
-    def grants(self) -> GrantReads: ...
-
-    @property
-    def rights(self) -> RightsReads: ...
-
     def database(self, name: str) -> StoredDatabase | None: ...
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
@@ -298,18 +276,6 @@ class Transaction(Snapshot, HeldLocks, Protocol):
 
     def made_events(self) -> Sequence[Event]:
         """Those that this unit of work has appended."""
-
-    @property
-    def statistics(self) -> StatisticsWrites: ...
-
-    @property
-    def constraints(self) -> ConstraintWrites: ...
-
-    @property
-    def roles(self) -> RoleWrites: ...
-
-    @property
-    def grants(self) -> GrantWrites: ...
 
     def insert_database(self, database: Database) -> DatabaseId:
         """Raises DuplicateKey."""

@@ -6,13 +6,13 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, or_, select
 from sqlalchemy.sql import Select
 
-from hms_gateway.metastore.ports.constraints import ConstraintColumn, ConstraintKind
+from hms_gateway.metastore.ports.values import ConstraintColumn, ConstraintKind
 from hms_gateway.metastore.vocabulary.names import TableId
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import check_name, is_storable
 from hms_gateway.structs import (
     SQLCheckConstraint,
@@ -49,16 +49,18 @@ _PARENTS: Final = TABLES.alias("parents")
 _PARENT_DATABASES: Final = DATABASES.alias("parent_databases")
 
 
-class ConstraintRepository(Repository):
+class ConstraintRows(AggregateRows):
     """`statistics_ports.ConstraintWrites`."""
 
     def of_table(self, table_id: TableId, kind: ConstraintKind) -> list[Struct]:
+        """The columns of a kind of constraints as the IDL's structs, in order of their constraints' creation."""
         rows = self._connection.execute(
             _rows().where(CONSTRAINTS.c.table_id == table_id, CONSTRAINTS.c.kind == int(kind))
         )
         return [_constraint(row) for row in rows]
 
     def foreign_keys(self, table_id: TableId | None, parent_table_id: TableId | None) -> list[Struct]:
+        """Those of a table, those that refer to one, or both."""
         statement = _rows().where(CONSTRAINTS.c.kind == int(ConstraintKind.FOREIGN_KEY))
         if table_id is not None:
             statement = statement.where(CONSTRAINTS.c.table_id == table_id)
@@ -67,6 +69,7 @@ class ConstraintRepository(Repository):
         return [_constraint(row) for row in self._connection.execute(statement)]
 
     def names(self, table_id: TableId) -> set[str]:
+        """Of all constraints the table has."""
         statement = select(CONSTRAINTS.c.name).where(CONSTRAINTS.c.table_id == table_id)
         return set(self._connection.execute(statement).scalars())
 
@@ -75,12 +78,14 @@ class ConstraintRepository(Repository):
             self._connection.execute(insert(CONSTRAINTS), [_row(column, self._dialect) for column in columns])
 
     def delete(self, table_id: TableId, name: str) -> int:
+        """Of the table, or of another one that refers to it by a foreign key; the number of its columns."""
         if not is_storable(name):
             return 0
         concerned = or_(CONSTRAINTS.c.table_id == table_id, CONSTRAINTS.c.parent_table_id == table_id)
         return self._connection.execute(delete(CONSTRAINTS).where(concerned, CONSTRAINTS.c.name == name)).rowcount
 
     def keep_columns(self, table_id: TableId, columns: Sequence[str]) -> None:
+        """Delete every constraint that has another column of the table."""
         sides = (
             (CONSTRAINTS.c.table_id, CONSTRAINTS.c.column_name),
             (CONSTRAINTS.c.parent_table_id, CONSTRAINTS.c.parent_column_name),

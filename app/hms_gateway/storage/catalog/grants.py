@@ -5,22 +5,23 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, literal, or_, select, update
 
-from hms_gateway.metastore.ports.access import Grant, Grantee, GrantId, GrantObject, StoredGrant
 from hms_gateway.metastore.ports.store import StoredTable
+from hms_gateway.metastore.ports.values import Grant, Grantee, GrantId, GrantObject, StoredGrant
 from hms_gateway.metastore.vocabulary.names import DatabaseId, PartitionId, TableId
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_texts
-from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.structs import HiveObjectType
 
 
-class GrantRepository(Repository):
+class GrantRows(AggregateRows):
     """`statistics_ports.GrantWrites`."""
 
     def on(self, target: GrantObject, *, of_any_column: bool = False) -> list[StoredGrant]:
+        """All on exactly this object, in order of their making; or on all columns of the table or partition."""
         return self._found(*_is_on(target, of_any_column=of_any_column))
 
     def of_principal(self, principal: Grantee, object_type: int | None = None) -> list[StoredGrant]:
@@ -36,6 +37,7 @@ class GrantRepository(Repository):
         return self._found(*_is_of_kind(object_type))
 
     def on_partitions(self, table_id: TableId) -> dict[PartitionId, list[Grant]]:
+        """On whole partitions of a table."""
         rows = self._found(PRIVILEGES.c.table_id == table_id, PRIVILEGES.c.object_type == int(HiveObjectType.PARTITION))
         found: dict[PartitionId, list[Grant]] = {}
         for row in rows:
@@ -48,6 +50,7 @@ class GrantRepository(Repository):
             self._connection.execute(insert(PRIVILEGES), [_row(grant, self._dialect) for grant in grants])
 
     def copy_to_partitions(self, table: StoredTable, names: Sequence[str], now_seconds: int) -> None:
+        """Grant on these partitions, and on their columns, what is granted on their table."""
         on_table = int(HiveObjectType.TABLE)
         object_type = case(
             (PRIVILEGES.c.object_type == on_table, int(HiveObjectType.PARTITION)), else_=PRIVILEGES.c.object_type

@@ -12,7 +12,7 @@ from hms_gateway.storage.partitions.rows import full_location
 from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_columns, decode_extra, decode_map
-from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.structs import Database
 
@@ -38,7 +38,7 @@ _PARTITIONS: Final = select(
 _BEHIND_SLASH: Final = "0"
 
 
-class PlaceRepository(Repository):
+class PlaceRows(AggregateRows):
     """See `PlaceReads`."""
 
     def databases(self, after: str, limit: int) -> list[DatabasePlace]:
@@ -65,6 +65,7 @@ class PlaceRepository(Repository):
         return self._partitions(_PARTITIONS.where(PARTITIONS.c.table_id == table_id, is_named))
 
     def has_partitions_below(self, table_id: TableId, path: str) -> bool:
+        """Whether the table has a partition whose name begins with these parts (`year=2024`) and has more."""
         if not is_storable(path):
             return False
         name = PARTITIONS.c.part_name
@@ -73,6 +74,7 @@ class PlaceRepository(Repository):
         return self._connection.execute(statement).first() is not None
 
     def owned_tables_elsewhere(self, beginnings: Sequence[str], after: int, limit: int) -> list[TablePlace]:
+        """Tables that may own their data, whose locations begin with none of these texts."""
         condition = and_(TABLES.c.table_id > after, _may_own(), _is_elsewhere(TABLES.c.location, beginnings))
         return self._tables(condition, limit)
 

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from sqlalchemy import Select, Text, bindparam, exists, or_, select
 
-from hms_gateway.metastore.ports.access import DatabaseOwner, RoleMember, TableOwner
+from hms_gateway.metastore.ports.values import DatabaseOwner, RoleMember, TableOwner
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PRIVILEGES, ROLE_MEMBERS, ROLES, TABLES
 from hms_gateway.storage.schema.leases import LEASES
 from hms_gateway.storage.schema.txn import LOCKS, TXNS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_extra
-from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.structs import PrincipalType, Table
 
@@ -24,7 +24,7 @@ _OWNERS: Final = select(DATABASES.c.name, TABLES.c.name, TABLES.c.owner, TABLES.
 _OWNER_OF: Final = _OWNERS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
 
-class RightsRepository(Repository):
+class RightsRows(AggregateRows):
     """`ports.access.RightsReads`."""
 
     def role_members(self) -> list[RoleMember]:
@@ -37,6 +37,7 @@ class RightsRepository(Repository):
         return [DatabaseOwner(*row) for row in self._connection.execute(statement)]
 
     def table_owners(self, tables: Sequence[tuple[str, str]]) -> list[TableOwner]:
+        """Of those that exist."""
         found = []
         for db_name, tbl_name in tables:
             if is_storable(db_name) and is_storable(tbl_name):
@@ -45,16 +46,19 @@ class RightsRepository(Repository):
         return found
 
     def tables_owned_by(self, names: Sequence[str]) -> list[TableOwner]:
+        """Tables with an owner of one of the names, whatever kind of owner it is."""
         statement = _OWNERS.where(is_among(TABLES.c.owner, names, self._dialect))
         return [_table_owner(row) for row in self._connection.execute(statement)]
 
     def tables_placed(self, directory: str) -> list[tuple[TableOwner, str]]:
+        """The tables of all databases that lie at or below a directory, with their locations."""
         if not is_storable(directory):
             return []
         rows = self._connection.execute(_placed(self._dialect), {"directory": directory, "below": f"{directory}/"})
         return [(_table_owner(row), location) for *row, location in rows]
 
     def txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
+        """Of those that are known."""
         statement = select(TXNS.c.txn_id, TXNS.c.user_name).where(has_id_among(TXNS.c.txn_id, txn_ids, self._dialect))
         return {row.txn_id: row.user_name for row in self._connection.execute(statement)}
 

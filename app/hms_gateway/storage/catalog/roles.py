@@ -4,15 +4,15 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, delete, insert, select, update
 
-from hms_gateway.metastore.ports.access import RoleId
 from hms_gateway.metastore.ports.store import DuplicateKey
+from hms_gateway.metastore.ports.values import RoleId
 from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
-from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.structs import PrincipalType, Role, RolePrincipalGrant
 
 
-class RoleRepository(Repository):
+class RoleRows(AggregateRows):
     """`statistics_ports.RoleWrites`."""
 
     def find(self, name: str) -> RoleId | None:
@@ -25,6 +25,7 @@ class RoleRepository(Repository):
         return list(self._connection.execute(select(ROLES.c.name).order_by(ROLES.c.name)).scalars())
 
     def of_principal(self, name: str, principal_type: int) -> list[Role]:
+        """The roles granted directly, ordered by name."""
         if not is_storable(name):
             return []
         statement = (
@@ -46,6 +47,7 @@ class RoleRepository(Repository):
         return self._grants(_grants().where(ROLE_MEMBERS.c.role_id == role_id))
 
     def all_grants_between_roles(self) -> list[tuple[str, str]]:
+        """(role, role it was granted to)."""
         statement = (
             select(ROLES.c.name, ROLE_MEMBERS.c.principal_name)
             .join(ROLE_MEMBERS, ROLE_MEMBERS.c.role_id == ROLES.c.role_id)
@@ -54,6 +56,7 @@ class RoleRepository(Repository):
         return [(role, member) for role, member in self._connection.execute(statement)]
 
     def insert(self, role: Role) -> RoleId:
+        """Raises DuplicateKey."""
         name = role.roleName or ""
         check_name("role", name, self._dialect)
         check_text("owner of role", role.ownerName)
@@ -63,6 +66,7 @@ class RoleRepository(Repository):
         return RoleId(self._inserted_id(insert(ROLES).values(values)))
 
     def delete(self, role_id: RoleId) -> None:
+        """With its members, its own memberships and everything granted to it."""
         name = self._connection.execute(select(ROLES.c.name).where(ROLES.c.role_id == role_id)).scalar_one()
         for held in (ROLE_MEMBERS, PRIVILEGES):
             is_role = and_(held.c.principal_name == name, held.c.principal_type == int(PrincipalType.ROLE))

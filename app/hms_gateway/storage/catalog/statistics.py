@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, fun
 from sqlalchemy import Table as SqlTable
 
 from hms_gateway.idl import StructType
-from hms_gateway.metastore.ports.statistics import ColumnFigures
 from hms_gateway.metastore.ports.store import StoredTable
+from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns, without_accurate_columns
 from hms_gateway.storage.dialects import Dialect
@@ -16,7 +16,7 @@ from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITION_STATISTICS, PARTITIONS, TABLE_STATISTICS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
-from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import check_name, check_text
 from hms_gateway.structs import FieldSchema
 from hms_gateway.wire.tjson import decode_value, encode_value
@@ -32,7 +32,7 @@ _SET_PARAMETERS: Final = (
 )
 
 
-class StatisticsRepository(Repository):
+class StatisticsRows(AggregateRows):
     """`statistics_ports.StatisticsWrites`."""
 
     def of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> list[ColumnFigures]:
@@ -47,6 +47,7 @@ class StatisticsRepository(Repository):
     def of_partitions(
         self, table: StoredTable, engine: str, names: Sequence[str], columns: Sequence[str] | None = None
     ) -> dict[str, list[ColumnFigures]]:
+        """By the name of the partition, in byte order; partitions without statistics are left out."""
         rows = self._connection.execute(
             select(PARTITIONS.c.part_name, *(PARTITION_STATISTICS.c[name] for name in _FIGURES))
             .join(PARTITION_STATISTICS, PARTITION_STATISTICS.c.partition_id == PARTITIONS.c.partition_id)
@@ -64,16 +65,19 @@ class StatisticsRepository(Repository):
         return found
 
     def columns_of_table(self, table_id: TableId) -> list[str]:
+        """The columns with statistics of any engine, in byte order."""
         names = select(TABLE_STATISTICS.c.column_name).distinct().where(TABLE_STATISTICS.c.table_id == table_id)
         return list(self._connection.execute(names.order_by(TABLE_STATISTICS.c.column_name)).scalars())
 
     def columns_of_partition(self, table: StoredTable, name: str) -> list[str]:
+        """The same for a partition; none when it is not there."""
         ids = self.partition_ids(table, [name])
         is_it = has_id_among(PARTITION_STATISTICS.c.partition_id, ids.values(), self._dialect)
         names = select(PARTITION_STATISTICS.c.column_name).distinct().where(is_it)
         return list(self._connection.execute(names.order_by(PARTITION_STATISTICS.c.column_name)).scalars())
 
     def partition_ids(self, table: StoredTable, names: Sequence[str]) -> dict[str, PartitionId]:
+        """Those of the named partitions that exist."""
         rows = self._connection.execute(
             select(PARTITIONS.c.part_name, PARTITIONS.c.partition_id).where(
                 PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect)
@@ -82,6 +86,7 @@ class StatisticsRepository(Repository):
         return {name: PartitionId(partition_id) for name, partition_id in rows}
 
     def put_of_table(self, table_id: TableId, engine: str, figures: Sequence[ColumnFigures]) -> None:
+        """Insert or replace."""
         self.delete_of_table(table_id, engine, [one.column for one in figures])
         rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect)} for one in figures]
         self._insert(_NEW_OF_TABLE, rows)
@@ -89,6 +94,7 @@ class StatisticsRepository(Repository):
     def put_of_partitions(
         self, table_id: TableId, engine: str, figures: Mapping[PartitionId, Sequence[ColumnFigures]]
     ) -> None:
+        """Insert or replace, and note the columns in the partitions' COLUMN_STATS_ACCURATE."""
         alike: dict[tuple[str, ...], list[PartitionId]] = {}
         for partition_id, of_partition in figures.items():
             alike.setdefault(tuple(one.column for one in of_partition), []).append(partition_id)
@@ -108,6 +114,7 @@ class StatisticsRepository(Repository):
         )
 
     def delete_of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> int:
+        """How many columns lost their statistics."""
         condition = and_(
             TABLE_STATISTICS.c.table_id == table_id,
             TABLE_STATISTICS.c.engine == engine,
@@ -118,6 +125,7 @@ class StatisticsRepository(Repository):
     def delete_of_partitions(
         self, engine: str, partition_ids: Sequence[PartitionId], columns: Sequence[str] | None = None
     ) -> int:
+        """The same for partitions."""
         condition = and_(
             has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect),
             PARTITION_STATISTICS.c.engine == engine,
@@ -126,6 +134,7 @@ class StatisticsRepository(Repository):
         return self._connection.execute(delete(PARTITION_STATISTICS).where(condition)).rowcount
 
     def keep_table_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> list[str]:
+        """Delete what is not about a column of one of these names and types; the names that were deleted."""
         lost = self._lost(TABLE_STATISTICS, TABLE_STATISTICS.c.table_id == table_id, columns)
         if lost is None:
             return []
@@ -136,6 +145,7 @@ class StatisticsRepository(Repository):
     def keep_partition_columns(
         self, table_id: TableId, columns: Sequence[FieldSchema], partition_ids: Sequence[PartitionId] | None = None
     ) -> None:
+        """The same for these partitions or all of the table, also in their COLUMN_STATS_ACCURATE."""
         among = PARTITION_STATISTICS.c.table_id == table_id
         if partition_ids is not None:
             among = and_(among, has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect))
@@ -154,6 +164,7 @@ class StatisticsRepository(Repository):
         )
 
     def delete_below(self, table_id: TableId, path: str) -> None:
+        """Delete those of the partitions that lie at `path` or under it."""
         path = path.rstrip("/")
         of_table = PARTITION_STATISTICS.c.table_id == table_id
         if self._connection.execute(select(literal(1)).where(of_table).limit(1)).first() is None:

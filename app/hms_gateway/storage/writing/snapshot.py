@@ -4,15 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from hms_gateway.storage.catalog.constraints import ConstraintRepository
 from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, found_database
 from hms_gateway.storage.catalog.events import EventReads
-from hms_gateway.storage.catalog.grants import GrantRepository
 from hms_gateway.storage.catalog.names import NameReads
-from hms_gateway.storage.catalog.places import PlaceRepository
-from hms_gateway.storage.catalog.rights import RightsRepository
-from hms_gateway.storage.catalog.roles import RoleRepository
-from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
@@ -26,30 +20,6 @@ class Objects(NameReads):
     @property
     def connection(self) -> Connection:
         return self._connection
-
-    @property
-    def places(self) -> PlaceRepository:
-        return PlaceRepository(self._connection)
-
-    @property
-    def statistics(self) -> StatisticsRepository:
-        return StatisticsRepository(self._connection)
-
-    @property
-    def constraints(self) -> ConstraintRepository:
-        return ConstraintRepository(self._connection)
-
-    @property
-    def roles(self) -> RoleRepository:
-        return RoleRepository(self._connection)
-
-    @property
-    def grants(self) -> GrantRepository:
-        return GrantRepository(self._connection)
-
-    @property
-    def rights(self) -> RightsRepository:
-        return RightsRepository(self._connection)
 
 
 class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects):

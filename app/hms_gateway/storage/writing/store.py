@@ -20,7 +20,7 @@ from hms_gateway.metastore.ports.store import (
     StoreUnavailable,
     Transaction,
 )
-from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
+from hms_gateway.metastore.ports.values import ChangeSelection, MadeChange
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
@@ -229,7 +229,7 @@ class SqlStore:
         return self._on_a_working_connection(read)
 
     def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
-        """See `ports.trail.ChangeTrail.changes_made`."""
+        """See `ports.values.ChangeTrail.changes_made`."""
 
         def read() -> list[MadeChange]:
             with self._reading.connect() as connection:
