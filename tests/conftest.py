@@ -113,7 +113,11 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
         found = fixtures.getfixturedefs(name, collector)
         return bool(found) and found[-1].scope != "function"
 
-    is_alike = all(name in FOR_EACH_TEST or is_shared(name) for name in fixtures._getautousenames(collector))
+    marks = {mark.name for mark in (*collector.own_markers, *getattr(obj, "pytestmark", ()))}
+    # Cases that talk to programs take seconds each.
+    is_alike = marks.isdisjoint(NOT_FAST - {"slow"}) and all(
+        name in FOR_EACH_TEST or is_shared(name) for name in fixtures._getautousenames(collector)
+    )
     test = merged(obj, is_shared) if is_alike and collector.istestfunction(obj, name) else None
     if test is None:
         return None

@@ -40,6 +40,7 @@ def test_the_same_holds_for_expressions(metastore: Metastore) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filter", "named"),
     [

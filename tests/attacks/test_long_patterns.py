@@ -32,6 +32,7 @@ CALLS: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "arguments"), CALLS)
 def test_a_pattern_beyond_the_limit_is_refused_with_its_name(metastore: Metastore, method: str, arguments: Any) -> None:
     for pattern in ("a" * (BYTES_MAX + 1), "é" * (BYTES_MAX // 2 + 1), "a" * 5_000_000):

@@ -54,6 +54,7 @@ def assert_is_harmless(screen: Terminal) -> str:
 RETURNING = [method for method in METHODS.values() if method.definition.returns is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", RETURNING, ids=lambda method: method.name)
 def test_answers_of_every_method(method: Method) -> None:
     kind = method.definition.returns

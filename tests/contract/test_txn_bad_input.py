@@ -340,6 +340,7 @@ HARMLESS: dict[str, tuple[Any, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_changes_nothing(unchanged: Caller, row: tuple[tuple[Any, ...], str]) -> None:
     arguments, expected = row

@@ -36,8 +36,15 @@ def ordinary(*before: str) -> Under:
     return lambda folder: (*before, *AS_ACCOUNT)
 
 
+MASK_000 = 'umask 000 && exec "$@"'
+POOR_ENVIRONMENT = ("env", "-u", "PYTHONUTF8", "LANG=C", "LC_ALL=C")
 SYSTEMS = [
-    pytest.param(ordinary("nice", "-n", "15"), id="niceness-15"),
+    # Those that a shell makes are one system; the whole has each of them alone.
+    pytest.param(
+        ordinary("nice", "-n", "15", "sh", "-c", MASK_000, "sh", *POOR_ENVIRONMENT, "env", "-u", "HOME"),
+        id="niceness-15-umask-000-lang-c-no-home",
+    ),
+    pytest.param(ordinary("nice", "-n", "15"), id="niceness-15", marks=pytest.mark.whole),
     pytest.param(ordinary(sys.executable, str(SUPPORT / "half_processor.py")), id="half-a-processor"),
     pytest.param(
         ordinary(sys.executable, str(SUPPORT / "refused_calls.py"), "sched_setaffinity,setpriority"),
@@ -55,9 +62,9 @@ SYSTEMS = [
         marks=needs_root,
         id="read-only-root",
     ),
-    pytest.param(ordinary("sh", "-c", 'umask 000 && exec "$@"', "sh"), id="umask-000"),
-    pytest.param(ordinary("env", "-u", "PYTHONUTF8", "LANG=C", "LC_ALL=C"), id="lang-c"),
-    pytest.param(ordinary("env", "-u", "HOME"), id="no-home"),
+    pytest.param(ordinary("sh", "-c", MASK_000, "sh"), id="umask-000", marks=pytest.mark.whole),
+    pytest.param(ordinary(*POOR_ENVIRONMENT), id="lang-c", marks=pytest.mark.whole),
+    pytest.param(ordinary("env", "-u", "HOME"), id="no-home", marks=pytest.mark.whole),
 ]
 
 

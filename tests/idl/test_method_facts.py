@@ -41,7 +41,6 @@ def test_the_table_has_each_method_of_the_idl_once_and_in_order():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_no_other_table_names_methods():
     """A new method is a declaration in the IDL, a function of a handler, a row of the table and a test: four files."""
     naming = {}
@@ -95,7 +94,7 @@ def test_lists_of_write_ids_are_read_where_the_idl_has_them():
 
 def test_a_read_of_one_table_may_say_which_write_ids_it_sees():
     for name, facts in method_facts().items():
-        if facts.cached_by[:1] in (("table",), ("columns",), ("foreign_keys",), ("named_tables",)):
+        if facts.cached_by in ("table", "columns", "foreign_keys", "named_tables"):
             assert facts.write_ids_in, name
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.idl import ListType, SetType, StructType
-from hms_gateway.idl.method_rights import Need, _rows, method_rights
+from hms_gateway.idl.method_facts import Need, method_rights, read_facts
 from hms_gateway.structs import IDL, METHODS
 
 # Paths behind these verbs may lead to a list; `named` may lead to the keys of a map.
@@ -59,18 +59,15 @@ def test_parts_of_a_line():
     assert not rights["get_table"].refused
 
 
-@pytest.mark.parametrize("needs", ["about table db_name tbl_name", "open, see table db_name tbl_name", ""])
+@pytest.mark.parametrize(
+    "needs", ["needs = about table db_name tbl_name", "needs = open\nneeds = see table db_name tbl_name", ""]
+)
 def test_a_line_is_open_by_that_word_only(needs):
     with pytest.raises(ValueError, match="get_table"):
-        list(_rows(f"method | needs | hidden | answer\nget_table | {needs} | |\n"))
+        list(read_facts(f"# Head.\n\n[get_table]\n{needs}\n"))
 
 
-def test_reads_of_one_table_need_to_see_it():
-    """A method whose reply is cached by a table names that very table."""
-    from hms_gateway.idl.method_facts import method_facts
-
-    for name, facts in method_facts().items():
-        if facts.cached_by[:1] in (("table",), ("columns",)):
-            kind = "table" if facts.cached_by[0] == "table" else "column"
-            paths = {need.paths for need in method_rights()[name].needs if need.kind == kind}
-            assert facts.cached_by[1:] in paths, name
+@pytest.mark.parametrize("row", ["hidden = yes", "cached by = table", "changes = ", "needs"])
+def test_a_row_that_is_not_known_is_refused(row):
+    with pytest.raises(ValueError, match="get_table has an unknown row"):
+        list(read_facts(f"# Head.\n\n[get_table]\n{row}\nneeds = open\n"))

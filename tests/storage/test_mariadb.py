@@ -14,6 +14,7 @@ import trustme
 from sqlalchemy import func, insert, make_url, select
 from sqlalchemy.dialects.mysql.base import MySQLDialect
 
+from hms_gateway.catalog.types import TypeRows
 from hms_gateway.metastore.ports.store import Event, StoreError, StoreUnavailable, Transaction, UnstorableText
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
@@ -260,7 +261,7 @@ def test_settings_of_the_server_change_nothing(own_mariadb: PrivateMariadb) -> N
     clock, store = SystemClock(), opened(own_mariadb.url("odd"))
     name = f"\\' {WIDE} \" "
     execute(store, insert(TYPES), {"name": name})
-    assert store.read(lambda snapshot: snapshot.types.find(name)) == Type(name)
+    assert store.read(lambda snapshot: TypeRows(snapshot).find(name)) == Type(name)
     before = clock.milliseconds()
     now = store.write(lambda tx: tx.txns.now_ms())
     assert before - 1_000 <= now <= clock.milliseconds() + 1_000

@@ -17,6 +17,7 @@ CLASSES = [
 SEEDS = range(4)
 
 
+@pytest.mark.slow
 def test_tjson_reads_what_it_writes():
     for seed in SEEDS:
         for struct_class in CLASSES:
@@ -24,6 +25,7 @@ def test_tjson_reads_what_it_writes():
             assert CODECS.tjson.decode(struct_class, CODECS.tjson.encode(value)) == value
 
 
+@pytest.mark.slow
 def test_apache_reads_our_tjson():
     for seed in SEEDS[:2]:
         for struct_class in CLASSES:
@@ -31,6 +33,7 @@ def test_apache_reads_our_tjson():
             assert ApacheTJson.decode(struct_class, CODECS.tjson.encode(value)) == value
 
 
+@pytest.mark.slow
 def test_tjson_reads_what_apache_writes():
     for seed in SEEDS[:2]:
         for struct_class in CLASSES:
@@ -48,6 +51,7 @@ def test_the_scanner_is_not_needed_for_what_we_write(name, monkeypatch):
         assert CODECS.tjson.decode(STRUCTS[name], CODECS.tjson.encode(value)) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", [CODECS.binary, CODECS.compact], ids=lambda codec: codec.name)
 def test_binary_reads_what_it_writes(codec):
     for seed in SEEDS:

@@ -6,8 +6,6 @@ Its reads say which write ids they see, so a gateway answers them from memory, a
 
 import getpass
 import socket
-from collections.abc import Callable
-from operator import attrgetter
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, Self
 
@@ -23,6 +21,7 @@ from hms_gateway.structs import (
     OpenTxnRequest,
     Struct,
 )
+from hms_gateway.structs.paths import argument_paths
 from hms_gateway.txn.rules.write_ids import (
     ValidIds,
     ValidWriteIds,
@@ -137,24 +136,17 @@ class MetastoreTransaction:
 
     def _table_of(self, name: str, positional: tuple[Any, ...], options: dict[str, Any]) -> str | None:
         facts = method_facts().get(name)
-        if facts is None or not facts.write_ids_in or facts.cached_by[:1] not in (("table",), ("columns",)):
+        if facts is None or not facts.write_ids_in or facts.cached_by not in ("table", "columns"):
             return None
         fields = {field.name for field in METHODS[name].definition.arguments}
         named = {key: value for key, value in options.items() if key in fields}
         arguments = self._caller.arguments(name, positional, named)
-        _, db_field, tbl_field = facts.cached_by
-        return _full_name(arguments, attrgetter(db_field), attrgetter(tbl_field))
+        return _full_name(argument_paths(facts.scope_paths).held(arguments) or ())
 
 
-def _full_name(
-    arguments: Struct, db_name: Callable[[Struct], str | None], tbl_name: Callable[[Struct], str | None]
-) -> str | None:
+def _full_name(names: tuple[str | None, ...]) -> str | None:
     """`database.table`, None where a name is missing or says a catalog as well."""
-    try:
-        names = db_name(arguments), tbl_name(arguments)
-    except AttributeError:
-        return None
-    if not all(names) or any("@" in (name or "") or "." in (name or "") for name in names):
+    if not names or not all(names) or any("@" in (name or "") or "." in (name or "") for name in names):
         return None
     return ".".join((name or "").strip().lower() for name in names)
 

@@ -77,7 +77,7 @@ from hms_gateway.handlers.steps import (
 )
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.handlers.transactions import Transactions
-from hms_gateway.idl.method_rights import lasting_rights
+from hms_gateway.idl.method_facts import lasting_rights
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.locations import normalize_location

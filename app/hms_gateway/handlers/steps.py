@@ -6,7 +6,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from hms_gateway.catalog.arguments import table_named
@@ -30,6 +29,7 @@ from hms_gateway.structs import (
     Table,
     TableMeta,
 )
+from hms_gateway.structs.paths import argument_paths
 from hms_gateway.txn.rules.implicit_locks import LockedByAnother
 from hms_gateway.txn.rules.write_ids import InvalidList, parse_valid_write_ids, split_table_id
 
@@ -72,8 +72,10 @@ class BoundedTexts:
     def answer(self, bound: Bound, call: Call, arguments: Struct, go_on: Callable[[], Any]) -> Any:
         """Raises MetaException that names the field and the limit."""
         for path in _text_paths(bound.method):
-            name = path[-1]
-            for text in _found(arguments, path):
+            name = path.rpartition(".")[2].partition("[")[0]
+            for (text,) in argument_paths((path,)).values(arguments):
+                if text is None:
+                    continue
                 self._check_length(name, text)
                 if LIMIT_OF_FIELD[name] == _PATTERN:
                     self._check_alternatives(name, text)
@@ -229,63 +231,39 @@ def _size(text: str | bytes) -> int:
     return len(text) if isinstance(text, bytes) or text.isascii() else len(text.encode())
 
 
-def _found(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
-    if value is None:
-        return
-    if isinstance(value, list):
-        for one in value:
-            yield from _found(one, path)
-    elif path:
-        yield from _found(getattr(value, path[0]), path[1:])
-    else:
-        yield value
+@cache
+def _text_paths(method: Method) -> tuple[str, ...]:
+    """Where the arguments of a method have such a text."""
+    return tuple(_paths_to(LIMIT_OF_FIELD, method.definition.arguments, _DEPTH_MAX))
 
 
 @cache
-def _text_paths(method: Method) -> tuple[tuple[str, ...], ...]:
-    """Where the arguments of a method have such a text."""
-    return tuple(_texts_in(method.definition.arguments, _DEPTH_MAX))
+def _context_paths(method: Method) -> tuple[str, ...]:
+    """Where the arguments of a method have an environment context: among them, or in a request."""
+    return tuple(_paths_to({_CONTEXT}, method.definition.arguments, 1))
 
 
-def _texts_in(fields: Iterable[Any], depth: int) -> Iterator[tuple[str, ...]]:
+def _paths_to(wanted: Container[str], fields: Iterable[Any], depth: int) -> Iterator[str]:
+    """Paths to fields of a wanted name that are no structs, and to structs of a wanted name."""
     for field in fields:
-        type = field.type
+        path, type = field.name, field.type
         while hasattr(type, "element"):
-            type = type.element
+            path, type = f"{path}[]", type.element
         struct = IDL.structs.get(getattr(type, "name", ""))
-        if struct is not None and depth:
-            yield from ((field.name, *path) for path in _texts_in(struct.fields, depth - 1))
-        elif struct is None and field.name in LIMIT_OF_FIELD:
-            yield (field.name,)
+        if field.name in wanted if struct is None else struct.name in wanted:
+            yield path
+        elif struct is not None and depth:
+            yield from (f"{path}.{inner}" for inner in _paths_to(wanted, struct.fields, depth - 1))
 
 
 def _in_environment(method: Method, arguments: Struct, name: str) -> str | None:
-    """The property `name`, None where the call has none."""
+    """The property `name` of the environment context among the arguments, None where the call has none."""
     for path in _context_paths(method):
-        context: Any = arguments
-        for step in path:
-            context = None if context is None else getattr(context, step)
-        found: str | None = None if context is None else (context.properties or {}).get(name)
-        if found is not None:
-            return found
+        for (context,) in argument_paths((path,)).values(arguments):
+            found: str | None = None if context is None else (context.properties or {}).get(name)
+            if found is not None:
+                return found
     return None
-
-
-@cache
-def _context_paths(method: Method) -> tuple[tuple[str, ...], ...]:
-    """Where the arguments of a method have an environment context: among them, or in a request."""
-    return tuple(_contexts_in(method.definition.arguments, depth=2))
-
-
-def _contexts_in(fields: Iterable[Any], depth: int) -> Iterator[tuple[str, ...]]:
-    for field in fields:
-        struct = IDL.structs.get(getattr(field.type, "name", ""))
-        if struct is None:
-            continue
-        if struct.name == _CONTEXT:
-            yield (field.name,)
-        elif depth > 1:
-            yield from ((field.name, *path) for path in _contexts_in(struct.fields, depth - 1))
 
 
 def _ids(name: str, *texts: str | None) -> frozenset[int]:
@@ -332,16 +310,9 @@ def _sent(facts: MethodFacts, call: Call, arguments: Struct) -> _Sent | None:
 
 def _table_of(facts: MethodFacts, arguments: Struct) -> TableName | None:
     """The one table that the call is about. A name that is missing is the handler's to miss."""
-    kind, *fields = facts.cached_by or ("named_tables",)
-    if kind == "named_tables":
+    if facts.cached_by in ("", "named_tables"):
         return None
-    if len(fields) == 1:
-        # get_foreign_keys, of whose tables the one with the keys counts.
-        fields = [f"{fields[0]}.foreign_db_name", f"{fields[0]}.foreign_tbl_name"]
-    try:
-        db_name, tbl_name = (attrgetter(field)(arguments) for field in fields)
-    except AttributeError:
-        return table_named("", "")
+    db_name, tbl_name = argument_paths(facts.scope_paths).held(arguments) or ("", "")
     return table_named(db_name or "", (tbl_name or "").partition(".")[0])
 
 

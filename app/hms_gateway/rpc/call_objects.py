@@ -1,26 +1,27 @@
-"""Which databases and tables a call names in its arguments, for logs and figures: `sales`, `sales.orders`.
+"""What a call is about by its arguments, for logs, figures and rates: `sales`, `sales.orders`, a number of partitions.
 
-Where they are is said by `schema/rights.txt`. Names are in lower case, as the catalog keeps them.
+Where they are is said by `schema/methods.txt`. Names are in lower case, as the catalog keeps them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from hms_gateway.idl.method_rights import Need, method_rights
+from hms_gateway.idl.method_facts import Need, method_facts
 from hms_gateway.structs import Struct
+from hms_gateway.structs.paths import ArgumentPaths, argument_paths
 
 OBJECTS_MAX: Final = 16
 
-_Names: TypeAlias = Iterator[str]
+_Names: TypeAlias = Iterable[str]
 
 
 class _Reader(NamedTuple):
     """Reads the names at some paths. Those of `containers` are left out where an object inside is named, too."""
 
-    read: Callable[[Struct, tuple[str, ...]], _Names]
-    paths: tuple[str, ...]
+    names: Callable[..., _Names]
+    paths: ArgumentPaths
     is_container: bool
 
 
@@ -28,9 +29,10 @@ def objects_of(method: str, arguments: Struct) -> tuple[str, ...]:
     """The objects in the order in which they are named, OBJECTS_MAX at most."""
     found: dict[str, bool] = {}
     for reader in _readers(method):
-        for name in reader.read(arguments, reader.paths):
-            if name:
-                found.setdefault(name, reader.is_container)
+        for values in islice(reader.paths.values(arguments), OBJECTS_MAX):
+            for name in reader.names(*values):
+                if name:
+                    found.setdefault(name, reader.is_container)
     if len(found) < 2:
         return tuple(found)
     inside = {name.partition(".")[0] for name in found if "." in name} if any(found.values()) else set()
@@ -38,103 +40,80 @@ def objects_of(method: str, arguments: Struct) -> tuple[str, ...]:
     return tuple(islice(named, OBJECTS_MAX))
 
 
+def partitions_of(method: str, arguments: Struct | None, result: Struct | None) -> int:
+    """The number of partitions that a call returns or names. `result` may have a list that was not read yet."""
+    count = 0
+    for path in method_facts()[method].partitions_in:
+        for (value,) in argument_paths((path,)).values(result if path.startswith("success") else arguments):
+            count += 0 if value is None else len(value)
+    return count
+
+
 @cache
 def _readers(method: str) -> tuple[_Reader, ...]:
-    rights = method_rights()[method]
-    readers = [reader for need in (*rights.needs, *rights.names) if (reader := _reader(need)) is not None]
+    rights = method_facts()[method].rights
+    needs = [need for need in (*rights.needs, *rights.names) if need.verb not in _NAMELESS]
     # What a list beside a new table names comes behind the table.
-    return tuple(sorted(readers, key=lambda reader: reader.read is _other))
+    needs.sort(key=lambda need: need.kind == "other")
+    return tuple(reader for need in needs if (reader := _reader(need)) is not None)
 
 
 def _reader(need: Need) -> _Reader | None:
-    if (need.verb, need.kind) == ("write", "location"):
+    names = _BY_VERB.get((need.verb, need.kind)) or _BY_KIND.get(need.kind)
+    paths = need.paths
+    if need.kind == "location":
         # Behind the names is what has the location.
-        paths = need.paths[: min(2, len(need.paths) - 1)]
-        return _Reader(_database if len(paths) == 1 else _object, paths, len(paths) == 1)
-    read = _BY_VERB.get((need.verb, need.kind)) or (None if need.verb in _NAMELESS else _BY_KIND.get(need.kind))
-    return None if read is None else _Reader(read, need.paths, need.kind == "database")
+        paths = paths[: min(2, len(paths) - 1)]
+        names = _database if len(paths) == 1 else _object
+    elif need.kind == "other":
+        paths = paths[2:]
+    return None if names is None else _Reader(names, argument_paths(paths), names is _database)
 
 
-def _values(arguments: Struct, paths: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """What is at these paths, for each element of a list that they go through."""
-    way, is_list, _ = paths[0].partition("[]")
-    if not is_list:
-        yield tuple(_at(arguments, path) for path in paths)
-        return
-    behind = len(way) + len("[].")
-    for element in islice(_at(arguments, way) or (), OBJECTS_MAX):
-        yield tuple(_at(element, path[behind:]) for path in paths)
+def _database(database: Any) -> _Names:
+    return (_text(database),)
 
 
-def _at(value: Any, path: str) -> Any:
-    for name in path.split("."):
-        if value is None:
-            return None
-        value = getattr(value, name)
-    return value
+def _object(database: Any, name: Any) -> _Names:
+    return (_qualified(database, name),)
 
 
-def _database(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for (database,) in _values(arguments, paths):
-        yield _text(database)
+def _column(database: Any, name: Any) -> _Names:
+    return (_qualified(database, name and name.partition(".")[0]),)
 
 
-def _object(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for database, name in _values(arguments, paths):
-        yield _qualified(database, name)
+def _objects(database: Any, names: Any) -> _Names:
+    return (_qualified(database, name) for name in islice(names or (), OBJECTS_MAX))
 
 
-def _column(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for database, name in _values(arguments, paths):
-        yield _qualified(database, name and name.partition(".")[0])
-
-
-def _objects(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for database, names in _values(arguments, paths):
-        for name in islice(names or (), OBJECTS_MAX):
-            yield _qualified(database, name)
-
-
-def _moved(arguments: Struct, paths: tuple[str, ...]) -> _Names:
+def _moved(old_db: Any, old_name: Any, new_db: Any, new_name: Any) -> _Names:
     """A table keeps what the new one does not name."""
-    for old_db, old_name, new_db, new_name in _values(arguments, paths):
-        yield _qualified(new_db or old_db, new_name or old_name)
+    return (_qualified(new_db or old_db, new_name or old_name),)
 
 
-def _other(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    return _object(arguments, paths[2:])
+def _full_names(names: Any) -> _Names:
+    return map(_text, islice(names or (), OBJECTS_MAX))
 
 
-def _full_names(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for (names,) in _values(arguments, paths):
-        yield from map(_text, islice(names or (), OBJECTS_MAX))
+def _leased(elements: Any) -> _Names:
+    return (_qualified(each.db_name, each.table_name) for each in _elements(elements))
 
 
-def _leased(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for each in _elements(arguments, paths):
-        yield _qualified(each.db_name, each.table_name)
+def _components(elements: Any) -> _Names:
+    return (_qualified(each.dbname, each.tablename) for each in _elements(elements))
 
 
-def _components(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for each in _elements(arguments, paths):
-        yield _qualified(each.dbname, each.tablename)
+def _privileged(elements: Any, *kinds: Any) -> _Names:
+    refs = (each.hiveObject for each in _elements(elements))
+    return (_qualified(ref.dbName, ref.objectName) for ref in refs if ref is not None)
 
 
-def _privileged(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for each in _elements(arguments, paths):
-        if each.hiveObject is not None:
-            yield _qualified(each.hiveObject.dbName, each.hiveObject.objectName)
+def _reference(ref: Any) -> _Names:
+    return () if ref is None else (_qualified(ref.dbName, ref.objectName),)
 
 
-def _reference(arguments: Struct, paths: tuple[str, ...]) -> _Names:
-    for (each,) in _values(arguments, paths):
-        if each is not None:
-            yield _qualified(each.dbName, each.objectName)
-
-
-def _elements(arguments: Struct, paths: tuple[str, ...]) -> Iterator[Any]:
-    for elements, *_ in _values(arguments, paths):
-        yield from (each for each in islice(elements or (), OBJECTS_MAX) if each is not None)
+def _elements(elements: Any) -> Iterable[Any]:
+    return (each for each in islice(elements or (), OBJECTS_MAX) if each is not None)
 
 
 def _qualified(database: Any, name: Any) -> str:
@@ -150,12 +129,12 @@ def _text(text: Any) -> str:
 
 # What is named besides by another part of the line, and what is no database and no table.
 _NAMELESS: Final = frozenset({"give", "own", "self", "principal", "owned", "acted", "shown", "replication"})
-_BY_VERB: Final[Mapping[tuple[str, str], Callable[[Struct, tuple[str, ...]], _Names]]] = {
+_BY_VERB: Final[Mapping[tuple[str, str], Callable[..., _Names]]] = {
     ("grant", ""): _privileged,
     ("revoke", ""): _privileged,
     ("move", "table"): _moved,
 }
-_BY_KIND: Final[Mapping[str, Callable[[Struct, tuple[str, ...]], _Names]]] = {
+_BY_KIND: Final[Mapping[str, Callable[..., _Names]]] = {
     "database": _database,
     "table": _object,
     "tables": _objects,
@@ -165,5 +144,5 @@ _BY_KIND: Final[Mapping[str, Callable[[Struct, tuple[str, ...]], _Names]]] = {
     "leased": _leased,
     "component": _components,
     "object": _reference,
-    "other": _other,
+    "other": _object,
 }

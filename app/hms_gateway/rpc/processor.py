@@ -12,8 +12,7 @@ import msgspec
 from hms_gateway.idl import StructType
 from hms_gateway.rpc.binding import Bound, Step, bind, methods_of
 from hms_gateway.rpc.call import Call, Dialect, Failed, Unavailable, Uncacheable, Waiting
-from hms_gateway.rpc.call_objects import objects_of
-from hms_gateway.rpc.partition_counts import partitions_of
+from hms_gateway.rpc.call_objects import objects_of, partitions_of
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder, Shares, bound_of, parts

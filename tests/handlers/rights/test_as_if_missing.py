@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.idl.method_rights import method_rights
+from hms_gateway.idl.method_facts import method_rights
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
@@ -63,6 +63,7 @@ def ask(metastore: Metastore, user: str, name: str, *values: Any, dialect: Diale
     return reply.outcome, encoded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dialect"), METHOD_AND_DIALECT)
 def test_a_hidden_object_is_answered_about_like_a_missing_one(
     metastores: tuple[Metastore, Metastore], name: str, dialect: Dialect
@@ -74,6 +75,7 @@ def test_a_hidden_object_is_answered_about_like_a_missing_one(
     assert full == bare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dialect"), METHOD_AND_DIALECT)
 def test_an_administrator_gets_through_as_without_rights(
     metastores: tuple[Metastore, Metastore], name: str, dialect: Dialect

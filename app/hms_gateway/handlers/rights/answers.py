@@ -8,12 +8,12 @@ from hms_gateway.catalog.arguments import database_name, with_fields
 from hms_gateway.catalog.rights.decisions import ROLE, Permissions, Visible
 from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Principal, Securable
 from hms_gateway.handlers.notifications import event_selection
-from hms_gateway.handlers.rights.slots import slots
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Uncacheable
 from hms_gateway.structs import EncodedList, MetaException, Struct, Table
 from hms_gateway.structs.base import EncodedTexts
+from hms_gateway.structs.paths import argument_paths
 
 Answer: TypeAlias = Callable[[Permissions, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
 
@@ -306,7 +306,7 @@ def _visible_keys(seen: _Seen, keys: Iterable[Any]) -> list[Any]:
 
 
 def _database_at(arguments: Struct, path: str) -> str:
-    ((place,),) = slots(arguments, (path,))
+    ((place,),) = argument_paths((path,)).slots(arguments)
     try:
         return normalize(database_name(place.get()) or "")
     except MetaException:

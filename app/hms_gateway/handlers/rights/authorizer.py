@@ -1,4 +1,4 @@
-"""Lets a call through to its handler, refuses it, or has it find nothing: what `schema/rights.txt` says, enforced.
+"""Lets a call through to its handler, refuses it, or has it find nothing: what `schema/methods.txt` says, enforced.
 
 An object that the caller may not see is missing. So that it is missing in the very words of each method, the handler is
 called with a name that no object has, and the words of its exception are given the caller's name again.
@@ -28,9 +28,7 @@ from hms_gateway.catalog.rights.policy import (
 )
 from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
 from hms_gateway.handlers.rights.locations import LocationCheck
-from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
-from hms_gateway.idl.method_facts import MethodFacts
-from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
+from hms_gateway.idl.method_facts import MethodFacts, MethodRights, Need, method_rights
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
 from hms_gateway.rpc.binding import Bound
@@ -52,6 +50,7 @@ from hms_gateway.structs import (
     Table,
     ThriftException,
 )
+from hms_gateway.structs.paths import Slot, argument_paths
 
 # Behind a name that is to be missing. No name has it: it is made anew by each process.
 _MARK: Final = f"_{secrets.token_hex(12)}"
@@ -179,7 +178,7 @@ class _CallCheck:
             special(self, need)
             return
         action = Action(need.verb)
-        for places in slots(self._arguments, need.paths):
+        for places in argument_paths(need.paths).slots(self._arguments):
             if need.kind == "named":
                 self._check_named(action, places[0].get() or ())
             elif need.kind == "database":
@@ -249,7 +248,7 @@ class _CallCheck:
 
     def check_sources(self, need: Need) -> None:
         """The tables that a view is made of, since its owner learns of their changes."""
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             metadata = place.get()
             if metadata is not None:
                 self._check_named(Action.SEE, metadata.tablesUsed or ())
@@ -260,7 +259,7 @@ class _CallCheck:
         raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def check_leased(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             for leased in place.get() or ():
                 if leased.db_name is None:
                     continue
@@ -277,7 +276,7 @@ class _CallCheck:
             error.message = f"{wanted}{conflicts}another lease"
 
     def check_components(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             for component in place.get() or ():
                 action = Action.SEE if component.type in _SHARED_READS else Action.LOCK
                 self._check_either(action, component.dbname, component.tablename)
@@ -287,7 +286,7 @@ class _CallCheck:
 
     def check_move(self, need: Need) -> None:
         """A new name takes the right to create in its database; another database, to drop the table from its own."""
-        for old_db, old_tbl, new_db, new_tbl in slots(self._arguments, need.paths):
+        for old_db, old_tbl, new_db, new_tbl in argument_paths(need.paths).slots(self._arguments):
             if new_db.holder is None or new_tbl.holder is None or new_tbl.get() is None:
                 continue
             # Without a database the table stays in its own.
@@ -301,7 +300,7 @@ class _CallCheck:
 
     def check_give(self, need: Need) -> None:
         """Another owner is named by owners only; where others name none, the owner stays."""
-        for *names, owner_place in slots(self._arguments, need.paths):
+        for *names, owner_place in argument_paths(need.paths).slots(self._arguments):
             struct = owner_place.holder
             if struct is None or self._has_hidden:
                 continue
@@ -343,7 +342,7 @@ class _CallCheck:
 
         What the caller may not grant on is refused, whether it exists or not: everything has no name to be missing by.
         """
-        for bag, *kinds in slots(self._arguments, need.paths):
+        for bag, *kinds in argument_paths(need.paths).slots(self._arguments):
             takes = need.verb == "revoke" or any(kind.get() == GrantRevokeType.REVOKE for kind in kinds)
             for entry in bag.get() or ():
                 if entry is not None and entry.hiveObject is not None and entry.grantInfo is not None:
@@ -364,7 +363,7 @@ class _CallCheck:
 
     def check_object(self, need: Need) -> None:
         """What privileges are on, as `grant_privileges` names it."""
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             ref = place.get()
             if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
                 continue
@@ -375,7 +374,7 @@ class _CallCheck:
                 )
 
     def check_table_id(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             table_id = place.get()
             if table_id is None:
                 continue
@@ -390,9 +389,9 @@ class _CallCheck:
     def check_other(self, need: Need) -> None:
         """Tables that a list beside a new table names; the new one itself takes no right, and is what is left out."""
         action = Action(need.verb)
-        for made in slots(self._arguments, need.paths[:2]):
+        for made in argument_paths(need.paths[:2]).slots(self._arguments):
             own = [_plain(place.get()) for place in made]
-            for places in slots(self._arguments, need.paths[2:]):
+            for places in argument_paths(need.paths[2:]).slots(self._arguments):
                 if places[0].holder is None:
                     continue
                 db_name, tbl_name = (
@@ -405,7 +404,7 @@ class _CallCheck:
 
     def check_asked(self, need: Need) -> None:
         """What is asked for besides, and left out for who may not have it."""
-        for db_place, tbl_place, asked in slots(self._arguments, need.paths):
+        for db_place, tbl_place, asked in argument_paths(need.paths).slots(self._arguments):
             if asked.get():
                 thing = Securable(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
                 if not self._decide(Action(need.verb), thing).allowed:
@@ -414,7 +413,7 @@ class _CallCheck:
 
     def check_role_grant(self, need: Need) -> None:
         """A role, and who is said to grant it, where the call says so."""
-        for role, *grantor in slots(self._arguments, need.paths):
+        for role, *grantor in argument_paths(need.paths).slots(self._arguments):
             if not self._permissions.may_grant_role(role.get() or ""):
                 raise _denied(self._permissions.user, Action.ADMIN, f"role {role.get()}")
             for place, value in zip(grantor, (self._permissions.user, int(PrincipalType.USER)), strict=False):
@@ -426,7 +425,7 @@ class _CallCheck:
         if self._locations is None:
             return
         checked = self._locations.of_call(self._permissions)
-        for *names, place in joined_slots(self._arguments, need.paths):
+        for *names, place in argument_paths(need.paths).slots(self._arguments):
             struct, named = place.get(), [name.get() for name in names]
             if struct is None or any(isinstance(name, str) and _MARK in name for name in named):
                 continue
@@ -443,7 +442,7 @@ class _CallCheck:
         checked.finish()
 
     def check_lock_owner(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             lock_id = place.get()
             if (
                 isinstance(lock_id, int)
@@ -453,7 +452,7 @@ class _CallCheck:
                 self._hide_id(place)
 
     def check_txn_owner(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             given = place.get()
             if isinstance(given, list):
                 users = self._txn_users(given)
@@ -464,7 +463,7 @@ class _CallCheck:
                     self._hide_id(place)
 
     def check_lease_owner(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             lease_id = place.get()
             if (
                 isinstance(lease_id, int)
@@ -476,7 +475,7 @@ class _CallCheck:
     def heartbeat_range(self, need: Need) -> None:
         """Transactions of others are left out of the range, and answered about as unknown."""
         (path,) = need.paths
-        for first, last in slots(self._arguments, (*path.split(".."),)):
+        for first, last in argument_paths((*path.split(".."),)).slots(self._arguments):
             if first.get() is not None and last.get() is not None and first.get() <= last.get():
                 users = self._txn_users_between(first.get(), last.get())
                 self._foreign = sorted(txn_id for txn_id, user in users.items() if user != self._permissions.user)
@@ -513,12 +512,12 @@ class _CallCheck:
         return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users_between(first, last))
 
     def check_self(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             if place.get() not in (None, self._permissions.user):
                 raise _denied(self._permissions.user, Action.ADMIN, f"user {place.get()}")
 
     def check_principal(self, need: Need) -> None:
-        for name, kind in slots(self._arguments, need.paths):
+        for name, kind in argument_paths(need.paths).slots(self._arguments):
             if name.get() is None or kind.get() is None:
                 continue
             party = Principal(int(kind.get()), name.get())
@@ -526,13 +525,13 @@ class _CallCheck:
                 raise _denied(self._permissions.user, Action.ADMIN, str(party))
 
     def check_replication(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             if place.get() is not None:
                 raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def take_ownership(self, need: Need) -> None:
         """Who makes something owns it, or a group or role of the caller does."""
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             struct = place.get()
             if struct is None:
                 continue
@@ -546,7 +545,7 @@ class _CallCheck:
 
     def check_new_grants(self, need: Need) -> None:
         """Privileges that come with a new object are its owner's."""
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             given = getattr(place.get(), "privileges", None)
             if given is None:
                 continue
@@ -555,12 +554,12 @@ class _CallCheck:
                 raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def act(self, need: Need) -> None:
-        for (place,) in slots(self._arguments, need.paths):
+        for (place,) in argument_paths(need.paths).slots(self._arguments):
             if place.get() is not None:
                 place.get().user = self._permissions.user
 
     def show_to_caller(self, need: Need) -> None:
-        for user, groups in slots(self._arguments, need.paths):
+        for user, groups in argument_paths(need.paths).slots(self._arguments):
             if user.holder is not None and (user.get() or groups.get()):
                 if user.get() != self._permissions.user or set(groups.get() or ()) != self._call.groups:
                     self._is_keepable = False

@@ -25,7 +25,7 @@ _OWNER_OF: Final = _OWNERS.where(DATABASES.c.name == bindparam("db_name"), TABLE
 
 
 class RightsRows(AggregateRows):
-    """`ports.access.RightsReads`."""
+    """Rows that decisions on rights are made from."""
 
     def role_members(self) -> list[RoleMember]:
         columns = (ROLES.c.name, ROLE_MEMBERS.c.principal_name, ROLE_MEMBERS.c.principal_type)

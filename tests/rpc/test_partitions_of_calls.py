@@ -5,7 +5,7 @@ import pytest
 from hms_gateway import structs
 from hms_gateway.idl import ListType, StructType
 from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.rpc.partition_counts import partitions_of
+from hms_gateway.rpc.call_objects import partitions_of
 from hms_gateway.structs import (
     METHODS,
     AddPartitionsRequest,
