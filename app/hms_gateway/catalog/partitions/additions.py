@@ -22,7 +22,7 @@ from hms_gateway.catalog.partitions.writes import (
     write,
 )
 from hms_gateway.metastore.changes.events import PartitionEvents
-from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
+from hms_gateway.metastore.checks.errors import file_errors_as_meta, java_text, required
 from hms_gateway.metastore.checks.selection import TableName, values_name
 from hms_gateway.metastore.checks.table_shape import PartitionValues, StoredDescriptors
 from hms_gateway.metastore.ports.store import (
@@ -55,7 +55,6 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
-from hms_gateway.metastore.vocabulary.texts import java_text
 from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
