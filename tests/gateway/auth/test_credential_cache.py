@@ -1,4 +1,4 @@
-"""What is remembered of headers, and what a connection knows of its last one."""
+"""Credentials remembered by header, and the memory of a connection for its last one."""
 
 import pytest
 
