@@ -18,18 +18,17 @@ from benchmarks.edge import Link, Uncounted, first_answer, links, seconds_per_ca
 from benchmarks.http import BODY, PASSWORD, PATH, REQUEST, log_to_file
 from benchmarks.load import http_request
 from benchmarks.report import median_seconds, print_table
+from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, GrantRows
+from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
-from hms_gateway.gateway.admission.identity import ShownCertificate
+from hms_gateway.gateway.admission.identity import Serial, ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.metastore.ports.store import Transaction
-from hms_gateway.metastore.ports.values import Grant, Grantee, GrantObject
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.storage.catalog.grants import GrantRows
-from hms_gateway.storage.catalog.roles import RoleRows
 from hms_gateway.structs import (
     METHODS,
     HiveObjectType,
@@ -47,7 +46,7 @@ ROLES = 100
 USER = "admin"
 TABLES_AT_ONCE = 5_000
 ISSUER = "https://issuer.example"
-CERTIFICATE = ShownCertificate(USER, time.time() + 3600, (b"", b""))
+CERTIFICATE = ShownCertificate(USER, time.time() + 3600, Serial(b"", 0))
 
 
 def main() -> None:

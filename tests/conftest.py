@@ -17,6 +17,7 @@ import hypothesis
 import psycopg
 import pytest
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from hms_gateway.storage import migrate
 from tests.oracle.peer import PeerUnavailable, RealMetastore
@@ -67,7 +68,7 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("project")
     if not WHOLE:
         # It tries the constants of all our modules, too; to find them takes a second of each process.
-        none = providers.Constants()
+        none = Constants()
         setattr(providers, "_get_local_constants", lambda: none)  # noqa: B010
     # Nor are five seconds, after which httpx gives up by itself.
     for step in ("connect", "read", "write", "pool"):

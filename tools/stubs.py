@@ -11,12 +11,12 @@ _HEADER = """\
 from enum import IntEnum
 
 from hms_gateway.idl import Idl
+from hms_gateway.structs.base import Encoded as Encoded
+from hms_gateway.structs.base import EncodedList as EncodedList
 from hms_gateway.structs.base import Struct as Struct
 from hms_gateway.structs.base import ThriftException as ThriftException
 from hms_gateway.structs.build import Method as Method
 from hms_gateway.structs.build import StructClass
-from hms_gateway.structs.base import Encoded as Encoded
-from hms_gateway.structs.base import EncodedList as EncodedList
 
 IDL: Idl
 STRUCTS: dict[str, StructClass]

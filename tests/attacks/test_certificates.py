@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from hms_gateway.gateway.certificates.self_signed import make_certificate
+from hms_gateway.gateway.certificates.tls import make_certificate
 from tests.gateway.serving import CALL
 from tests.support.certificates import der_of, expires_of, shown_by, write_certificate
 from tests.support.patience import until

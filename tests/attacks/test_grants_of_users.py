@@ -3,10 +3,10 @@
 import itertools
 from typing import Any
 
+from hms_gateway.catalog.access.grant_rows import GrantRows
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.storage.catalog.grants import GrantRows
 from hms_gateway.structs import (
     GrantRevokePrivilegeRequest,
     GrantRevokeType,

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from hms_gateway.gateway.admission.body_shares import UNCOUNTED_BYTES
-from hms_gateway.gateway.http import inflation, request_body
+from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES
+from hms_gateway.gateway.http import request_body
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, post, read_response, running
 from tests.support.patience import until
@@ -29,7 +29,7 @@ def send(server, body: bytes) -> tuple[int, bytes]:
         return status, answer
 
 
-class Watched(inflation.Inflation):
+class Watched(request_body.Inflation):
     """Notes where and how much is made at once, and how much that is in all."""
 
     on_the_event_loop: ClassVar[list[int]] = []
@@ -85,7 +85,7 @@ def test_a_body_that_grows_out_of_proportion_is_refused():
 
 def test_endless_empty_members_are_refused():
     with running() as server:
-        status, answer = send(server, compressed(b"") * (inflation.MEMBERS_MAX + 1))
+        status, answer = send(server, compressed(b"") * (request_body.MEMBERS_MAX + 1))
         assert (status, b"members" in answer) == (400, True)
 
 
@@ -99,7 +99,7 @@ def test_members_of_one_byte_are_no_more_work_for_the_event_loop_than_others(mon
 
     monkeypatch.setattr(request_body, "_add_piece", noting)
     with running() as server:
-        body = compressed(b" ") * (inflation.MEMBERS_MAX - 1) + compressed(CALL)
+        body = compressed(b" ") * (request_body.MEMBERS_MAX - 1) + compressed(CALL)
         assert send(server, body)[0] in (200, 400)
         assert len(handed_over) == 1
 

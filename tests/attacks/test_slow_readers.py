@@ -2,7 +2,7 @@
 
 import contextlib
 
-from hms_gateway.gateway.calls import thread_runner
+from hms_gateway.gateway.calls import dispatcher
 from tests.gateway.serving import CALL, Anybody, CannedProcessor, post, read_response, running
 from tests.support.patience import until
 
@@ -15,7 +15,7 @@ def endless(message, call):
 def test_slow_readers_of_one_user_leave_places_for_long_replies_of_others(monkeypatch):
     user = Anybody("mallory")
     processor = CannedProcessor(get_all_databases=endless, get_table=lambda message, call: iter([b"{}"]))
-    monkeypatch.setattr(thread_runner, "LATE_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(dispatcher, "LATE_SECONDS_MAX", 0.01)
     bounds = {"streams_max": 8, "threads": 4}
     with running(processor, authenticator=user, **bounds) as server, contextlib.ExitStack() as stack:
         for number in range(10):

@@ -6,8 +6,7 @@ import pytest
 
 from hms_gateway.client.acquiring import ConcurrencySettings, LockAcquirer, LockHolder, LocksDenied, SettingError
 from hms_gateway.client.concurrency import needed_locks
-from hms_gateway.handlers.key_order import KeyOrder
-from hms_gateway.handlers.locks import Locks
+from hms_gateway.handlers.locks import KeyOrder, Locks
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.limits import Limits

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from hms_gateway.cli.operations.doctor import findings
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.composition.presence import Presence
+from hms_gateway.composition.health import Presence
 from hms_gateway.gateway.observability.costs import cost_report
 from hms_gateway.gateway.observability.figures import Figures, Replica, Watched, merged
 from hms_gateway.gateway.observability.metrics import Metrics

@@ -2,10 +2,9 @@
 
 import pytest
 
+from hms_gateway.catalog.constraints import ConstraintColumn, ConstraintKind, ConstraintRows
 from hms_gateway.metastore.ports.store import StoredTable, UnstorableText
-from hms_gateway.metastore.ports.values import ConstraintColumn, ConstraintKind
 from hms_gateway.storage import SqlStore
-from hms_gateway.storage.catalog.constraints import ConstraintRows
 from hms_gateway.structs import (
     SQLCheckConstraint,
     SQLDefaultConstraint,

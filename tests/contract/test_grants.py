@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, GrantRows
+from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
-from hms_gateway.metastore.ports.values import Grant, Grantee, GrantObject
 from hms_gateway.storage import SqlStore
-from hms_gateway.storage.catalog.grants import GrantRows
-from hms_gateway.storage.catalog.roles import RoleRows
 from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
 from tests.contract.objects import create

@@ -5,13 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hms_gateway.catalog.directories.places import Candidate, KnownPlaces
+from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
+from hms_gateway.catalog.directories.places import PartitionsBelow, PlaceRows
+from hms_gateway.catalog.rights.owners import RightsRows
 from hms_gateway.files import Directories
-from hms_gateway.metastore.ports.places import PartitionsBelow
 from hms_gateway.metastore.ports.store import StoredTable, Transaction
 from hms_gateway.storage import SqlStore
-from hms_gateway.storage.catalog.places import PlaceRows
-from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import Database
 from tests.contract.objects import TABLE_LOCATION, create, database, descriptor, partition, table
 

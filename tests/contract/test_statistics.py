@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.metastore.ports.store import Selection, StoredTable, UnstorableText
-from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.storage import SqlStore
-from hms_gateway.storage.catalog.statistics import StatisticsRows
+from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
 from hms_gateway.structs import (
     ColumnStatisticsData_v4,
     Decimal,

@@ -14,18 +14,16 @@ import httpx
 import pytest
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.composition.health import Health, ReadFile
+from hms_gateway.composition.health import Health, Presence, ReadFile
 from hms_gateway.composition.main import _watched
-from hms_gateway.composition.presence import Presence
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.users import read_users
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateFiles
-from hms_gateway.gateway.observability.audit_log import AuditLog
-from hms_gateway.gateway.observability.figures import Figures, Replica, Watched
+from hms_gateway.gateway.observability.call_logs import AuditLog
+from hms_gateway.gateway.observability.figures import Figures, Replica, Watched, WorkerFigures
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
-from hms_gateway.gateway.observability.worker_figures import WorkerFigures
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, Snapshot, StoreUnavailable
 from hms_gateway.rpc.call import Unavailable
 from hms_gateway.runtime.clock import SystemClock

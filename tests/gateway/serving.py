@@ -14,21 +14,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hms_gateway.gateway.admission.body_shares import BodyShares
-from hms_gateway.gateway.admission.cors import CrossOrigin
 from hms_gateway.gateway.admission.identity import Identity
+from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.rates import Rates
+from hms_gateway.gateway.admission.request_rules import CrossOrigin
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
-from hms_gateway.gateway.observability.access_log import AccessLog
-from hms_gateway.gateway.observability.audit_log import AuditLog
+from hms_gateway.gateway.observability.call_logs import AccessLog, AuditLog
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces
-from hms_gateway.gateway.open_files import bounded_connections
-from hms_gateway.gateway.server import Server, ServerOptions
+from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.timing.call_record import CallRecord
@@ -210,7 +208,6 @@ def running(
     proxies: Proxies | None = None,
     write_stall_seconds_max: float = 60.0,
     console: bool = True,
-    one_processor: bool = False,
     audit_log: AuditLog | None = None,
     rates: Rates | None = None,
     traces: Traces | None = None,
@@ -263,7 +260,6 @@ def running(
         drain_idle_seconds=drain_idle_seconds,
         is_proxy=is_proxy,
         write_stall_seconds_max=write_stall_seconds_max,
-        one_processor=one_processor,
     )
     server = Server(gateway, options, limits, on_listening=lambda addresses: ports.put(addresses[0][1]))
     # A daemon, so that a server that does not stop fails its test and does not keep the run from ending.

@@ -29,11 +29,10 @@ def said_by(code: str) -> list[float]:
 def test_what_hashing_passwords_takes_is_given_back() -> None:
     (more,) = said_by("""
 from concurrent.futures import ThreadPoolExecutor
-from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
+from hms_gateway.gateway.server import keep_little_free_memory
 from hms_gateway.gateway.auth.users import hash_password
 hash_password('as a first start does')
 keep_little_free_memory()
-return_free_memory()
 before = resident_mib()
 with ThreadPoolExecutor(2) as threads: list(threads.map(hash_password, 'abcd'))
 print(resident_mib() - before)
@@ -42,28 +41,11 @@ print(resident_mib() - before)
 
 
 @pytest.mark.slow
-def test_free_pages_between_blocks_that_stay_are_given_back() -> None:
-    kept, left = said_by("""
-from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
-keep_little_free_memory()
-before = resident_mib()
-blocks = [bytes(10_000) for _ in range(6_000)]
-staying = blocks[::500]
-del blocks
-print(resident_mib() - before)
-return_free_memory()
-print(resident_mib() - before)
-""")
-    assert kept > 40
-    assert left < 10
-
-
-@pytest.mark.slow
 def test_what_one_thread_freed_is_of_use_to_the_next() -> None:
     """Threads take turns. Each frees what it took but for the last block, which keeps the rest from going back."""
     (grown,) = said_by("""
 import threading
-from hms_gateway.gateway.memory import keep_little_free_memory
+from hms_gateway.gateway.server import keep_little_free_memory
 keep_little_free_memory()
 before, staying, turns, end = resident_mib(), [], threading.Lock(), threading.Barrier(17)
 def work():

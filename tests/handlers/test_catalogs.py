@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_gateway.handlers.catalogs import Catalogs
+from hms_gateway.handlers.service import Catalogs
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     AlreadyExistsException,

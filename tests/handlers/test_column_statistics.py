@@ -6,9 +6,8 @@ import pytest
 
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.composition.main import Metastore
-from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
+from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods, received
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.handlers.statistics_shapes import received
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.rpc import Processor
 from hms_gateway.rpc.call import Call, Dialect

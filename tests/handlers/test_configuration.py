@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.handlers.configuration import Configuration
+from hms_gateway.handlers.service import Configuration
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.limits import Limits

@@ -2,8 +2,7 @@
 
 import pytest
 
-from hms_gateway.catalog.tables.constraints import ConstraintService
-from hms_gateway.handlers.constraints import Constraints
+from hms_gateway.catalog.constraints import Constraints, ConstraintService
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.structs import (
     AddCheckConstraintRequest,

@@ -1,6 +1,5 @@
 """The Thrift methods on columns: all spellings give the same answer."""
 
-from hms_gateway.handlers.fields import Fields
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import FieldSchema, GetFieldsRequest, GetSchemaRequest
 from tests.support.catalog import Catalog, columns, new_table
@@ -10,7 +9,7 @@ CALL = Call("tester")
 
 def test_all_ways_to_ask(catalog: Catalog) -> None:
     catalog.tables.create(new_table(cols=columns("a int"), keys=columns("p string")))
-    fields = Fields(catalog.fields)
+    fields = catalog.fields
     data, all_columns = [FieldSchema("a", "int")], [FieldSchema("a", "int"), FieldSchema("p", "string")]
     assert fields.get_fields(CALL, "@hive#default", "t") == data
     assert fields.get_fields_with_environment_context(CALL, "default", "t", None) == data

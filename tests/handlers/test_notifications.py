@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.arguments import with_fields
-from hms_gateway.handlers.notifications import Notifications
+from hms_gateway.catalog.notifications import Notifications
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.limits import Limits

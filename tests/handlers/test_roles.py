@@ -2,10 +2,9 @@
 
 import pytest
 
-from hms_gateway.catalog.access.grants import PrivilegeService
-from hms_gateway.catalog.access.roles import RoleService
+from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
+from hms_gateway.catalog.access.roles import Roles, RoleService
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.metastore.checks.selection import partitions_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.structs import (

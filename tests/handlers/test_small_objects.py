@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.catalog.properties import Properties
 from hms_gateway.catalog.tokens import Tokens, TokenService
 from hms_gateway.catalog.types import Types
-from hms_gateway.handlers.file_metadata import FileMetadata
+from hms_gateway.handlers.service import FileMetadata
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.sealing import Seal
 from hms_gateway.structs import (

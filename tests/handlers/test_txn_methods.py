@@ -6,8 +6,7 @@ import pytest
 
 from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
 from hms_gateway.handlers.compactions import Compactions
-from hms_gateway.handlers.key_order import KeyOrder
-from hms_gateway.handlers.locks import Locks
+from hms_gateway.handlers.locks import KeyOrder, Locks
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc import Processor

@@ -23,7 +23,7 @@ class Unread:
 
 def of(method: str, *, success=None, **arguments) -> int:
     one = METHODS[method]
-    return partitions_of(method, one.arguments(**arguments), one.result(success=success))
+    return partitions_of(method_facts()[method], one.arguments(**arguments), one.result(success=success))
 
 
 SPECS = [
@@ -50,7 +50,7 @@ def test_partitions_of_a_call(count, method, values):
 
 
 def test_a_call_that_failed_or_was_not_decoded_has_none():
-    assert partitions_of("get_partitions", None, None) == 0
+    assert partitions_of(method_facts()["get_partitions"], None, None) == 0
 
 
 def test_every_path_of_the_table_leads_to_a_list():

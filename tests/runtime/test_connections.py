@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hms_gateway.runtime.addresses import share_of
-from hms_gateway.runtime.connections import Connections
-from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Connections, Holder, Ledger
 
 TOTAL, OF_USER, EACH = 10, 5, 4
 
@@ -29,9 +29,8 @@ class ComingAndGoing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.refused = 0
-        self.connections = Connections(
-            Bound("total", TOTAL), Bound("each", EACH), self.note, per_user=Bound("user", OF_USER)
-        )
+        limits = Limits(connections_max=TOTAL, share_per_user=OF_USER / TOTAL, share_per_address=EACH / TOTAL)
+        self.connections = Connections(Ledger(limits, "connections_max"), self.note)
         self.present: list[Fake] = []
         self.number = 0
 
@@ -65,7 +64,7 @@ class ComingAndGoing(RuleBasedStateMachine):
         assert self.refused == len(cut)
         self.refused = 0
         if bound is not None:
-            assert (bound.name, len(of_user)) == ("user", OF_USER)
+            assert (bound.name, len(of_user)) == ("share_per_user of connections_max", OF_USER)
             assert all(one.is_busy for one in of_user)
         elif claimed.user is None:
             claimed.user = user
@@ -90,7 +89,7 @@ class ComingAndGoing(RuleBasedStateMachine):
         assert len(self.connections) == len(self.present) <= TOTAL
         for user in ("ann", "bob"):
             of_user = [one for one in self.present if one.user == user]
-            assert len(of_user) == len(self.connections._of_user.get(user, ())) <= OF_USER
+            assert len(of_user) == self.connections._ledger._users.get(user, 0) <= OF_USER
         for address in "abc":
             assert len([one for one in self.present if one.address == address]) <= EACH
 

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from hms_gateway.runtime import line_writer
-from hms_gateway.runtime.line_writer import LineWriter
+from hms_gateway.runtime import logging as program_logging
+from hms_gateway.runtime.logging import LineWriter
 from tests.support.patience import PATIENCE_SECONDS
 
 
@@ -27,7 +27,7 @@ class FullDisk:
 
 
 def test_a_full_disk_loses_the_lines_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_writer, "FLUSH_EVERY_SECONDS", 0.001)
+    monkeypatch.setattr(program_logging, "FLUSH_EVERY_SECONDS", 0.001)
     disk = FullDisk()
     writer = LineWriter("audit log", disk)
     try:

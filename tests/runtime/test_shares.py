@@ -6,17 +6,22 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of, parts, shares_of
+from hms_gateway.runtime.shares import Bound, Holder, Ledger
 
 USERS = st.sampled_from(["ann", "bob", "cid"])
 ADDRESSES = st.sampled_from(["10.0.0.1", "10.0.0.2", None])
-TOTAL, PER_USER, PER_ADDRESS = Bound("total", 20), Bound("per_user", 9), Bound("per_address", 12)
+TOTAL, PER_USER, PER_ADDRESS = 20, 9, 12
+LIMITS = Limits(share_per_user=PER_USER / TOTAL, share_per_address=PER_ADDRESS / TOTAL)
+
+
+def ledger() -> Ledger:
+    return Ledger(LIMITS, Bound("total", TOTAL))
 
 
 class Sharing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.shares = Shares(TOTAL, PER_USER, PER_ADDRESS)
+        self.shares = ledger()
         self.taken: list[tuple[int, str, str | None]] = []
 
     def held(self, position: int, holder: str) -> int:
@@ -25,9 +30,9 @@ class Sharing(RuleBasedStateMachine):
     @rule(amount=st.integers(1, 25), user=USERS, address=ADDRESSES)
     def take(self, amount: int, user: str, address: str | None) -> None:
         fits = {
-            "total": sum(one[0] for one in self.taken) + amount <= TOTAL.value,
-            "per_user": self.held(1, user) + amount <= PER_USER.value,
-            "per_address": address is None or self.held(2, address) + amount <= PER_ADDRESS.value,
+            "total": sum(one[0] for one in self.taken) + amount <= TOTAL,
+            "share_per_user of total": self.held(1, user) + amount <= PER_USER,
+            "share_per_address of total": address is None or self.held(2, address) + amount <= PER_ADDRESS,
         }
         in_the_way = self.shares.take(amount, Holder(user, address))
         if in_the_way is None:
@@ -46,13 +51,12 @@ class Sharing(RuleBasedStateMachine):
 
     @invariant()
     def the_total_is_what_was_taken(self) -> None:
-        assert self.shares.taken == sum(one[0] for one in self.taken) <= TOTAL.value
+        assert self.shares.taken == sum(one[0] for one in self.taken) <= TOTAL
 
     @invariant()
     def who_has_nothing_is_forgotten(self) -> None:
-        users, addresses = self.shares._held
-        assert set(users) == {user for amount, user, _ in self.taken if amount}
-        assert set(addresses) == {address for amount, _, address in self.taken if amount and address}
+        assert set(self.shares._users) == {user for amount, user, _ in self.taken if amount}
+        assert set(self.shares._addresses) == {address for amount, _, address in self.taken if amount and address}
 
 
 TestSharing = pytest.mark.slow(Sharing.TestCase)
@@ -60,21 +64,22 @@ TestSharing = pytest.mark.slow(Sharing.TestCase)
 
 @given(st.integers(0, 10_000))
 def test_one_holder_never_has_everything(total: int):
-    for share in parts(Bound("total", total), Limits()):
+    shares = Ledger(Limits(), Bound("total", total))
+    for share in (shares.per_user, shares.per_address):
         assert 1 <= share.value < total or total <= 1
 
 
 def test_the_share_of_a_user_and_of_an_address_are_fractions():
     limits = Limits(connections_max=40, share_per_user=0.25, share_per_address=0.5)
     named = Bound("share_per_user of connections_max", 10), Bound("share_per_address of connections_max", 20)
-    assert parts(bound_of(limits, "connections_max"), limits) == named
-    shares = shares_of(limits, "connections_max")
+    shares = Ledger(limits, "connections_max")
+    assert (shares.per_user, shares.per_address) == named
     assert [shares.take(amount, Holder("ann", "a")) for amount in (11, 10)] == [named[0], None]
     assert shares.take(11, Holder(None, "a")) == named[1]
 
 
 def test_what_was_not_taken_cannot_be_given_back():
-    shares = Shares(TOTAL, PER_USER, PER_ADDRESS)
+    shares = ledger()
     shares.take(2, Holder("ann", None))
     with pytest.raises(AssertionError):
         shares.give_back(3, Holder("ann", None))

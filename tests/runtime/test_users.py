@@ -37,6 +37,15 @@ USERS = {
         "txn.services.leases",
     },
     "presented": {
+        "files.directories",
+        "catalog.access.grants",
+        "catalog.access.roles",
+        "catalog.partitions.additions",
+        "catalog.functions",
+        "catalog.statistics.column_statistics",
+        "catalog.tables.alter",
+        "catalog.tables.databases",
+        "catalog.tables.service",
         "handlers.steps",
         "handlers.rights.authorizer",
         "metastore.ports.values",
@@ -48,19 +57,6 @@ USERS = {
         "metastore.changes.fencing",
         "metastore.changes.implicit_locks",
     },
-    "recorded_calls": {
-        "handlers.steps",
-        "files.directories",
-        "catalog.access.grants",
-        "catalog.access.roles",
-        "catalog.partitions.additions",
-        "catalog.functions",
-        "catalog.statistics.column_statistics",
-        "catalog.tables.alter",
-        "catalog.tables.databases",
-        "catalog.tables.service",
-    },
-    "bound": set(),
 }
 
 

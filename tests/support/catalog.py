@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hms_gateway.catalog.fields import Fields
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
+from hms_gateway.catalog.notifications import NotificationService
 from hms_gateway.catalog.partition_marks import PartitionMarks
-from hms_gateway.catalog.registry.notifications import NotificationService
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.databases import DatabaseService
-from hms_gateway.catalog.tables.fields import FieldService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.files import Directories, FilePolicy
@@ -52,7 +52,7 @@ class Catalog:
         self.tables = TableService(*parts)
         self.alterations = AlterTableService(*parts)
         self.truncations = TruncateService(*parts)
-        self.fields = FieldService(store)
+        self.fields = Fields(store)
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
         self.functions = Functions(store, self.clock, self.event_maker)
         self.indexes = Indexes(store, self.clock, self.event_maker, self.tables)

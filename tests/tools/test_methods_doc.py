@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.idl.signatures import exception_names, signature
+from hms_gateway.idl.model import exception_names, signature
 from hms_gateway.structs import IDL, METHODS
 from tools.method_proofs import proofs
 from tools.methods_doc import (

@@ -20,7 +20,7 @@ import structlog
 
 from hms_gateway.cache.freshness import Done, Freshness, VersionWatch
 from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
-from hms_gateway.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
+from hms_gateway.cache.scopes import Scope, scopes_changed, scopes_read
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.changes.events import COMMIT_TXN, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
@@ -242,7 +242,7 @@ class ReplyCache:
 
     def version_tag(self, method: str, arguments: Struct | None, ticket: int) -> bytes | None:
         """The tag of a reply that is not kept, which was read after `ticket`; None where it cannot be judged later."""
-        if arguments is None or not is_cacheable(method) or not scopes_read(method, arguments):
+        if arguments is None or not scopes_read(method, arguments):
             return None
         return b'"%b%d"' % (self._mark, ticket)
 
@@ -288,16 +288,17 @@ class ReplyCache:
         tagged: TagReading | None = None,
     ) -> None:
         """Keep `payload` for `key`, unless what it was read from has changed since `ticket`."""
-        if arguments is None or len(payload) > self._reply_bytes_max or not is_cacheable(key[2]):
+        if arguments is None or len(payload) > self._reply_bytes_max:
             return
         scopes = scopes_read(key[2], arguments)
         if not scopes or ticket < self._floor or self._have_changed(scopes, ticket):
             return
-        tag = self._tag_for(scopes, tagged)
+        tag = None if tagged is None else self._tag_for(scopes, tagged)
         known = self._entries.get(key)
         if known is not None and known[2] is not None and (tag is None or tag.is_older_than(known[2])):
             return
-        self._forget(key)
+        if known is not None:
+            self._forget(key)
         self._entries[key] = (payload, scopes, tag)
         self._tagged += tag is not None
         self._bytes += _cost(key, payload, tag)
@@ -316,8 +317,8 @@ class ReplyCache:
         else:
             await self._after_refresh(lambda: None)
 
-    def _tag_for(self, scopes: tuple[Scope, ...], tagged: TagReading | None) -> Tag | None:
-        if tagged is None or tagged.tag is None or scopes != (tagged.tag.scope,):
+    def _tag_for(self, scopes: tuple[Scope, ...], tagged: TagReading) -> Tag | None:
+        if tagged.tag is None or scopes != (tagged.tag.scope,):
             return None
         self._follow()
         return tagged.tag if self._is_watched or self._freshness.notices_losses else None

@@ -21,7 +21,7 @@ from hms_gateway.metastore.vocabulary.names import (
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_pattern
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import creation_seconds
+from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS
 from hms_gateway.storage.sql.filter_sql import matches_pattern
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.catalog.access.grants import PrivilegeService
-from hms_gateway.catalog.access.roles import RoleService
-from hms_gateway.catalog.directories.places import OutsidePlaces, find_outside
+from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
+from hms_gateway.catalog.access.roles import Roles, RoleService
+from hms_gateway.catalog.constraints import Constraints, ConstraintService
+from hms_gateway.catalog.directories.known_places import OutsidePlaces, find_outside
+from hms_gateway.catalog.fields import Fields
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.materialized_views import MaterializedViews
+from hms_gateway.catalog.notifications import Notifications, NotificationService
 from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
-from hms_gateway.catalog.registry.notifications import NotificationService
 from hms_gateway.catalog.resource_plans import ResourcePlans
 from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
@@ -27,15 +29,12 @@ from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
-from hms_gateway.catalog.tables.constraints import ConstraintService
 from hms_gateway.catalog.tables.databases import DatabaseService
-from hms_gateway.catalog.tables.fields import FieldService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
 from hms_gateway.catalog.types import Types
-from hms_gateway.composition.health import Health, files_of, folders_of
-from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
+from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
@@ -44,29 +43,18 @@ from hms_gateway.gateway.auth.users import UserFileError, list_users
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_file
-from hms_gateway.gateway.memory import return_free_memory
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.handlers.catalogs import Catalogs
 from hms_gateway.handlers.change_trail import ChangeTrails
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.compactions import Compactions
-from hms_gateway.handlers.configuration import Configuration
-from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
-from hms_gateway.handlers.fields import Fields
-from hms_gateway.handlers.file_metadata import FileMetadata
-from hms_gateway.handlers.key_order import KeyOrder
-from hms_gateway.handlers.leases import Leases
-from hms_gateway.handlers.locks import Locks
-from hms_gateway.handlers.notifications import Notifications
+from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.handlers.rights.authorizer import Authorizer as RightsGate
-from hms_gateway.handlers.rights.authorizer import NoGrants
+from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
 from hms_gateway.handlers.rights.explained import ExplainedRights
-from hms_gateway.handlers.roles import Privileges, Roles
-from hms_gateway.handlers.service import Service
+from hms_gateway.handlers.service import Catalogs, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
     ImplicitLocks,
@@ -82,7 +70,15 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.rpc import Failed, MessageProcessor, Processor, Releases, RepeatableProcessor, Step, Unavailable
+from hms_gateway.rpc import (
+    Failed,
+    MessageProcessor,
+    Processor,
+    Releases,
+    RepeatableProcessor,
+    Step,
+    Unavailable,
+)
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.clock import Clock, SystemClock
 from hms_gateway.runtime.housekeeping import Chore, Housekeeping
@@ -109,7 +105,6 @@ EXPIRY_SECONDS = 60.0
 TOKEN_EXPIRY_SECONDS = 600.0
 # A call that is stopped by something past its time removes it at once; this is for what stops no call.
 TXN_EXPIRY_SECONDS = 30.0
-FREE_MEMORY_SECONDS = 30.0
 DROPPED_SECONDS = 5.0
 # Clients repeat a call within minutes; an outcome is of no use after that.
 OUTCOME_SECONDS = 86_400
@@ -337,18 +332,18 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
     return steps, keeper
 
 
-def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> RightsGate:
-    return RightsGate(NoGrants(), store, administrators, rights=lasting_rights())
+def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> Authorizer:
+    return Authorizer(NoGrants(), store, administrators, rights=lasting_rights())
 
 
-def _rights(settings: Settings, store: SqlStore) -> tuple[RightsGate, "PolicyKeeper"]:
+def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKeeper"]:
     # Only here, since a gateway without authorization needs none of it.
     from hms_gateway.handlers.rights.locations import LocationCheck
 
     keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
-    return RightsGate(keeper, store, frozenset(settings.administrators), locations), keeper
+    return Authorizer(keeper, store, frozenset(settings.administrators), locations), keeper
 
 
 def _implicit_locks(settings: Settings) -> Sequence[ImplicitLocks]:
@@ -438,7 +433,6 @@ def _chores(
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
         Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
-        Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
         Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
     )
 
@@ -467,7 +461,7 @@ def _handlers(
         Configuration(rules, limits),
         Catalogs(rules.warehouse_location),
         Databases(databases),
-        Fields(FieldService(store)),
+        Fields(store),
         Tables(tables, alterations, TruncateService(*parts), statistics, store),
         MaterializedViews(store, clock, events, ViewFreshnessService(store)),
         Partitions(partitions, privileges, statistics),

@@ -10,7 +10,7 @@ from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
 from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, TokenDigests
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
-from hms_gateway.gateway.admission.rate_waits import RateWaits
+from hms_gateway.gateway.admission.rates import RateWaits
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents

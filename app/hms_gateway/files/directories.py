@@ -19,7 +19,7 @@ from hms_gateway.files.local import LocalDirectories
 from hms_gateway.files.places import FileLocation, FilePolicy, parse_place, policy_of
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError, Reach
-from hms_gateway.runtime.recorded_calls import is_recorded
+from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.timing.spans import current_notes
 
 _log = logging.getLogger(__name__)

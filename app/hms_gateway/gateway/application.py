@@ -1,28 +1,33 @@
-"""The ASGI application: which path goes to the Thrift endpoint, and the few pages beside it."""
+"""The ASGI application: which path goes to the Thrift endpoint, and the few pages beside it.
+
+Its status is the cost of calls, kept up to date once a second and shared with the other workers of the same gateway.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from hms_gateway.gateway.admission.header_rules import check_headers
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.request_rules import check_headers
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
-from hms_gateway.gateway.observability.audit_log import AuditLog
-from hms_gateway.gateway.observability.figures import Health
+from hms_gateway.gateway.observability.call_logs import AuditLog
+from hms_gateway.gateway.observability.figures import Figures, Health, WorkerFigures
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.gateway.status import GatewayStatus
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.connections import Connections
+from hms_gateway.runtime.shares import Connections
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+# The figures of calls are brought up to date so often.
+STATUS_LOOK_SECONDS = 1.0
 HIVE_4_PATHS = ("/metastore", "/metastore/", "/metastore/*")
 
 _log = structlog.get_logger("hms_gateway.application")
@@ -44,6 +49,76 @@ class SecondaryListener(Protocol):
 
     async def stop(self) -> None:
         """Accept none any more and finish those in flight."""
+
+
+class GatewayStatus:
+    """Used from the event loop's thread.
+
+    `newest_event` asks the database for the catalog's newest event; it may take time and raise. `administrators` see
+    the names of users and objects. `follow` is called with each look.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        *,
+        newest_event: Callable[[], int] | None = None,
+        administrators: frozenset[str] = frozenset(),
+        shows_names: bool = False,
+        follow: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.shows_names = shows_names
+        self._metrics = metrics
+        self._newest_event = newest_event
+        self._follow = follow
+        self._administrators = administrators
+        self._workers: WorkerFigures | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def share(self, folder: Path) -> None:
+        """From now on these are the figures of all workers that use the folder."""
+        self._workers = WorkerFigures(folder)
+
+    def start(self) -> None:
+        self._look()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._workers is not None:
+            self._workers.leave(self._metrics.figures())
+
+    async def figures(self) -> Figures | None:
+        """Those of all workers; None where this process is the only one."""
+        if self._workers is None:
+            return None
+        return await asyncio.to_thread(self._workers.all, self._metrics.figures())
+
+    async def report(self, user: str) -> dict[str, Any]:
+        """What calls cost, as far as the user may know."""
+        # Only here, since a gateway that is not asked does not need it.
+        from hms_gateway.gateway.observability.costs import cost_report
+
+        figures = await self.figures() or self._metrics.figures()
+        sees_all = user in self._administrators
+        newest = await asyncio.to_thread(self._find_newest)
+        return cost_report(figures, user=user, sees_all=sees_all, newest_event=newest)
+
+    def _find_newest(self) -> int | None:
+        try:
+            return None if self._newest_event is None else self._newest_event()
+        except Exception:
+            # The database may be what the caller wants to know about.
+            return None
+
+    def _look(self) -> None:
+        self._metrics.served.look()
+        self._follow()
+        loop = asyncio.get_running_loop()
+        if self._workers is not None:
+            loop.run_in_executor(None, self._workers.leave, self._metrics.figures())
+        self._timer = loop.call_later(STATUS_LOOK_SECONDS, self._look)
 
 
 class Gateway:

@@ -6,12 +6,12 @@ from functools import partial
 import msgspec
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.gateway.admission.body_shares import BodyShares
-from hms_gateway.gateway.admission.cors import CrossOrigin
 from hms_gateway.gateway.admission.identity import Authenticator, Identity
+from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.admission.rates import Rates
-from hms_gateway.gateway.application import Gateway, SecondaryListener
+from hms_gateway.gateway.admission.request_rules import CrossOrigin
+from hms_gateway.gateway.application import Gateway, GatewayStatus, SecondaryListener
 from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import GroupsAuthenticator
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
@@ -20,20 +20,17 @@ from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, 
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.logins import LoginParts, build_authenticator, build_proxies, login_parts
-from hms_gateway.gateway.observability.access_log import AccessLog
-from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
+from hms_gateway.gateway.observability.call_logs import AccessLog, AuditLog, open_audit_log
 from hms_gateway.gateway.observability.figures import Health, Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces, check_installed
-from hms_gateway.gateway.open_files import bounded_connections
-from hms_gateway.gateway.server import ServerOptions
-from hms_gateway.gateway.status import GatewayStatus
+from hms_gateway.gateway.server import ServerOptions, bounded_connections
 from hms_gateway.rpc.call import Releases
 from hms_gateway.rpc.processor import MessageProcessor
 from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.logging import format_for_stderr
 from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.runtime.shares import Connections
 from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
 
@@ -97,7 +94,6 @@ def server_options(settings: Settings, certificate: ServedCertificate | None) ->
         drain_idle_seconds=settings.drain_idle_seconds,
         write_stall_seconds_max=settings.write_stall_seconds_max,
         is_proxy=Networks([*settings.trusted_proxy.addresses, *settings.forwarding_proxies]).contain,
-        one_processor=settings.one_processor,
     )
 
 

@@ -18,9 +18,8 @@ import structlog
 from hms_gateway.gateway.admission.refusals import Refusals
 from hms_gateway.gateway.http.http_protocol import TOO_MANY, BoundedHttpProtocol
 from hms_gateway.runtime.addresses import share_of
-from hms_gateway.runtime.connections import Connections, Silence
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, bound_of, parts
+from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger, Silence
 
 # Between two looks at the sockets, so many are accepted from each listener.
 ACCEPTED_AT_ONCE = 16
@@ -112,10 +111,8 @@ class Door:
         self._timer: asyncio.TimerHandle | None = None
         self._open: set[Arrival] = set()
         self.is_closed = False
-        handshakes = bound_of(limits, "handshakes_max")
         self._handshakes = Connections(
-            handshakes,
-            parts(handshakes, limits)[1],
+            Ledger(limits, "handshakes_max"),
             lambda limit, holder: self._refusals.note(limit, address=holder.address or ""),
         )
 

@@ -38,8 +38,8 @@ from hms_gateway.gateway.certificates.client_certificates import (
     Authority,
     CertificateValidity,
     ClientCertificates,
+    Revocations,
 )
-from hms_gateway.gateway.certificates.revocations import Revocations
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logins.login_checks import LoginChecks

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, Protocol
 
 import structlog
 from starlette.applications import Starlette
@@ -16,9 +15,9 @@ from starlette.types import ASGIApp
 from hms_gateway.console.static_files import POLICY, static_file
 from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.application import NotReady
+from hms_gateway.gateway.application import GatewayStatus, NotReady
 from hms_gateway.gateway.http.request_body import Scope
-from hms_gateway.gateway.observability.figures import Figures, Health
+from hms_gateway.gateway.observability.figures import Health
 from hms_gateway.gateway.observability.metrics import CONTENT_TYPE, Metrics
 
 READY_SECONDS_MAX = 5.0
@@ -44,23 +43,13 @@ class _Pages(Starlette):
         return ExceptionMiddleware(self.router, handlers=self.exception_handlers)
 
 
-class Status(Protocol):
-    """What the figures of the gateway are asked of."""
-
-    async def figures(self) -> Figures | None:
-        """Those of all workers; None where this process is the only one."""
-
-    async def report(self, user: str) -> dict[str, Any]:
-        """What calls cost, as far as the user may know."""
-
-
 def pages(
     metrics: Metrics,
     ready: Callable[[], None],
     is_stopping: Callable[[], bool],
     endpoints: Sequence[str],
     identify: Callable[[Scope], Awaitable[Identity]],
-    status: Status,
+    status: GatewayStatus,
     health: Callable[[], Health],
     *,
     show_names: bool,

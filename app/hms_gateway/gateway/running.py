@@ -15,7 +15,7 @@ import structlog
 
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import server_options
-from hms_gateway.gateway.observability.worker_figures import make_folder, remove_folder
+from hms_gateway.gateway.observability.figures import make_folder, remove_folder
 from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from hms_gateway.runtime.settings import Settings

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from hms_gateway.catalog.arguments import database_name
-from hms_gateway.metastore.ports.values import ChangeSelection, ChangeTrail, MadeChange
+from hms_gateway.metastore.ports.trail import ChangeSelection, ChangeTrail, MadeChange
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import Change, ChangesRequest, MetaException

@@ -1,16 +1,21 @@
-"""Methods on locks."""
+"""Methods on locks and leases, and the order of partition keys in the names that they lock."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.arguments import database_name, is_newer
-from hms_gateway.handlers.key_order import KeyOrder
+from hms_gateway.catalog.arguments import database_name, is_newer, with_fields
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.rpc.call import Call
+from hms_gateway.metastore.checks.selection import TableName
+from hms_gateway.metastore.ports.store import Snapshot, Store
+from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape, unescape
+from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.structs import (
     BlockingLock,
     CheckLockRequest,
+    InvalidArgumentsException,
+    LeaseObject,
     LockComponent,
     LockRequest,
     LockResponse,
@@ -23,10 +28,109 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
+from hms_gateway.txn.rules.leases import Ticket
 from hms_gateway.txn.rules.locks import NO_TXN, TxnId
 from hms_gateway.txn.rules.names import Target, fold, normalize_partition, target
 from hms_gateway.txn.rules.transactions import Write, recorded_operation
+from hms_gateway.txn.services.leases import LeaseService, MustWait
 from hms_gateway.txn.services.locks import ComponentSpec, LockAnswer, LockService, LockSpec
+
+
+class KeyOrder:
+    """More than `objects_max` are returned as they are: such requests are refused."""
+
+    def __init__(self, store: Store, objects_max: int) -> None:
+        self._store = store
+        self._objects_max = objects_max
+
+    def ordered(self, targets: Sequence[Target]) -> list[Target]:
+        """The same objects, partitions by their names in the catalog."""
+        spelt = [_spelt(target) for target in targets]
+        tables = {target[:2] for target in spelt if len(_keys(target)) > 1}
+        if not tables or len(spelt) > self._objects_max:
+            return spelt
+        orders = self._store.read(lambda snapshot: {table: _order(snapshot, *table) for table in tables})
+        return [_in_order(target, orders.get(target[:2], ())) for target in spelt]
+
+
+def _order(snapshot: Snapshot, db_name: str, table_name: str | None) -> Sequence[str]:
+    table = TableName(db_name, table_name).find(snapshot) if db_name and table_name else None
+    return [] if table is None else [(key.name or "").lower() for key in table.table.partitionKeys or ()]
+
+
+def _in_order(target: Target, order: Sequence[str]) -> Target:
+    """Leave a name as it is that has something else than keys of the table."""
+    keys = _keys(target)
+    if target.partition_name is None or len(set(keys)) < len(keys) or not set(keys).issubset(order):
+        return target
+    parts = dict(zip(keys, target.partition_name.split("/"), strict=True))
+    return target._replace(partition_name="/".join(parts[key] for key in order if key in parts))
+
+
+def _keys(target: Target) -> list[str]:
+    """The names of the keys; empty for a partition in a short form without them."""
+    parts = [] if target.partition_name is None else target.partition_name.split("/")
+    return [unescape(part.partition("=")[0]) for part in parts] if all("=" in part for part in parts) else []
+
+
+def _spelt(target: Target) -> Target:
+    if target.partition_name is None:
+        return target
+    return target._replace(partition_name="/".join(_spelt_part(part) for part in target.partition_name.split("/")))
+
+
+def _spelt_part(part: str) -> str:
+    key, separator, value = part.partition("=")
+    return f"{escape(unescape(key))}={escape(canonical_value(unescape(value)))}" if separator else part
+
+
+class Leases:
+    def __init__(self, leases: LeaseService, order: KeyOrder) -> None:
+        self._leases = leases
+        self._order = order
+
+    def grab_lease(
+        self, call: Call, objs: list[LeaseObject], lease_duration_sec: int, lease_wait_duration_sec: int
+    ) -> int:
+        """A request that has to wait is called again by the edge; what it is resumed with is its ticket."""
+        ticket = call.resume if isinstance(call.resume, int) else None
+        outcome = self._leases.grab(
+            call.principal,
+            self._objects(objs),
+            lease_duration_sec or 0,
+            lease_wait_duration_sec or 0,
+            waited_seconds=call.waited_seconds,
+            ticket=None if ticket is None else Ticket(ticket),
+        )
+        if not isinstance(outcome, MustWait):
+            return outcome
+        waits_for = outcome.ticket
+        raise Waiting(outcome.seconds, resume=waits_for, abandon=lambda: self._leases.abandon(waits_for))
+
+    def list_lease(self, call: Call, objs: list[LeaseObject]) -> list[LeaseObject]:
+        return self._leases.listed(self._objects(objs))
+
+    def extend_lease(self, call: Call, lease_id: int, objs: list[LeaseObject], lease_duration_sec: int) -> int:
+        return self._leases.extend(call.principal, lease_id or 0, self._objects(objs), lease_duration_sec)
+
+    def drop_lease(self, call: Call, lease_id: int, objs: list[LeaseObject]) -> None:
+        self._leases.drop(call.principal, lease_id or 0, self._objects(objs))
+
+    def force_drop_lease(self, call: Call, objs: list[LeaseObject]) -> None:
+        self._leases.force_drop(call.principal, self._objects(objs))
+
+    def _objects(self, objs: list[LeaseObject] | None) -> list[LeaseObject]:
+        """Spell names as the catalog does: databases may be given as `@hive#name`."""
+        try:
+            given = [with_fields(each, db_name=database_name(each.db_name)) for each in objs or ()]
+        except MetaException as error:
+            raise InvalidArgumentsException(error.message) from error
+        places = [target(each.db_name, each.table_name, each.partition_name) for each in given]
+        return [
+            each if place.partition_name is None else with_fields(each, partition_name=place.partition_name)
+            for each, place in zip(given, self._order.ordered(places), strict=True)
+        ]
+
 
 _BLOCKED_SHOWN_MAX: Final = 100
 # EXCL_WRITE is unknown before 4, where SHARED_WRITE means the same: one writer, any readers (semantics §10.1).

@@ -1,11 +1,41 @@
-"""fb303: who answers, and how it is (semantics §2.1)."""
+"""Methods of the service itself: its configuration, its one catalog, and what it does not keep."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, InvalidName, check_catalog_name, normalize
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.structs import fb_status
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
+    AlreadyExistsException,
+    AlterCatalogRequest,
+    CacheFileMetadataRequest,
+    CacheFileMetadataResult,
+    Catalog,
+    ClearFileMetadataRequest,
+    ClearFileMetadataResult,
+    ConfigValSecurityException,
+    CreateCatalogRequest,
+    DropCatalogRequest,
+    GetCatalogRequest,
+    GetCatalogResponse,
+    GetCatalogsResponse,
+    GetFileMetadataByExprRequest,
+    GetFileMetadataByExprResult,
+    GetFileMetadataRequest,
+    GetFileMetadataResult,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    PutFileMetadataRequest,
+    PutFileMetadataResult,
+    fb_status,
+)
 
 # Options mean nothing to the metastore, so the oldest one makes room.
 _OPTIONS_MAX: Final = 1000
@@ -62,3 +92,261 @@ class Service:
 
     def shutdown(self, call: Call) -> None:
         """Nothing: Java clients send it whenever they close a connection (clients §0 rule 9)."""
+
+
+class Catalogs:
+    def __init__(self, warehouse_root: str) -> None:
+        self._catalog = Catalog(DEFAULT_CATALOG, "Default catalog for Hive", warehouse_root)
+
+    def create_catalog(self, call: Call, catalog: CreateCatalogRequest) -> None:
+        name = required(required(required(catalog, "catalog").catalog, "catalog").name, "catalog name")
+        if normalize(name) == DEFAULT_CATALOG:
+            raise AlreadyExistsException(f"Catalog {name} already exists")
+        try:
+            check_catalog_name(name)
+        except InvalidName as error:
+            raise InvalidObjectException(str(error)) from error
+        raise MetaException(f"Can not create catalog {name}: this server has one catalog, {DEFAULT_CATALOG}")
+
+    def alter_catalog(self, call: Call, rqst: AlterCatalogRequest) -> None:
+        """Naming the catalog as it is changes nothing and is fine."""
+        request = required(rqst, "rqst")
+        _check_exists(request.name)
+        new = required(request.newCat, "newCat")
+        before = (DEFAULT_CATALOG, self._catalog.description, self._catalog.locationUri)
+        after = (
+            normalize(required(new.name, "catalog name")),
+            before[1] if new.description is None else new.description,
+            before[2] if new.locationUri is None else new.locationUri,
+        )
+        if after != before:
+            raise InvalidOperationException(f"Catalog {DEFAULT_CATALOG} cannot be changed")
+
+    def get_catalog(self, call: Call, catName: GetCatalogRequest) -> GetCatalogResponse:
+        _check_exists(required(catName, "catName").name)
+        return GetCatalogResponse(self._catalog)
+
+    def get_catalogs(self, call: Call) -> GetCatalogsResponse:
+        return GetCatalogsResponse([DEFAULT_CATALOG])
+
+    def drop_catalog(self, call: Call, catName: DropCatalogRequest) -> None:
+        _check_exists(required(catName, "catName").name)
+        raise MetaException("Can not drop default catalog")
+
+
+def _check_exists(name: str | None) -> None:
+    if normalize(required(name, "catalog name")) != DEFAULT_CATALOG:
+        raise NoSuchObjectException(f"No catalog {name}")
+
+
+class FileMetadata:
+    """Nothing is kept; every call is answered that it is not supported."""
+
+    def get_file_metadata_by_expr(self, call: Call, req: GetFileMetadataByExprRequest) -> GetFileMetadataByExprResult:
+        required(req, "req")
+        return GetFileMetadataByExprResult({}, False)
+
+    def get_file_metadata(self, call: Call, req: GetFileMetadataRequest) -> GetFileMetadataResult:
+        required(req, "req")
+        return GetFileMetadataResult({}, False)
+
+    def put_file_metadata(self, call: Call, req: PutFileMetadataRequest) -> PutFileMetadataResult:
+        required(req, "req")
+        return PutFileMetadataResult()
+
+    def clear_file_metadata(self, call: Call, req: ClearFileMetadataRequest) -> ClearFileMetadataResult:
+        """Hive fails with an internal error here; there is nothing to clear, so it is done."""
+        required(req, "req")
+        return ClearFileMetadataResult()
+
+    def cache_file_metadata(self, call: Call, req: CacheFileMetadataRequest) -> CacheFileMetadataResult:
+        required(req, "req")
+        return CacheFileMetadataResult(False)
+
+
+_READABLE = re.compile("(hive|hdfs|mapred).*")
+_SECRET_WORDS: Final = ("password", "secret", "token", "key")
+_TIME = re.compile(r"[0-9]+\s*([num]?s|[num]?sec|(nano|micro|milli)?seconds?|m|min|minutes?|h|hours?|d|days?)?")
+_SOCKET_TIMEOUT: Final = "hive.metastore.client.socket.timeout"
+_WHITELIST: Final = "hive.metastore.partition.name.whitelist.pattern"
+
+# Values of Hive's that clients act by and that nothing here contradicts.
+_HIVES_DEFAULTS: Final = {
+    "hive.exec.default.partition.name": "__HIVE_DEFAULT_PARTITION__",
+    "hive.metastore.batch.retrieve.max": "300",
+    "hive.metastore.batch.retrieve.table.partition.max": "1000",
+    "hive.metastore.client.connect.retry.delay": "1s",
+    "hive.metastore.client.socket.lifetime": "0s",
+    "hive.metastore.connect.retries": "3",
+    "hive.metastore.execute.setugi": "true",
+    "hive.metastore.failure.retries": "1",
+    "hive.metastore.orm.retrieveMapNullsAsEmptyStrings": "false",
+    "hive.metastore.stats.ndv.densityfunction": "false",
+    "hive.metastore.stats.ndv.tuner": "0.0",
+    "hive.lock.numretries": "100",
+    "hive.lock.sleep.between.retries": "60s",
+    "hive.unlock.numretries": "10",
+    "hive.support.concurrency": "true",
+    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+    "hive.txn.strict.locking.mode": "true",
+    "hive.compactor.history.retention.attempted": "2",
+    "hive.compactor.history.retention.failed": "3",
+    "hive.compactor.history.retention.succeeded": "3",
+    "hive.compactor.worker.timeout": "86400s",
+}
+
+
+class Configuration:
+    def __init__(self, settings: MetastoreSettings, limits: Limits) -> None:
+        self._pattern_bytes_max = limits.pattern_bytes_max
+        self._meta = _meta_configuration(settings)
+        self._values = {**_HIVES_DEFAULTS, **_own_values(settings)}
+
+    def getMetaConf(self, call: Call, key: str) -> str:
+        return self._meta[self._known(key)]
+
+    def setMetaConf(self, call: Call, key: str, value: str) -> None:
+        """Checked and forgotten: a setting would last as long as a connection, and there is none (design D13)."""
+        name = self._known(key)
+        # In UTF-8 it is not shorter than in characters.
+        if value is not None and len(value) > self._pattern_bytes_max:
+            raise MetaException(
+                f"value is longer than {self._pattern_bytes_max} bytes; shorten it (limit pattern_bytes_max)"
+            )
+        reason = _complaint(name, value)
+        if reason:
+            raise MetaException(f"Invalid configuration value {value} for key {key} by {reason}")
+
+    def _known(self, key: str | None) -> str:
+        """The key by its older name; from 3.1 on `hive.` may be missing."""
+        name = f"hive.{key}" if (key or "").startswith("metastore.") else key
+        if name is None or name not in self._meta:
+            raise MetaException(f"Invalid configuration key {'null' if key is None else key}")
+        return name
+
+    def get_config_value(self, call: Call, name: str | None, defaultValue: str | None) -> str | None:
+        """The caller's default for a key that nothing here corresponds to.
+
+        Names that may hold secrets are refused (semantics §13, trap 32).
+        """
+        if name is None:
+            return defaultValue
+        if not _READABLE.fullmatch(name) or any(word in name.lower() for word in _SECRET_WORDS):
+            raise ConfigValSecurityException(f"For security reasons, the config key {name} cannot be accessed")
+        return self._values.get(name, defaultValue)
+
+    def flushCache(self, call: Call) -> None:
+        """Nothing: the cache is never stale."""
+
+    def set_ugi(self, call: Call, user_name: str, group_names: list[str]) -> list[str]:
+        """The groups. Who the caller is, the transport has decided."""
+        return list(group_names or [])
+
+
+def _meta_configuration(settings: MetastoreSettings) -> dict[str, str]:
+    return {
+        "hive.metastore.try.direct.sql": "true",
+        "hive.metastore.try.direct.sql.ddl": "true",
+        _SOCKET_TIMEOUT: f"{settings.client_socket_timeout_seconds}s",
+        _WHITELIST: settings.partition_name_whitelist_pattern,
+        "hive.metastore.client.capability.check": "true",
+        "hive.metastore.disallow.incompatible.col.type.changes": _text(settings.refuses_incompatible_column_changes),
+    }
+
+
+def _own_values(settings: MetastoreSettings) -> Mapping[str, str]:
+    """What this server does, under Hive's names. A value that is empty is none, as in Hive."""
+    values = {
+        **_meta_configuration(settings),
+        "hive.metastore.warehouse.dir": settings.warehouse_location,
+        "hive.metastore.limit.partition.request": str(settings.limit_partition_request),
+        "hive.metastore.allow.incompatible.col.type.changes.serdes": ",".join(settings.column_change_serdes),
+        "hive.metastore.partition.inherit.table.properties": settings.partition_inherit_table_properties,
+        "hive.metastore.event.db.listener.timetolive": f"{settings.event_seconds_max}s",
+        "hive.metastore.event.expiry.duration": f"{settings.partition_mark_seconds_max}s",
+        "hive.metastore.fshandler.threads": str(settings.directory_threads_max),
+        "hive.stats.autogather": _text(settings.gathers_statistics),
+        "hive.support.special.characters.tablename": _text(settings.allows_slash_in_table_names),
+        **settings.hive_configuration,
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _complaint(key: str, value: str | None) -> str | None:
+    """Why a value is not one; booleans have no check in Hive either."""
+    if key == _SOCKET_TIMEOUT and not _TIME.fullmatch((value or "").strip().lower()):
+        return "not a time"
+    return complaint_about(value or "") if key == _WHITELIST else None
+
+
+# Quoted text, an escaped character, a class up to its first member (where `]` means itself), what opens a group,
+# counts, and single characters. No alternative begins like another that can fail after it.
+_PIECE: Final = re.compile(
+    r"""
+      (?P<quoted>     \\Q (?: [^\\] | \\(?!E) )*+ (?: \\E )? )
+    | (?P<escaped>    \\ . )
+    | (?P<class>      \[ \^? \]? )
+    | (?P<open>       \( (?: \? [^)]? )? )
+    | (?P<close>      \) )
+    | (?P<quantifier> [*+?] | \{ [0-9]++ (?: , [0-9]*+ )? \} )
+    | (?P<bar>        \| )
+    | (?P<plain>      [^\\] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COUNT_DIGITS_MAX: Final = 9
+
+
+def complaint_about(text: str) -> str | None:
+    """What is wrong with a regular expression, None when nothing is."""
+    groups, at, repeatable = 0, 0, False
+    while at < len(text):
+        piece = _PIECE.match(text, at)
+        if piece is None:
+            return f"a backslash at the end, at character {at}"
+        at = piece.end()
+        match piece.lastgroup:
+            case "class":
+                closed = _end_of_class(text, at)
+                if closed is None:
+                    return f"[ without ] at character {piece.start()}"
+                at, repeatable = closed, True
+            case "open":
+                groups, repeatable = groups + 1, False
+            case "close":
+                if not groups:
+                    return f") without ( at character {piece.start()}"
+                groups, repeatable = groups - 1, True
+            case "quantifier":
+                if not repeatable:
+                    return f"nothing to repeat at character {piece.start()}"
+                if not _counts_fit(piece[0]):
+                    return f"a count that is too large at character {piece.start()}"
+            case "bar":
+                repeatable = False
+            case _:
+                repeatable = True
+    return "( without )" if groups else None
+
+
+def _end_of_class(text: str, at: int) -> int | None:
+    """After the class that is open at `at`; classes of Java may hold classes."""
+    depth = 1
+    while at < len(text):
+        character = text[at]
+        at += 2 if character == "\\" else 1
+        depth += (character == "[") - (character == "]")
+        if not depth:
+            return at
+    return None
+
+
+def _counts_fit(quantifier: str) -> bool:
+    counts = [count for count in quantifier.strip("{}").split(",") if count]
+    if any(len(count) > _COUNT_DIGITS_MAX for count in counts):
+        return False
+    return len(counts) < 2 or not quantifier.startswith("{") or int(counts[0]) <= int(counts[1])

@@ -17,8 +17,7 @@ from hms_gateway.metastore.vocabulary.table_types import is_transactional
 from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable, Waiting
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.presented import Actor, LockCaller, acting, locking, presenting
-from hms_gateway.runtime.recorded_calls import recording
+from hms_gateway.runtime.presented import Actor, LockCaller, acting, locking, presenting, recording
 from hms_gateway.structs import (
     IDL,
     GetTablesResult,

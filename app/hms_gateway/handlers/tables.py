@@ -12,13 +12,13 @@ from hms_gateway.catalog.arguments import (
     table_shown,
     with_fields,
 )
+from hms_gateway.catalog.constraints import plain
 from hms_gateway.catalog.materialized_views import complete_view
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.catalog.statistics.validity import table_for
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
-from hms_gateway.handlers.constraints import plain
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Store

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from hms_gateway.idl.schema_files import schema_file
+from hms_gateway.idl.parser import schema_file
 
 TABLE: Final = "methods.txt"
 OPEN: Final = "open"

@@ -288,3 +288,15 @@ def _is_quoted(token: str) -> bool:
 
 def _unquote(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1])
+
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def schema_file(name: str) -> Path:
+    """The path of a file of `schema/`. Raises FileNotFoundError."""
+    for folder in (_PACKAGE, _PACKAGE.parents[1]):
+        path = folder / "schema" / name
+        if path.exists():
+            return path
+    raise FileNotFoundError(f"schema/{name} is missing; install hms-gateway again")

@@ -46,9 +46,10 @@ class Bound(msgspec.Struct, frozen=True):
 
     def _handled(self, call: Call, arguments: Struct) -> Any:
         """An argument that was not sent has the IDL's default, or is None."""
-        values = [
-            default if (value := getattr(arguments, name)) is None else value for name, default in self.parameters
-        ]
+        values: list[object] = []
+        for name, default in self.parameters:
+            value = getattr(arguments, name)
+            values.append(default if value is None else value)
         return self.handler(call, *values)
 
 

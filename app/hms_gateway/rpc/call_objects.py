@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from hms_gateway.idl.method_facts import Need, method_facts
+from hms_gateway.idl.method_facts import MethodFacts, Need, method_facts
 from hms_gateway.structs import Struct
 from hms_gateway.structs.paths import ArgumentPaths, argument_paths
 
@@ -40,10 +40,10 @@ def objects_of(method: str, arguments: Struct) -> tuple[str, ...]:
     return tuple(islice(named, OBJECTS_MAX))
 
 
-def partitions_of(method: str, arguments: Struct | None, result: Struct | None) -> int:
+def partitions_of(facts: MethodFacts, arguments: Struct | None, result: Struct | None) -> int:
     """The number of partitions that a call returns or names. `result` may have a list that was not read yet."""
     count = 0
-    for path in method_facts()[method].partitions_in:
+    for path in facts.partitions_in:
         for (value,) in argument_paths((path,)).values(result if path.startswith("success") else arguments):
             count += 0 if value is None else len(value)
     return count

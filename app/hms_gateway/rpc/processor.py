@@ -15,7 +15,7 @@ from hms_gateway.rpc.call import Call, Dialect, Failed, Unavailable, Uncacheable
 from hms_gateway.rpc.call_objects import objects_of, partitions_of
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Shares, bound_of, parts
+from hms_gateway.runtime.shares import Holder, Ledger
 from hms_gateway.structs import METHODS, MetaException, Method, Struct, ThriftException
 from hms_gateway.wire import ApplicationError, ApplicationErrorType, Codec, LimitExceeded, Message, MessageType
 
@@ -106,10 +106,12 @@ class Processor:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
                 result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
-            partitions = partitions_of(bound.method.name, arguments, result)
+            partitions = partitions_of(bound.facts, arguments, result) if bound.facts.partitions_in else 0
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
-            payload = self._whole_when_short(codec.encode(result))
+            payload = codec.encode(result)
+            if not isinstance(payload, bytes):
+                payload = whole_or_chunks(payload, self._whole_reply_bytes_max)
             if call.last is not None:
                 call.last()
             kept = None if is_uncacheable else arguments
@@ -154,11 +156,6 @@ class Processor:
         whole = result() if bound.method.definition.returns is None else result(success=answer)
         return whole, "ok", isinstance(value, Uncacheable), True
 
-    def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
-        if isinstance(payload, bytes):
-            return payload
-        return whole_or_chunks(payload, self._whole_reply_bytes_max)
-
     def _application_exception(
         self,
         codec: Codec,
@@ -181,13 +178,12 @@ class DecodedMemory:
     """
 
     def __init__(self, limits: Limits) -> None:
-        total = bound_of(limits, "decoded_bytes_max")
-        per_user, per_address = parts(total, limits)
+        self._ledger = Ledger(limits, "decoded_bytes_max")
         # While it is decoded, a message keeps Python's lock, and the event loop waits. What is larger than a share
         # could never be taken.
-        per_message = bound_of(limits, "decoded_bytes_per_message_max")
-        self._message = min(per_message, per_user, per_address, key=lambda bound: bound.value)
-        self._shares = Shares(total, per_user, per_address)
+        per_message = Ledger(limits, "decoded_bytes_per_message_max").total
+        bounds = (per_message, self._ledger.per_user, self._ledger.per_address)
+        self._message = min(bounds, key=lambda bound: bound.value)
         self._lock = threading.Lock()
 
     def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
@@ -211,11 +207,11 @@ class DecodedMemory:
             yield
         finally:
             with self._lock:
-                self._shares.give_back(size, holder)
+                self._ledger.give_back(size, holder)
 
     def _take(self, size: int, holder: Holder) -> None:
         with self._lock:
-            bound = self._shares.take(size, holder)
+            bound = self._ledger.take(size, holder)
         if bound is not None:
             text = f"too many large messages are being worked on; try again, or raise {bound.name}"
             raise Unavailable(text, limit=bound.name)

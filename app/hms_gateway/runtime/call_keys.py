@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from hms_gateway.runtime.bound import bound
+from hms_gateway.runtime.presented import bound
 
 CALL_KEY_CHARACTERS_MAX = 128
 

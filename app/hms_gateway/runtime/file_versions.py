@@ -1,7 +1,4 @@
-"""Versions of files that are read again when they change, and the folder of database, passwords and keys.
-
-Only its owner, or a group, may put other files in the place of those in the folder.
-"""
+"""Files of this machine: versions of those that are read again when they change, and the data folder."""
 
 import os
 import stat

@@ -1,14 +1,36 @@
 """What a caller presents for its changes: a lease, which fences its units of work (`metastore.changes.fencing`), and
 itself as the owner of locks, which those of others stop (`metastore.changes.implicit_locks`); and who it is, which is
-kept with its changes.
+kept with its changes. Calls that record what another metastore knows keep its times, and make, move and delete no
+directory.
 """
 
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from hms_gateway.runtime.bound import bound
+T = TypeVar("T")
+
+
+class bound(AbstractContextManager[None], Generic[T]):
+    """Sets `variable` inside the block, and what it was before behind it.
+
+    A class, because a generator takes three times as long, and every call enters several of these.
+    """
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self._variable = variable
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._token = self._variable.set(self._value)
+
+    def __exit__(self, *_: object) -> None:
+        self._variable.reset(self._token)
+
 
 # In place of a lease: what is done under it changes nothing.
 NO_CHANGES: Final = -1
@@ -82,3 +104,24 @@ def acting(actor: Actor) -> bound[Actor | None]:
 def current_actor() -> Actor | None:
     """The actor of this thread's call; None where changes are not recorded."""
     return _actor.get()
+
+
+_recorded_at: ContextVar[int | None] = ContextVar("recorded_at", default=None)
+
+
+def recording(at_seconds: int) -> bound[int | None]:
+    """Context manager: calls of this thread record what happened elsewhere."""
+    return bound(_recorded_at, at_seconds)
+
+
+def is_recorded() -> bool:
+    """Whether the call this thread is answering records what another metastore knows. Units of work do not know it."""
+    return _recorded_at.get() is not None
+
+
+def creation_seconds(sent: int | None, now_seconds: int) -> int:
+    """When something was made: now, but for a recorded call as it was sent, or when that says it was."""
+    recorded_at = _recorded_at.get()
+    if recorded_at is None:
+        return now_seconds
+    return recorded_at if sent is None else sent

@@ -312,7 +312,6 @@ class Otel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FixedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times, counts and names that no setting changes."""
 
-    one_processor: bool = True
     delegation_token_seconds_max: float = 604_800.0
     delegation_token_renewal_seconds: float = 86_400.0
     realm: str = "hms-gateway"

@@ -51,6 +51,7 @@ REPLACED = {
     "otel_endpoint": "replaced by otel.endpoint",
     "otel_share": "replaced by otel.share",
     "tokens_file": "replaced by data_dir; the tokens are in its file tokens",
+    "one_processor": "gone: the system places the threads",
     "access_log": "replaced by log_level; a call writes a line at debug and info",
 }
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: (<=|>=|<|>) ([-\d.]+))?")

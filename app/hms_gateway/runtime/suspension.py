@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
-from hms_gateway.runtime.bound import bound
+from hms_gateway.runtime.presented import bound
 
 T = TypeVar("T")
 

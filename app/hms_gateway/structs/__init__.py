@@ -5,7 +5,7 @@ them and is written by `python -m tools stubs`.
 """
 
 from hms_gateway.idl import parse_file
-from hms_gateway.idl.schema_files import schema_file
+from hms_gateway.idl.parser import schema_file
 from hms_gateway.structs.base import Encoded, EncodedList, Struct, ThriftException
 from hms_gateway.structs.build import Method, StructClass, build_enums, build_methods, build_structs
 

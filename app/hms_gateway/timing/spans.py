@@ -1,6 +1,7 @@
 """Spans of a call: its thread records each part as a name and two moments of `time.perf_counter`.
 
 Nothing is noted for threads that do not answer a call. Calls that are traced have `TraceSpans` besides, with more.
+Units of work are counted by store as well (`WorkTimes`).
 """
 
 import threading
@@ -103,3 +104,19 @@ def seconds_by_name(spans: Iterable[Span]) -> dict[str, float]:
     for name, begin, end in spans:
         sums[name] = sums.get(name, 0.0) + end - begin
     return sums
+
+
+class WorkTimes:
+    """Counted by any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.counts = {"read": 0, "write": 0}
+        self.seconds = {"read": 0.0, "write": 0.0}
+
+    def note(self, kind: str, begin: float) -> None:
+        """A unit of work that began at `begin`, by `time.perf_counter`, has ended; also a span of its call."""
+        seconds = note_span(kind, begin) - begin
+        with self._lock:
+            self.counts[kind] += 1
+            self.seconds[kind] += seconds

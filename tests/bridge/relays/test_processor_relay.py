@@ -15,8 +15,8 @@ from hms_gateway.bridge.thrift.errors import CallFailed, NotTried
 from hms_gateway.composition.thrift_port import failure_of
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc.call import Releases
-from hms_gateway.rpc.processor import Processor, Unavailable
+from hms_gateway.rpc.call import Releases, Unavailable
+from hms_gateway.rpc.processor import Processor
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, NoSuchObjectException
 from hms_gateway.wire import ApplicationErrorType

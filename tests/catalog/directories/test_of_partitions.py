@@ -10,7 +10,7 @@ import pytest
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.files import Directories
 from hms_gateway.metastore.ports.store import FileSystemError
-from hms_gateway.runtime.recorded_calls import recording
+from hms_gateway.runtime.presented import recording
 from tests.support.patience import PATIENCE_SECONDS
 
 

@@ -1,8 +1,8 @@
 """What lies outside is counted and named in little room, with roots that would hold it."""
 
-from hms_gateway.catalog.directories.places import OutsidePlaces, RootsToName
+from hms_gateway.catalog.directories.known_places import OutsidePlaces, RootsToName
+from hms_gateway.catalog.directories.places import DatabasePlace, TablePlace
 from hms_gateway.files import Directories
-from hms_gateway.metastore.ports.places import DatabasePlace, TablePlace
 from hms_gateway.metastore.vocabulary.names import TableId
 
 

@@ -10,7 +10,7 @@ from hms_gateway.catalog.statistics.aggregation import (
     extrapolated_high,
     extrapolated_low,
 )
-from hms_gateway.metastore.ports.values import ColumnFigures
+from hms_gateway.storage.catalog.statistics import ColumnFigures
 from hms_gateway.structs import (
     BinaryColumnStatsData_v4,
     BooleanColumnStatsData_v4,

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.tables.constraints import ConstraintService
+from hms_gateway.catalog.constraints import ConstraintKind, ConstraintService
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.values import ConstraintKind
 from hms_gateway.structs import (
     Database,
     EnvironmentContext,

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from hms_gateway.gateway.admission.identity import Identity
-from hms_gateway.gateway.admission.rate_waits import SECONDS_MAX, RateWaits
-from hms_gateway.gateway.admission.rates import Rates
+from hms_gateway.gateway.admission.rates import WAITED_SECONDS_MAX, Rates, RateWaits
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Rate
@@ -72,7 +71,7 @@ def test_so_many_calls_of_a_user_wait_and_one_more_is_refused_at_once():
 def test_one_that_would_wait_for_long_is_refused_and_the_others_are_made_when_their_rate_is_there():
     async def run() -> None:
         with pytest.raises(Refused, match="user ann is used up"):
-            await Waits(seconds=SECONDS_MAX + 1).begin()
+            await Waits(seconds=WAITED_SECONDS_MAX + 1).begin()
         waits = Waits(seconds=0.01)
         waiting = waits.begin()
         await a_turn()

@@ -5,13 +5,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from hms_gateway.gateway.auth.password_queue import Check, PasswordQueue
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Bound, Ledger
 
 TOTAL, OF_USER, EACH = 12, 6, 5
 
 
 def queue() -> PasswordQueue[int]:
-    return PasswordQueue(Bound("total", TOTAL), Bound("user", OF_USER), Bound("address", EACH))
+    limits = Limits(share_per_user=OF_USER / TOTAL, share_per_address=EACH / TOTAL)
+    return PasswordQueue(Ledger(limits, Bound("total", TOTAL)))
 
 
 def drained(it: PasswordQueue[int]) -> list[int]:
@@ -41,13 +43,17 @@ class Queueing(RuleBasedStateMachine):
         for dropped, bound in self.queue.add(check):
             assert not dropped.was_right
             of_address = [one for one in self.waiting if one.address == dropped.address and not one.was_right]
-            if bound.name == "user":
+            if bound.name.startswith("share_per_user"):
                 of_user = [one.address for one in self.counted() if one.user == dropped.user]
                 assert len(of_user) > OF_USER
                 # No address has more checks of that name.
                 assert max(map(of_user.count, of_user)) == of_user.count(dropped.address)
             else:
-                assert len(of_address) > EACH if bound.name == "address" else len(self.counted()) > TOTAL
+                assert (
+                    len(of_address) > EACH
+                    if bound.name.startswith("share_per_address")
+                    else len(self.counted()) > TOTAL
+                )
                 assert bound.name == "total" or dropped.address is not None
                 # No lane of the address is longer.
                 lanes = [one.lane for one in of_address]
@@ -78,10 +84,9 @@ class Queueing(RuleBasedStateMachine):
     @invariant()
     def the_bounds_hold(self) -> None:
         counted = self.counted()
-        assert len(counted) == self.queue._waiting <= TOTAL
-        assert set(self.queue._users) == {one.user for one in counted}
+        assert len(counted) == len(self.queue._waiting) <= TOTAL
         assert all(sum(one.address == address for one in counted) <= EACH for address in "abcd")
-        assert all(sum(one.user == user for one in counted) <= OF_USER for user in self.queue._users)
+        assert all(sum(one.user == user for one in counted) <= OF_USER for user in ("ann", "bob", "cid", "name"))
 
 
 TestQueueing = pytest.mark.slow(Queueing.TestCase)

@@ -2,19 +2,17 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import pytest
 from structlog.testing import capture_logs
 
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
-from hms_gateway.gateway.calls.thread_runner import ThreadRunner
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc import Call, Releases, RepeatableProcessor, Reply
+from hms_gateway.rpc import Call, MessageProcessor, Releases, RepeatableProcessor, Reply
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
-from hms_gateway.wire import MessageType, make_codecs
-from tests.gateway.calls.test_suspended_calls import LOCK, Metastore, Store
+from hms_gateway.wire import Codec, Message, MessageType, make_codecs
+from tests.gateway.calls.test_suspended_calls import LOCK, READ, Metastore, Store
 from tests.support.patience import PATIENCE_SECONDS, until
 
 
@@ -26,46 +24,50 @@ class LateReplies:
         self.go_on = threading.Event()
         self.made = threading.Event()
 
-    def process(self, call: Call) -> Reply:
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         assert self.go_on.wait(PATIENCE_SECONDS)
         self.made.set()
         return Reply(MessageType.REPLY, self.payload, "ok")
 
 
-def begin(runner: ThreadRunner, process: Callable[[Call], Reply]) -> None:
+CODEC = make_codecs(Limits()).tjson
+
+
+def dispatcher_of(processor: MessageProcessor) -> Dispatcher:
+    bounds = {"threads": 1, "streams_max": 1, "call_seconds_max": PATIENCE_SECONDS}
+    return Dispatcher(processor, Limits(), Metrics(()), Releases(), **bounds)
+
+
+def begin(dispatcher: Dispatcher, body: bytes = READ) -> None:
     """Begin a call in a loop that is closed by then."""
 
-    async def admit() -> None:
-        runner.run(runner.admit(Call("ann"), process, lambda chunks: chunks, 0))
+    async def start() -> None:
+        dispatcher.start(CODEC, CODEC.read_message(body), Call("ann"), lambda chunks: chunks)
+        await asyncio.sleep(0)
 
-    asyncio.run(admit())
-
-
-@pytest.fixture
-def runner() -> Iterator[ThreadRunner]:
-    runner = ThreadRunner(Limits(), Metrics(()), threads=1, streams_max=1, call_seconds_max=PATIENCE_SECONDS)
-    yield runner
-    runner.close()
+    asyncio.run(start())
 
 
-def has_next_job(runner: ThreadRunner) -> bool:
+def has_next_job(dispatcher: Dispatcher) -> bool:
     """Whether the only thread has come to the next job, so that it has done the one before."""
     begun = threading.Event()
-    runner._threads.submit(begun.set, Holder("bob", None))
+    dispatcher._threads.submit(begun.set, Holder("bob", None))
     return begun.wait(PATIENCE_SECONDS)
 
 
-def test_a_reply_for_a_closed_loop_is_dropped(runner: ThreadRunner) -> None:
+def test_a_reply_for_a_closed_loop_is_dropped() -> None:
     late = LateReplies(b"{}")
+    dispatcher = dispatcher_of(late)
     with capture_logs() as lines:
-        begin(runner, late.process)
+        begin(dispatcher)
         late.go_on.set()
         assert late.made.wait(PATIENCE_SECONDS)
-        assert has_next_job(runner)
+        assert has_next_job(dispatcher)
     assert lines == []
+    dispatcher.close()
 
 
-def test_a_long_reply_for_a_closed_loop_is_closed_in_its_thread(runner: ThreadRunner) -> None:
+def test_a_long_reply_for_a_closed_loop_is_closed_in_its_thread() -> None:
     closed_in: list[str] = []
 
     def chunks() -> Iterator[bytes]:
@@ -78,33 +80,21 @@ def test_a_long_reply_for_a_closed_loop_is_closed_in_its_thread(runner: ThreadRu
     making = chunks()
     next(making)
     late = LateReplies(making)
+    dispatcher = dispatcher_of(late)
     with capture_logs() as lines:
-        begin(runner, late.process)
+        begin(dispatcher)
         late.go_on.set()
         until(lambda: closed_in != [])
-        assert has_next_job(runner)
+        assert has_next_job(dispatcher)
     assert closed_in == ["call"]
     assert lines == []
+    dispatcher.close()
 
 
 def test_an_outcome_for_a_closed_loop_is_dropped() -> None:
     store = Store()
-    dispatcher = Dispatcher(
-        RepeatableProcessor(Metastore(store), None),
-        Limits(),
-        Metrics(()),
-        Releases(),
-        threads=1,
-        streams_max=1,
-        call_seconds_max=PATIENCE_SECONDS,
-    )
-    codec = make_codecs(Limits()).tjson
-
-    async def begin_lock() -> None:
-        dispatcher.start(codec, codec.read_message(LOCK), Call("ann"), lambda chunks: chunks)
-        await asyncio.sleep(0)
-
-    asyncio.run(begin_lock())
+    dispatcher = dispatcher_of(RepeatableProcessor(Metastore(store), None))
+    begin(dispatcher, LOCK)
     # In the thread that commits, which goes on with the next batch.
     store.commit()
     dispatcher.close()

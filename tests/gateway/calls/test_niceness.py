@@ -1,7 +1,5 @@
 """Threads that compute go behind others, and those that the system refuses that answer all the same."""
 
-import asyncio
-import itertools
 import os
 import sys
 from collections.abc import Callable
@@ -11,18 +9,11 @@ from typing import TypeVar
 import pytest
 from structlog.testing import capture_logs
 
-from hms_gateway.gateway import one_processor
-from hms_gateway.gateway.calls import niceness
-from hms_gateway.gateway.calls.niceness import NICENESS, be_nice
+from hms_gateway.gateway.calls.worker_threads import NICENESS, be_nice
 from tests.support.refused_calls import CANNOT_FILTER, refuse
 
 T = TypeVar("T")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
-
-
-@pytest.fixture(autouse=True)
-def nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(niceness, "_refused", set())
 
 
 def in_thread(function: Callable[[], T]) -> T:
@@ -47,7 +38,7 @@ def test_a_thread_gets_a_lower_priority_and_never_a_higher_one() -> None:
 
 
 @pytest.mark.skipif(bool(CANNOT_FILTER), reason=CANNOT_FILTER)
-def test_threads_that_may_not_be_nice_do_their_work_and_it_is_said_once() -> None:
+def test_threads_that_may_not_be_nice_do_their_work_and_say_so() -> None:
     def work() -> list[int]:
         refuse(["setpriority"])
         # Where it has the priority already, nothing is asked for.
@@ -57,21 +48,6 @@ def test_threads_that_may_not_be_nice_do_their_work_and_it_is_said_once() -> Non
 
     with capture_logs() as lines:
         assert in_thread(work) == [0, 1, 2, 3]
-    assert [(line["log_level"], line["call"]) for line in lines] == [("debug", "setpriority")]
-
-
-@pytest.mark.skipif(bool(CANNOT_FILTER), reason=CANNOT_FILTER)
-@pytest.mark.parametrize("call", ["sched_getaffinity", "sched_setaffinity"])
-def test_threads_that_may_not_be_placed_stay_where_they_are(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_processor, "LOOK_SECONDS", 0)
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("needs two processors")
-
-    def run() -> None:
-        refuse([call])
-        busy = itertools.count(0, 1)
-        asyncio.run(one_processor.OneProcessor(lambda: float(next(busy))).run())
-
-    with capture_logs() as lines:
-        in_thread(run)
-    assert [(line["log_level"], line["call"]) for line in lines] == [("debug", call)]
+    assert {(line["log_level"], line["event"].partition(",")[0]) for line in lines} == {
+        ("debug", "the system refuses a lower priority")
+    }

@@ -1,13 +1,15 @@
-"""Replies that are produced while they are sent."""
+"""Replies that are produced while they are sent, chunk by chunk: one at a time, of users in turn."""
 
 import asyncio
 import threading
+from collections.abc import Callable
+from contextlib import ExitStack
 
 import httpx
 import pytest
 
-from hms_gateway.gateway.calls import thread_runner
-from hms_gateway.gateway.calls.streaming import PIECE_BYTES, SendingTurns
+from hms_gateway.gateway.calls import dispatcher, streaming
+from hms_gateway.gateway.calls.streaming import PIECE_BYTES, MakingTurns, SendingTurns
 from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running
 from tests.support.patience import PATIENCE_SECONDS, until
 
@@ -127,7 +129,7 @@ def test_too_many_streams_are_503():
 
 
 def test_a_long_reply_waits_a_moment_for_another_one_of_its_user(monkeypatch):
-    monkeypatch.setattr(thread_runner, "LATE_SECONDS_MAX", 60.0)
+    monkeypatch.setattr(dispatcher, "LATE_SECONDS_MAX", 60.0)
     begun = iter([Chunks([b"x" * 1_000_000] * 1000), Chunks([b"{", b"}"])])
     processor = CannedProcessor(get_all_databases=lambda message, call: next(begun))
     bounds = {"streams_max": 2}
@@ -209,3 +211,137 @@ def test_slow_streams_do_not_take_the_threads_of_other_calls():
         assert httpx.post(server.url, content=b'[1,"get_table",1,1,{}]').status_code == 200
         for connection in slow:
             connection.close()
+
+
+class HandLoop:
+    """An event loop that calls what it was handed when the test says so."""
+
+    def __init__(self) -> None:
+        self._handed: list[tuple[Callable[..., object], tuple[object, ...]]] = []
+
+    def call_soon_threadsafe(self, function: Callable[..., object], *arguments: object) -> None:
+        self._handed.append((function, arguments))
+
+    call_soon = call_soon_threadsafe
+
+    def run(self) -> int:
+        """How many turns it took."""
+        turns = 0
+        while self._handed:
+            handed, self._handed = self._handed, []
+            for function, arguments in handed:
+                function(*arguments)
+            turns += 1
+        return turns
+
+
+class Maker:
+    """A thread that makes one chunk, and is inside from when it may until `leave`."""
+
+    def __init__(self, turns: MakingTurns, loop: HandLoop, user: str) -> None:
+        self.is_inside = threading.Event()
+        self._may_leave = threading.Event()
+        self._thread = threading.Thread(target=self._make, args=(turns, loop, user), daemon=True)
+        self._thread.start()
+
+    def _make(self, turns: MakingTurns, loop: HandLoop, user: str) -> None:
+        with turns.of(user, loop):
+            self.is_inside.set()
+            assert self._may_leave.wait(PATIENCE_SECONDS)
+
+    def leave(self) -> None:
+        self._may_leave.set()
+        self._thread.join(PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def loop():
+    return HandLoop()
+
+
+@pytest.fixture
+def turns(monkeypatch):
+    monkeypatch.setattr(streaming, "CHUNK_SECONDS_MAX", 60.0)
+    return MakingTurns()
+
+
+def waiting(turns: MakingTurns) -> int:
+    return len(turns._waiting)
+
+
+def queued(turns: MakingTurns, loop: HandLoop, *users: str) -> list[Maker]:
+    """Makers that wait in this order."""
+    makers = []
+    for user in users:
+        before = waiting(turns)
+        makers.append(Maker(turns, loop, user))
+        until(lambda before=before: waiting(turns) == before + 1)
+    return makers
+
+
+def test_the_next_chunk_is_made_after_a_turn_of_the_loop(turns, loop):
+    first = Maker(turns, loop, "ann")
+    assert first.is_inside.wait(PATIENCE_SECONDS)
+    [second] = queued(turns, loop, "ann")
+    first.leave()
+    assert not second.is_inside.is_set()
+    assert loop.run() == 2
+    assert second.is_inside.wait(PATIENCE_SECONDS)
+    second.leave()
+
+
+def test_users_take_turns(turns, loop):
+    first = Maker(turns, loop, "greedy")
+    assert first.is_inside.wait(PATIENCE_SECONDS)
+    one, two, other = queued(turns, loop, "greedy", "greedy", "quiet")
+    for leaving, following in ((first, one), (one, other), (other, two)):
+        leaving.leave()
+        loop.run()
+        assert following.is_inside.wait(PATIENCE_SECONDS)
+    two.leave()
+    loop.run()
+
+
+def test_a_reply_that_is_made_alone_waits_for_nothing(turns, loop):
+    with turns.reply():
+        for _ in range(3):
+            with turns.of("ann", loop):
+                pass
+    assert loop.run() == 0
+
+
+def test_of_several_replies_each_chunk_waits_for_the_loop(turns, loop):
+    with turns.reply(), turns.reply():
+        with turns.of("ann", loop):
+            pass
+        [second] = queued(turns, loop, "ann")
+        loop.run()
+        assert second.is_inside.wait(PATIENCE_SECONDS)
+        second.leave()
+        loop.run()
+    # Nobody waits any more, and the last one has left.
+    with turns.of("ann", loop):
+        pass
+
+
+def test_a_chunk_that_waits_for_a_database_holds_up_no_other(loop, monkeypatch):
+    monkeypatch.setattr(streaming, "CHUNK_SECONDS_MAX", 0.001)
+    turns = MakingTurns()
+    with ExitStack() as slow:
+        slow.enter_context(turns.of("ann", loop))
+        second = Maker(turns, loop, "bo")
+        assert second.is_inside.wait(PATIENCE_SECONDS)
+        [third] = queued_behind(turns, loop, monkeypatch)
+    # The slow one has no turn to pass on.
+    assert loop.run() == 0
+    assert not third.is_inside.is_set()
+    second.leave()
+    loop.run()
+    assert third.is_inside.wait(PATIENCE_SECONDS)
+    third.leave()
+
+
+def queued_behind(turns: MakingTurns, loop: HandLoop, monkeypatch: pytest.MonkeyPatch) -> list[Maker]:
+    """One that is not let in by the time that passes."""
+    monkeypatch.setattr(streaming, "CHUNK_SECONDS_MAX", 60.0)
+    return queued(turns, loop, "eve")

@@ -2,7 +2,7 @@
 
 import threading
 
-from hms_gateway.gateway.calls.waiting import WaitingCalls
+from hms_gateway.gateway.calls.dispatcher import WaitingCalls
 from hms_gateway.rpc.call import Releases, Waiting
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, DATABASES, CannedProcessor, post, read_response, running

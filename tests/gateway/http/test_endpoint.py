@@ -11,7 +11,7 @@ import pytest
 from hms_gateway.cache.replies import CurrentAnswer
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.observability.audit_log import AuditLog
+from hms_gateway.gateway.observability.call_logs import AuditLog
 from hms_gateway.rpc.call import Dialect, Unavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire import MessageType, make_codecs

@@ -7,18 +7,17 @@ from weakref import ref
 
 import pytest
 
-from hms_gateway.gateway.admission.body_shares import BodyShares
-from hms_gateway.gateway.admission.cors import CrossOrigin
+from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.proxies import Proxies
+from hms_gateway.gateway.admission.request_rules import CrossOrigin
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.http.http_protocol import BoundedHttpProtocol
-from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.call_logs import AccessLog
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.gateway.open_files import bounded_connections
-from hms_gateway.gateway.server import Server, ServerOptions
+from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire import make_codecs
 from tests.gateway.serving import ANSWER, CALL, DATABASES, PATH, Anybody, CannedProcessor, FakeCache, post

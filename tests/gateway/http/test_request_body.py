@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from hms_gateway.gateway.admission.body_shares import UNCOUNTED_BYTES
+from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES
 from hms_gateway.gateway.http.request_body import Freeing
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, CannedProcessor, parse_head, post, read_response, running

@@ -6,7 +6,7 @@ import json
 
 import httpx
 
-from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.call_logs import AccessLog
 from hms_gateway.timing.call_record import CallRecord
 from tests.gateway.serving import ANSWER, CALL, record, running
 

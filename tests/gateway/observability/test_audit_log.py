@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.gateway.observability import audit_log
-from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
+from hms_gateway.gateway.observability import call_logs
+from hms_gateway.gateway.observability.call_logs import AuditLog, open_audit_log
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, Struct
 from hms_gateway.wire import MessageType, make_codecs
@@ -199,7 +199,7 @@ def written(log: AuditLog, request_id: str) -> None:
 
 def test_syslog_gets_a_datagram_for_each_line_also_after_it_was_started_again(tmp_path, monkeypatch):
     path = tmp_path / "log"
-    monkeypatch.setattr(audit_log, "SYSLOG_SOCKETS", (str(tmp_path / "none"), str(path)))
+    monkeypatch.setattr(call_logs, "SYSLOG_SOCKETS", (str(tmp_path / "none"), str(path)))
     daemon = Syslog(path)
     log = open_audit_log("syslog")
     written(log, "r-1")
@@ -217,7 +217,7 @@ def test_syslog_gets_a_datagram_for_each_line_also_after_it_was_started_again(tm
 
 
 def test_without_a_syslog_a_start_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(audit_log, "SYSLOG_SOCKETS", (str(tmp_path / "none"),))
+    monkeypatch.setattr(call_logs, "SYSLOG_SOCKETS", (str(tmp_path / "none"),))
     with pytest.raises(OSError, match="no syslog at"):
         open_audit_log("syslog")
 
@@ -291,8 +291,8 @@ class FullDisk:
 
 @pytest.mark.parametrize("left", [0, 1, 9, 10, 11, 19, 20, 25])
 def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch, left):
-    file, disk = audit_log._AppendedFile(tmp_path / "audit.log"), FullDisk(left)
-    monkeypatch.setattr(audit_log.os, "write", disk.write)
+    file, disk = call_logs._AppendedFile(tmp_path / "audit.log"), FullDisk(left)
+    monkeypatch.setattr(call_logs.os, "write", disk.write)
     with pytest.raises(OSError, match="No space left"):
         file.write('{"a": 11}\n{"b": 22}\n{"c": 33}\n')
     disk.is_full = False
@@ -305,14 +305,14 @@ def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch, left):
 
 def test_a_half_line_that_another_process_wrote_behind_ends_before_the_next(tmp_path, monkeypatch):
     path = tmp_path / "audit.log"
-    file, disk = audit_log._AppendedFile(path), FullDisk(5)
+    file, disk = call_logs._AppendedFile(path), FullDisk(5)
 
     def written_behind(size: int) -> bool:
         with path.open("a") as other:
             other.write("\n{}\n{")
         return False
 
-    monkeypatch.setattr(audit_log.os, "write", disk.write)
+    monkeypatch.setattr(call_logs.os, "write", disk.write)
     monkeypatch.setattr(file, "_cut", written_behind)
     with pytest.raises(OSError, match="No space left"):
         file.write('{"a": 11}\n')

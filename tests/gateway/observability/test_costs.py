@@ -8,19 +8,26 @@ import httpx
 import pytest
 
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.observability.call_counter import (
+from hms_gateway.gateway.application import GatewayStatus
+from hms_gateway.gateway.observability.costs import cost_report
+from hms_gateway.gateway.observability.figures import (
+    SECONDS_BUCKETS,
+    Figures,
+    Replica,
+    WorkerFigures,
+    make_folder,
+    merged,
+    percentile,
+)
+from hms_gateway.gateway.observability.metrics import (
     FOLD_SECONDS,
     GROUPS_MAX,
     OBJECTS_MAX,
     WINDOW_SECONDS,
     CallCounter,
+    Metrics,
 )
-from hms_gateway.gateway.observability.costs import cost_report
-from hms_gateway.gateway.observability.figures import SECONDS_BUCKETS, Figures, Replica, merged, percentile
-from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
-from hms_gateway.gateway.observability.worker_figures import WorkerFigures, make_folder
-from hms_gateway.gateway.status import GatewayStatus
 from tests.gateway.serving import CALL, Anybody, record, running
 
 SCOPES = (("table", "sales", "orders"),)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.access.roles import note_changed_rights
+from hms_gateway.catalog.access.grant_rows import note_changed_rights
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.handlers.rights.authorizer import Authorizer
 from hms_gateway.rpc import Call

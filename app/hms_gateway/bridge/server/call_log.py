@@ -3,8 +3,7 @@
 import datetime
 from typing import IO
 
-from hms_gateway.runtime.line_writer import LineWriter
-from hms_gateway.runtime.logging import render_json
+from hms_gateway.runtime.logging import LineWriter, render_json
 from hms_gateway.timing.call_record import CallRecord
 
 

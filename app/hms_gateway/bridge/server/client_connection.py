@@ -20,7 +20,7 @@ from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Asked, SaslPolicy
 from hms_gateway.bridge.thrift.session import Session, share_address
 from hms_gateway.runtime.addresses import host_and_port
-from hms_gateway.runtime.connections import Silence
+from hms_gateway.runtime.shares import Silence
 from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 

@@ -15,9 +15,8 @@ from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.serving import BridgeOptions, CallRecords, Meter, ServedConnection
 from hms_gateway.bridge.thrift.session import share_address
 from hms_gateway.runtime.addresses import is_loopback
-from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of, parts, shares_of
+from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger
 from hms_gateway.wire import Codecs, make_codecs
 
 BACKLOG = 2048
@@ -39,7 +38,7 @@ class BridgeServer:
         call_log: CallRecords | None = None,
         admission: Admission | None = None,
         connections: Connections | None = None,
-        memory: Shares | None = None,
+        memory: Ledger | None = None,
     ) -> None:
         self.admission = admission or Admission(options)
         self.relay = relay
@@ -48,10 +47,8 @@ class BridgeServer:
         self.codecs = codecs or make_codecs(limits)
         self.metrics = metrics or BridgeMetrics()
         self.call_log = call_log
-        total = bound_of(limits, "connections_max")
-        per_user, per_address = parts(total, limits)
-        self._counted = connections or Connections(total, per_address, self._refused, per_user=per_user)
-        self._memory = memory or shares_of(limits, "body_memory_bytes_max")
+        self._counted = connections or Connections(Ledger(limits, "connections_max"), self._refused)
+        self._memory = memory or Ledger(limits, "body_memory_bytes_max")
         self._connections: set[ServedConnection] = set()
         self._arriving: dict[ServedConnection, _Arriving] = {}
         self._server: asyncio.Server | None = None
@@ -143,7 +140,7 @@ class BridgeServer:
 
 
 class _Arriving(NamedTuple):
-    """What `Shares` counts of a message on its way in."""
+    """Amount and holder of a message on its way in, as a `Ledger` counts them."""
 
     size: int
     holder: Holder

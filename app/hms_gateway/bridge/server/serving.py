@@ -11,9 +11,8 @@ from hms_gateway.bridge.server.peer_accounts import Ends
 from hms_gateway.bridge.thrift.exchanges import Mechanism
 from hms_gateway.bridge.thrift.sasl import SaslPolicy
 from hms_gateway.runtime.addresses import is_loopback
-from hms_gateway.runtime.connections import Counted
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.shares import Bound, Counted
 from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
 

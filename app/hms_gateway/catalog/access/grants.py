@@ -1,29 +1,41 @@
 """Privileges on the whole catalog, databases, tables, partitions and columns (semantics §2.18).
 
 They are stored and returned here, and enforced by `catalog.rights`. What a grant is on is kept by id, so it follows
-renames. A client may send privileges with a new table (semantics §3.3).
+renames.
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
-from hms_gateway.catalog.access.roles import all_roles_of, check_role, note_changed_rights, principal
+from hms_gateway.catalog.access.grant_rows import (
+    Grant,
+    Grantee,
+    GrantId,
+    GrantObject,
+    GrantRows,
+    StoredGrant,
+    note_changed_rights,
+    split_privileges,
+)
+from hms_gateway.catalog.access.roles import all_roles_of, check_role, is_grant, principal
+from hms_gateway.catalog.arguments import in_catalog, is_newer, with_fields
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName, partitions_of, values_name
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.ports.values import Grant, Grantee, GrantId, GrantObject, StoredGrant
-from hms_gateway.metastore.vocabulary.names import TableId, normalize
+from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import creation_seconds
-from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     EncodedList,
+    GrantRevokePrivilegeRequest,
+    GrantRevokePrivilegeResponse,
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
@@ -34,41 +46,6 @@ from hms_gateway.structs import (
     PrivilegeBag,
     PrivilegeGrantInfo,
 )
-
-
-def creation_grants(privileges: PrincipalPrivilegeSet | None, table_id: TableId, now_seconds: int) -> Iterator[Grant]:
-    """Each once; what names no principal or no privilege is left out. The time of a grant is the client's, if any."""
-    if privileges is None:
-        return
-    on = GrantObject(HiveObjectType.TABLE, table_id=table_id)
-    seen: set[tuple[Grantee, str, str | None]] = set()
-    for principal_type, given in (
-        (PrincipalType.USER, privileges.userPrivileges),
-        (PrincipalType.GROUP, privileges.groupPrivileges),
-        (PrincipalType.ROLE, privileges.rolePrivileges),
-    ):
-        for name, infos in (given or {}).items():
-            for info in infos or ():
-                principal = Grantee(name, int(principal_type))
-                for privilege in split_privileges(info.privilege):
-                    if (principal, privilege, info.grantor) in seen:
-                        continue
-                    seen.add((principal, privilege, info.grantor))
-                    yield Grant(
-                        on=on,
-                        principal=principal,
-                        privilege=privilege,
-                        create_time=info.createTime or now_seconds,
-                        grant_option=bool(info.grantOption),
-                        grantor=info.grantor,
-                        grantor_type=info.grantorType,
-                    )
-
-
-def split_privileges(text: str | None) -> list[str]:
-    """`select, insert` as two privileges, without the blanks Hive would keep (semantics §13 row 39b)."""
-    return list(dict.fromkeys(part for each in (text or "").split(",") if (part := each.strip())))
-
 
 PARTITION_LEVEL_PRIVILEGE: Final = "PARTITION_LEVEL_PRIVILEGE"
 
@@ -478,3 +455,68 @@ def _rank(stored: StoredGrant) -> tuple[int, bool, int]:
     """The order in which Hive puts the kinds together."""
     on = stored.grant.on
     return on.object_type, on.partition_id is not None, stored.grant_id
+
+
+class Privileges:
+    """Methods on privileges, each one call of the service."""
+
+    def __init__(self, privileges: PrivilegeService) -> None:
+        self._privileges = privileges
+
+    def get_privilege_set(
+        self, call: Call, hiveObject: HiveObjectRef, user_name: str, group_names: list[str]
+    ) -> PrincipalPrivilegeSet:
+        return self._privileges.privilege_set(_plain_ref(hiveObject), user_name, group_names)
+
+    def list_privileges(
+        self, call: Call, principal_name: str, principal_type: int, hiveObject: HiveObjectRef
+    ) -> list[HiveObjectPrivilege]:
+        found = self._privileges.find(principal_name, principal_type, _plain_ref(hiveObject))
+        if not is_newer(call) and (hiveObject.catName is None and not is_newer(call, hiveObject.dbName)):
+            return found
+        return [
+            with_fields(one, hiveObject=with_fields(required(one.hiveObject, "object"), catName=DEFAULT_CATALOG))
+            for one in found
+        ]
+
+    def grant_privileges(self, call: Call, privileges: PrivilegeBag) -> bool:
+        self._privileges.grant(_plain_bag(privileges))
+        return True
+
+    def revoke_privileges(self, call: Call, privileges: PrivilegeBag) -> bool:
+        self._privileges.revoke(_plain_bag(privileges))
+        return True
+
+    def grant_revoke_privileges(self, call: Call, request: GrantRevokePrivilegeRequest) -> GrantRevokePrivilegeResponse:
+        request = required(request, "request")
+        bag = _plain_bag(request.privileges)
+        if is_grant(request.requestType):
+            self._privileges.grant(bag)
+        else:
+            self._privileges.revoke(bag, grant_option_only=bool(request.revokeGrantOption))
+        return GrantRevokePrivilegeResponse(success=True)
+
+    def refresh_privileges(
+        self,
+        call: Call,
+        objToRefresh: HiveObjectRef,
+        authorizer: str,
+        grantRequest: GrantRevokePrivilegeRequest,
+    ) -> GrantRevokePrivilegeResponse:
+        bag = _plain_bag(required(grantRequest, "grantRequest").privileges)
+        self._privileges.refresh(_plain_ref(objToRefresh), authorizer, bag)
+        return GrantRevokePrivilegeResponse(success=True)
+
+
+def _plain_ref(ref: HiveObjectRef | None) -> HiveObjectRef | None:
+    """A reference sent by a client, its database under the name it has within the one catalog."""
+    if ref is None or ref.dbName is None:
+        return ref
+    return with_fields(ref, dbName=in_catalog(ref.catName, ref.dbName))
+
+
+def _plain_bag(bag: PrivilegeBag | None) -> PrivilegeBag | None:
+    if bag is None:
+        return None
+    entries = [required(entry, "privilege") for entry in bag.privileges or ()]
+    return PrivilegeBag(privileges=[with_fields(entry, hiveObject=_plain_ref(entry.hiveObject)) for entry in entries])

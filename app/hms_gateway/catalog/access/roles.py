@@ -1,29 +1,34 @@
-"""Roles, and who has them (semantics §2.18). Names keep their case. `catalog.rights` enforces what they mean.
-
-A change of roles and grants has an event, by which caches and policies of all gateways learn of it.
-"""
+"""Roles, and who has them (semantics §2.18). Names keep their case. `catalog.rights` enforces what they mean."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, NewType, TypeVar
 
+from sqlalchemy import Row, Select, and_, delete, insert, select, update
+
+from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, GrantRows, note_changed_rights
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
-from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, Transaction
-from hms_gateway.metastore.ports.values import Grant, Grantee, GrantObject, RoleId
+from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import creation_seconds
-from hms_gateway.storage.catalog.grants import GrantRows
-from hms_gateway.storage.catalog.roles import RoleRows
-from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
-
-# Not one of Hive's: its metastore writes no event. Followers of the log skip kinds that they do not know.
-CHANGE_RIGHTS: Final = "CHANGE_RIGHTS"
-
-
-def note_changed_rights(tx: Transaction) -> None:
-    """Within the unit of work that changes them. Of no database: only administrators see it."""
-    tx.append_event(Event(CHANGE_RIGHTS, "", None, "{}"))
-
+from hms_gateway.runtime.presented import creation_seconds
+from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
+from hms_gateway.storage.sql.repository import AggregateRows
+from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
+from hms_gateway.structs import (
+    GetPrincipalsInRoleRequest,
+    GetPrincipalsInRoleResponse,
+    GetRoleGrantsForPrincipalRequest,
+    GetRoleGrantsForPrincipalResponse,
+    GrantRevokeRoleRequest,
+    GrantRevokeRoleResponse,
+    GrantRevokeType,
+    HiveObjectType,
+    MetaException,
+    PrincipalType,
+    Role,
+    RolePrincipalGrant,
+)
 
 T = TypeVar("T")
 
@@ -31,6 +36,98 @@ ADMIN: Final = "admin"
 PUBLIC: Final = "public"
 _EVERYTHING: Final = GrantObject(HiveObjectType.GLOBAL)
 _ADMINS_KEY: Final = "hive.users.in.admin.role"
+RoleId = NewType("RoleId", int)
+
+
+class RoleRows(AggregateRows):
+    def find(self, name: str) -> RoleId | None:
+        if not is_storable(name):
+            return None
+        found = self._connection.execute(select(ROLES.c.role_id).where(ROLES.c.name == name)).scalar()
+        return None if found is None else RoleId(found)
+
+    def names(self) -> list[str]:
+        return list(self._connection.execute(select(ROLES.c.name).order_by(ROLES.c.name)).scalars())
+
+    def of_principal(self, name: str, principal_type: int) -> list[Role]:
+        """The roles granted directly, ordered by name."""
+        if not is_storable(name):
+            return []
+        statement = (
+            select(ROLES.c.name, ROLES.c.create_time, ROLES.c.owner_name)
+            .join(ROLE_MEMBERS, ROLE_MEMBERS.c.role_id == ROLES.c.role_id)
+            .where(ROLE_MEMBERS.c.principal_name == name, ROLE_MEMBERS.c.principal_type == principal_type)
+            .order_by(ROLES.c.name)
+        )
+        return [Role(*row) for row in self._connection.execute(statement)]
+
+    def grants_of_principal(self, name: str, principal_type: int) -> list[RolePrincipalGrant]:
+        if not is_storable(name):
+            return []
+        return self._grants(
+            _grants().where(ROLE_MEMBERS.c.principal_name == name, ROLE_MEMBERS.c.principal_type == principal_type)
+        )
+
+    def grants_of_role(self, role_id: RoleId) -> list[RolePrincipalGrant]:
+        return self._grants(_grants().where(ROLE_MEMBERS.c.role_id == role_id))
+
+    def all_grants_between_roles(self) -> list[tuple[str, str]]:
+        """(role, role it was granted to)."""
+        statement = (
+            select(ROLES.c.name, ROLE_MEMBERS.c.principal_name)
+            .join(ROLE_MEMBERS, ROLE_MEMBERS.c.role_id == ROLES.c.role_id)
+            .where(ROLE_MEMBERS.c.principal_type == int(PrincipalType.ROLE))
+        )
+        return [(role, member) for role, member in self._connection.execute(statement)]
+
+    def insert(self, role: Role) -> RoleId:
+        """Raises DuplicateKey."""
+        name = role.roleName or ""
+        check_name("role", name, self._dialect)
+        check_text("owner of role", role.ownerName)
+        if self.find(name) is not None:
+            raise DuplicateKey(name)
+        values = {"name": name, "owner_name": role.ownerName, "create_time": role.createTime or 0}
+        return RoleId(self._inserted_id(insert(ROLES).values(values)))
+
+    def delete(self, role_id: RoleId) -> None:
+        """With its members, its own memberships and everything granted to it."""
+        name = self._connection.execute(select(ROLES.c.name).where(ROLES.c.role_id == role_id)).scalar_one()
+        for held in (ROLE_MEMBERS, PRIVILEGES):
+            is_role = and_(held.c.principal_name == name, held.c.principal_type == int(PrincipalType.ROLE))
+            self._connection.execute(delete(held).where(is_role))
+        self._connection.execute(delete(ROLE_MEMBERS).where(ROLE_MEMBERS.c.role_id == role_id))
+        self._connection.execute(delete(ROLES).where(ROLES.c.role_id == role_id))
+
+    def insert_grant(self, role_id: RoleId, grant: RolePrincipalGrant) -> None:
+        check_name("principal", grant.principalName or "", self._dialect)
+        check_text("grantor", grant.grantorName)
+        self._connection.execute(
+            insert(ROLE_MEMBERS).values(
+                role_id=role_id,
+                principal_name=grant.principalName,
+                principal_type=grant.principalType,
+                grant_option=bool(grant.grantOption),
+                grant_time=grant.grantTime or 0,
+                grantor_name=grant.grantorName,
+                grantor_type=grant.grantorPrincipalType,
+            )
+        )
+
+    def delete_grant(self, role_id: RoleId, name: str, principal_type: int) -> bool:
+        if not is_storable(name):
+            return False
+        statement = delete(ROLE_MEMBERS).where(*_is_grant(role_id, name, principal_type))
+        return self._connection.execute(statement).rowcount > 0
+
+    def clear_grant_option(self, role_id: RoleId, name: str, principal_type: int) -> bool:
+        if not is_storable(name):
+            return False
+        has_option = (*_is_grant(role_id, name, principal_type), ROLE_MEMBERS.c.grant_option)
+        return self._connection.execute(update(ROLE_MEMBERS).where(*has_option).values(grant_option=False)).rowcount > 0
+
+    def _grants(self, statement: Select[Any]) -> list[RolePrincipalGrant]:
+        return [_grant(row) for row in self._connection.execute(statement)]
 
 
 class RoleService:
@@ -273,3 +370,111 @@ def _known(tx: Transaction, name: str) -> RoleId:
     if role_id is None:
         raise MetaException(f"{name} role can not be found.")
     return role_id
+
+
+def _is_grant(role_id: RoleId, name: str, principal_type: int) -> Any:
+    return (
+        ROLE_MEMBERS.c.role_id == role_id,
+        ROLE_MEMBERS.c.principal_name == name,
+        ROLE_MEMBERS.c.principal_type == principal_type,
+    )
+
+
+def _grants() -> Select[Any]:
+    statement = select(ROLE_MEMBERS, ROLES.c.name.label("role_name"))
+    return statement.join(ROLES, ROLES.c.role_id == ROLE_MEMBERS.c.role_id).order_by(ROLE_MEMBERS.c.member_id)
+
+
+def _grant(row: Row[Any]) -> RolePrincipalGrant:
+    return RolePrincipalGrant(
+        roleName=row.role_name,
+        principalName=row.principal_name,
+        principalType=row.principal_type,
+        grantOption=row.grant_option,
+        grantTime=row.grant_time,
+        grantorName=row.grantor_name,
+        grantorPrincipalType=row.grantor_type,
+    )
+
+
+class Roles:
+    """Methods on roles, each one call of the service."""
+
+    def __init__(self, roles: RoleService) -> None:
+        self._roles = roles
+
+    def create_role(self, call: Call, role: Role) -> bool:
+        self._roles.create(role)
+        return True
+
+    def drop_role(self, call: Call, role_name: str) -> bool:
+        self._roles.drop(role_name)
+        return True
+
+    def get_role_names(self, call: Call) -> list[str]:
+        return self._roles.names()
+
+    def grant_role(
+        self,
+        call: Call,
+        role_name: str,
+        principal_name: str,
+        principal_type: int,
+        grantor: str,
+        grantorType: int,
+        grant_option: bool,
+    ) -> bool:
+        self._roles.grant(
+            role_name,
+            principal_name,
+            principal_type,
+            grantor=grantor,
+            grantor_type=grantorType,
+            grant_option=bool(grant_option),
+        )
+        return True
+
+    def revoke_role(self, call: Call, role_name: str, principal_name: str, principal_type: int) -> bool:
+        self._roles.revoke(role_name, principal_name, principal_type)
+        return True
+
+    def list_roles(self, call: Call, principal_name: str, principal_type: int) -> list[Role]:
+        return self._roles.of_principal(principal_name, principal_type)
+
+    def grant_revoke_role(self, call: Call, request: GrantRevokeRoleRequest) -> GrantRevokeRoleResponse:
+        request = required(request, "request")
+        if is_grant(request.requestType):
+            self._roles.grant(
+                request.roleName,
+                request.principalName,
+                request.principalType,
+                grantor=request.grantor,
+                grantor_type=request.grantorType,
+                grant_option=bool(request.grantOption),
+            )
+        else:
+            self._roles.revoke(
+                request.roleName,
+                request.principalName,
+                request.principalType,
+                grant_option_only=bool(request.grantOption),
+            )
+        return GrantRevokeRoleResponse(success=True)
+
+    def get_principals_in_role(self, call: Call, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
+        grants = self._roles.grants_of_role(required(request, "request").roleName)
+        return GetPrincipalsInRoleResponse(principalGrants=grants)
+
+    def get_role_grants_for_principal(
+        self, call: Call, request: GetRoleGrantsForPrincipalRequest
+    ) -> GetRoleGrantsForPrincipalResponse:
+        request = required(request, "request")
+        grants = self._roles.grants_of_principal(request.principal_name, request.principal_type)
+        return GetRoleGrantsForPrincipalResponse(principalGrants=grants)
+
+
+def is_grant(request_type: int | None) -> bool:
+    kind = required(request_type, "request type")
+    if kind not in list(GrantRevokeType):
+        raise MetaException(f"Unknown request type {kind}")
+    return kind == GrantRevokeType.GRANT

@@ -13,8 +13,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from hms_gateway.catalog.directories.moves import ASIDE
-from hms_gateway.catalog.directories.places import (
+from hms_gateway.catalog.directories.known_places import (
     Candidate,
     CountedPlaces,
     KnownPlaces,
@@ -22,12 +21,13 @@ from hms_gateway.catalog.directories.places import (
     partition_places,
     table_places,
 )
-from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PartitionPlace, TablePlace
+from hms_gateway.catalog.directories.moves import ASIDE
+from hms_gateway.catalog.directories.places import DatabasePlace, PartitionPlace, PlaceRows, TablePlace
+from hms_gateway.metastore.ports.places import DirectoryTrees
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Snapshot, Store
 from hms_gateway.metastore.vocabulary.locations import database_path, join
 from hms_gateway.metastore.vocabulary.names import TableId, is_default_database
 from hms_gateway.metastore.vocabulary.partition_names import escape
-from hms_gateway.storage.catalog.places import PlaceRows
 
 _TABLES_KEPT: Final = 10_000
 

@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.directories.places import Candidate, KnownPlaces
+from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.metastore.ports.places import DirectoryTrees, Tree
 from hms_gateway.metastore.ports.store import (
     FileSystem,

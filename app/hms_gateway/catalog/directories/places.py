@@ -1,369 +1,194 @@
-"""Locations of the catalog: the directories that it knows, among candidates, and what it owns outside the roots.
+"""Where databases, tables and partitions lie, in pages by their keys, as rows."""
 
-Earlier versions managed directories outside the roots too; settings for these are named.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Final, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
+from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 
-from hms_gateway.metastore.ports.places import DatabasePlace, DirectoryTrees, PartitionPlace, TablePlace
-from hms_gateway.metastore.ports.store import (
-    FileSystem,
-    FileSystemError,
-    PendingMove,
-    Reach,
-    Snapshot,
-    Store,
-    Transaction,
-)
-from hms_gateway.metastore.vocabulary.locations import is_under, parse_location
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
-from hms_gateway.storage.catalog.places import PlaceRows
+from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_KEY, TableType, is_external, is_view
+from hms_gateway.storage.partitions.rows import full_location
+from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES
+from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
+from hms_gateway.storage.sql.fragments import decode_columns, decode_extra, decode_map
+from hms_gateway.storage.sql.repository import AggregateRows
+from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.structs import Database
 
-T = TypeVar("T")
+_TABLES: Final[Select[Any]] = select(
+    TABLES.c.table_id,
+    DATABASES.c.name.label("db_name"),
+    TABLES.c.name,
+    TABLES.c.location,
+    TABLES.c.table_type,
+    TABLES.c.parameters,
+    TABLES.c.partition_keys,
+    TABLES.c.partition_count,
+).join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id)
+_PARTITIONS: Final = select(
+    PARTITIONS.c.partition_id,
+    PARTITIONS.c.table_id,
+    PARTITIONS.c.part_name,
+    PARTITIONS.c.location,
+    DESCRIPTORS.c.base_location,
+    PARTITIONS.c.descriptor_id,
+).outerjoin(DESCRIPTORS, DESCRIPTORS.c.descriptor_id == PARTITIONS.c.descriptor_id)
+# `/` is the last character before `0`, so that what begins with a name and `/` lies between the two.
+_BEHIND_SLASH: Final = "0"
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """A directory that may have no row. `location` has no links in it; `owner` is the table of a partition's one."""
+class DatabasePlace(NamedTuple):
+    """`locations` are where its tables go, and where its managed tables go, as far as they are stored."""
 
-    kind: str
+    name: str
+    locations: tuple[str, ...]
+
+
+class TablePlace(NamedTuple):
+    """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table."""
+
+    table_id: TableId
+    db_name: str
+    name: str
+    location: str | None
+    owns_data: bool
+    partition_keys: tuple[str, ...]
+    partition_count: int
+
+    def __str__(self) -> str:
+        return f"{self.db_name}.{self.name}"
+
+
+class PartitionPlace(NamedTuple):
+    partition_id: PartitionId
+    table_id: TableId
+    name: str
+    location: str | None
+
+
+class PartitionsBelow(msgspec.Struct, frozen=True):
+    """So many partitions of a table that the catalog owns, all at or below one location."""
+
+    table: str
     location: str
-    owner: TablePlace | None = None
+    count: int
 
 
-class _Known(msgspec.Struct, frozen=True):
-    """A location. Below a database or a root there may be what is not known, below a table what would be its own."""
+class PlaceRows(AggregateRows):
+    def databases(self, after: str, limit: int) -> list[DatabasePlace]:
+        columns = DATABASES.c.name, DATABASES.c.location, DATABASES.c.extra
+        statement = select(*columns).where(DATABASES.c.name > after).order_by(DATABASES.c.name).limit(limit)
+        return [_database(*row) for row in self._connection.execute(statement)]
 
-    location: str
-    holds_others: bool = False
-    table_id: TableId | None = None
-    partition_id: PartitionId | None = None
+    def tables(self, after: int, limit: int) -> list[TablePlace]:
+        return self._tables(TABLES.c.table_id > after, limit)
+
+    def tables_named(self, db_name: str, names: Sequence[str]) -> list[TablePlace]:
+        is_named = is_among(TABLES.c.name, names, self._dialect)
+        return self._tables(and_(DATABASES.c.name == db_name, is_named), len(names))
+
+    def tables_with_ids(self, ids: Collection[int]) -> list[TablePlace]:
+        return self._tables(has_id_among(TABLES.c.table_id, ids, self._dialect), len(ids))
+
+    def partitions(self, after: int, limit: int) -> list[PartitionPlace]:
+        key = PARTITIONS.c.partition_id
+        return self._partitions(_PARTITIONS.where(key > after).order_by(key).limit(limit))
+
+    def partitions_named(self, table_id: TableId, names: Sequence[str]) -> list[PartitionPlace]:
+        is_named = is_among(PARTITIONS.c.part_name, names, self._dialect)
+        return self._partitions(_PARTITIONS.where(PARTITIONS.c.table_id == table_id, is_named))
+
+    def has_partitions_below(self, table_id: TableId, path: str) -> bool:
+        """Whether the table has a partition whose name begins with these parts (`year=2024`) and has more."""
+        if not is_storable(path):
+            return False
+        name = PARTITIONS.c.part_name
+        is_below = and_(name > f"{path}/", name < f"{path}{_BEHIND_SLASH}")
+        statement = select(PARTITIONS.c.partition_id).where(PARTITIONS.c.table_id == table_id, is_below).limit(1)
+        return self._connection.execute(statement).first() is not None
+
+    def owned_tables_elsewhere(self, beginnings: Sequence[str], after: int, limit: int) -> list[TablePlace]:
+        """Tables that may own their data, whose locations begin with none of these texts."""
+        condition = and_(TABLES.c.table_id > after, _may_own(), _is_elsewhere(TABLES.c.location, beginnings))
+        return self._tables(condition, limit)
+
+    def owned_partitions_elsewhere(self, beginnings: Sequence[str]) -> list[PartitionsBelow]:
+        """Descriptors say it for all partitions below a base; others have a descriptor without one."""
+        base = DESCRIPTORS.c.base_location
+        elsewhere = _of_descriptors(base, DESCRIPTORS.c.partition_count).where(_is_elsewhere(base, beginnings))
+        place = PARTITIONS.c.location
+        is_used = and_(
+            PARTITIONS.c.table_id == DESCRIPTORS.c.table_id, PARTITIONS.c.descriptor_id == DESCRIPTORS.c.descriptor_id
+        )
+        absolute = (
+            _of_descriptors(func.min(place), func.count())
+            .join(PARTITIONS, is_used)
+            .where(base.is_(None), _is_elsewhere(place, beginnings))
+            .group_by(DATABASES.c.name, TABLES.c.name, TABLES.c.table_id, TABLES.c.parameters)
+        )
+        rows = [row for statement in (elsewhere, absolute) for row in self._connection.execute(statement)]
+        return [
+            PartitionsBelow(f"{db_name}.{name}", location, count)
+            for db_name, name, parameters, location, count in rows
+            if _owns_data(parameters)
+        ]
+
+    def _tables(self, condition: ColumnElement[bool], limit: int) -> list[TablePlace]:
+        statement = _TABLES.where(condition).order_by(TABLES.c.table_id).limit(limit)
+        return [_table(row) for row in self._connection.execute(statement)]
+
+    def _partitions(self, statement: Select[Any]) -> list[PartitionPlace]:
+        return [
+            PartitionPlace(
+                PartitionId(partition_id),
+                TableId(table_id),
+                name,
+                None if descriptor_id is None else full_location(base, location, name),
+            )
+            for partition_id, table_id, name, location, base, descriptor_id in self._connection.execute(statement)
+        ]
 
 
-class KnownPlaces:
-    """Passes over the catalog, in pages with a snapshot each: a long one would keep the database from tidying up.
-
-    What is renamed meanwhile cannot slip through: a table's move is announced before the directory moves, and the
-    announcements are read before the tables as well as after them.
-    """
-
-    def __init__(self, store: Store, files: DirectoryTrees) -> None:
-        self._store = store
-        self._files = files
-        self._last_table_id = self._last_partition_id = 0
-
-    def unknown(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Those that nothing lies at, in or around. Raises StoreUnavailable."""
-        self._last_table_id = self._last_partition_id = 0
-        return self._passed(candidates, self._noted())
-
-    def unknown_again(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """The same later, for some of those that `unknown` gave. The others are still to be asked for what is new."""
-        return self._passed(candidates, self._all())
-
-    def still_unknown(self, candidates: Iterable[Candidate], tx: Transaction) -> list[Candidate]:
-        """Those that nothing new since `unknown` concerns. Quick, since it is for a unit of work."""
-        remaining = _Remaining(candidates)
-        self._strike(remaining, _new(tx, self._last_table_id, self._last_partition_id, remaining.candidates))
-        return remaining.candidates
-
-    def _passed(self, candidates: Iterable[Candidate], known: Iterable["_Known"]) -> list[Candidate]:
-        remaining = _Remaining(candidates)
-        if remaining:
-            self._strike(remaining, known)
-        return remaining.candidates
-
-    def _strike(self, remaining: "_Remaining", known: Iterable[_Known]) -> None:
-        for one in known:
-            try:
-                remaining.strike(self._files.real_location(one.location), one)
-            except FileSystemError:
-                continue  # a location that no file system takes holds nothing
-
-    def _noted(self) -> Iterator[_Known]:
-        """All, and the ids behind which there is what comes later."""
-        for one in self._all():
-            self._last_table_id = max(self._last_table_id, one.table_id or 0)
-            self._last_partition_id = max(self._last_partition_id, one.partition_id or 0)
-            yield one
-
-    def _all(self) -> Iterator[_Known]:
-        yield from (_Known(root, holds_others=True) for root in self._files.roots())
-        yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
-        for database in database_places(self._store):
-            yield from (_Known(location, holds_others=True) for location in database.locations)
-        for table in table_places(self._store):
-            yield from _of_table(table)
-        for partition in partition_places(self._store):
-            yield from _of_partition(partition)
-        yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
-
-
-def table_places(store: Store) -> Iterator[TablePlace]:
-    """All tables, a page at a time."""
-    return _pages(lambda after: store.read(lambda snapshot: PlaceRows(snapshot).tables(after, PAGE_ROWS)), _table_id)
-
-
-def partition_places(store: Store) -> Iterator[PartitionPlace]:
-    """All partitions, a page at a time."""
-    return _pages(
-        lambda after: store.read(lambda snapshot: PlaceRows(snapshot).partitions(after, PAGE_ROWS)), _partition_id
+def _of_descriptors(*columns: ColumnElement[Any]) -> Select[Any]:
+    """Rows about the descriptors of tables that may own their data: database, table, its parameters, and `columns`."""
+    return (
+        select(DATABASES.c.name, TABLES.c.name, TABLES.c.parameters, *columns)
+        .select_from(DESCRIPTORS)
+        .join(TABLES, TABLES.c.table_id == DESCRIPTORS.c.table_id)
+        .join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id)
+        .where(_may_own())
     )
 
 
-class _Remaining:
-    """Candidates that are not known yet, found by their own locations and by those of the directories around them."""
-
-    def __init__(self, candidates: Iterable[Candidate]) -> None:
-        self._by_location = {one.location: one for one in candidates}
-        self._below: dict[str, list[Candidate]] = {}
-        for one in self._by_location.values():
-            for above in _around(one.location):
-                self._below.setdefault(above, []).append(one)
-
-    def __bool__(self) -> bool:
-        return bool(self._by_location)
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        return list(self._by_location.values())
-
-    def strike(self, location: str, known: _Known) -> None:
-        """Take away what lies at or around the location, and what lies in it unless that is as it should be."""
-        for at_or_around in (location, *_around(location)):
-            self._by_location.pop(at_or_around, None)
-        if known.holds_others:
-            return
-        for one in self._below.get(location, ()):
-            if known.table_id is None or one.owner is None or one.owner.table_id != known.table_id:
-                self._by_location.pop(one.location, None)
+def _may_own() -> ColumnElement[bool]:
+    """What is stored as external is; of the others the parameters say it."""
+    kind = TABLES.c.table_type
+    return or_(kind.is_(None), kind.not_in([TableType.EXTERNAL_TABLE.value, TableType.VIRTUAL_VIEW.value]))
 
 
-def _around(location: str) -> Iterator[str]:
-    """The directories a location lies in, the nearest first."""
-    while True:
-        location, slash, _ = location.rpartition("/")
-        if location.endswith(":"):
-            yield f"{location}/"
-        if not slash or location.endswith(("/", ":")):
-            return
-        yield location
+def _is_elsewhere(location: ColumnElement[Any], beginnings: Sequence[str]) -> ColumnElement[bool]:
+    """Whether there is a location that begins with none of the texts, whatever the column's collation."""
+    return and_(location.is_not(None), *(func.substr(location, 1, len(one)) != one for one in beginnings))
 
 
-def _new(tx: Snapshot, table_id: int, partition_id: int, candidates: Iterable[Candidate]) -> Iterator[_Known]:
-    """What has come since those ids, or has what would be the candidate's name: ids of what was deleted come again."""
-    yield from _of_moves(tx.pending_moves())
-    places = PlaceRows(tx)
-    yield from _of_databases(places)
-    tables = _pages(lambda after: places.tables(after, PAGE_ROWS), _table_id, table_id)
-    partitions = _pages(lambda after: places.partitions(after, PAGE_ROWS), _partition_id, partition_id)
-    for table in tables:
-        yield from _of_table(table)
-    for partition in chain(partitions, _with_names_of(places, candidates)):
-        yield from _of_partition(partition)
+def _owns_data(parameters: str | None) -> bool:
+    """Decoding is for the few texts in which the word occurs at all."""
+    return parameters is None or f'"{EXTERNAL_KEY}"' not in parameters or not is_external(decode_map(parameters))
 
 
-def _of_databases(places: PlaceRows) -> Iterator[_Known]:
-    after = ""
-    while page := places.databases(after, PAGE_ROWS):
-        yield from (_Known(location, holds_others=True) for one in page for location in one.locations)
-        after = page[-1].name
+def _database(name: str, location: str | None, extra: str | None) -> DatabasePlace:
+    managed = decode_extra(Database, extra).managedLocationUri
+    return DatabasePlace(name, tuple(one for one in (location, managed) if one))
 
 
-def _with_names_of(places: PlaceRows, candidates: Iterable[Candidate]) -> Iterator[PartitionPlace]:
-    names: dict[TableId, list[str]] = {}
-    for one in candidates:
-        if one.owner is not None:
-            parts = one.location.split("/")[-len(one.owner.partition_keys) :]
-            names.setdefault(one.owner.table_id, []).append("/".join(parts))
-    for table_id, of_table in names.items():
-        yield from places.partitions_named(table_id, of_table)
-
-
-def _of_moves(moves: Iterable[PendingMove]) -> Iterator[_Known]:
-    for move in moves:
-        yield from (_Known(move.source), _Known(move.target))
-
-
-def _of_table(table: TablePlace) -> Iterator[_Known]:
-    if table.location:
-        yield _Known(table.location, table_id=table.table_id)
-
-
-def _of_partition(partition: PartitionPlace) -> Iterator[_Known]:
-    if partition.location:
-        yield _Known(partition.location, partition_id=partition.partition_id)
-
-
-def _table_id(table: TablePlace) -> int:
-    return table.table_id
-
-
-def _partition_id(partition: PartitionPlace) -> int:
-    return partition.partition_id
-
-
-def _pages(read: Callable[[int], list[T]], key: Callable[[T], int], after: int = 0) -> Iterator[T]:
-    while page := read(after):
-        yield from page
-        after = key(page[-1])
-
-
-PAGE_ROWS: Final = 1_000
-_EXAMPLES_MAX: Final = 5
-_ROOTS_MAX: Final = 20
-
-
-class CountedPlaces(msgspec.Struct):
-    """How many there are, and the names of the first."""
-
-    count: int = 0
-    examples: list[str] = msgspec.field(default_factory=list)
-    has_more: bool = False
-
-    def add(self, name: str, count: int = 1) -> None:
-        self.count += count
-        if name in self.examples:
-            return
-        if len(self.examples) < _EXAMPLES_MAX:
-            self.examples.append(name)
-        else:
-            self.has_more = True
-
-    def __str__(self) -> str:
-        more = ", ..." if self.has_more else ""
-        return f"{self.count:,} ({', '.join(self.examples)}{more})"
-
-
-class RootsToName:
-    """The fewest locations that hold all others, none higher than needed.
-
-    The parent of a directory is named, since its neighbours tend to lie there too; of the top of a disk, and of what
-    may not be a root, the directory itself. Where these are many, what holds them.
-    """
-
-    def __init__(self, may_be_root: Callable[[str], bool]) -> None:
-        self._may_be_root = may_be_root
-        self._roots: list[str] = []
-        self.are_all = True
-
-    def add(self, location: str) -> None:
-        if any(is_under(root, location) for root in self._roots):
-            return
-        root = self._above(location, 2) or location
-        if root != location or self._may_be_root(location):
-            self._insert(root)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._roots))
-
-    def _insert(self, new: str) -> None:
-        self._roots = _highest([*self._roots, new])
-        for depth in (2, 1):
-            if len(self._roots) > _ROOTS_MAX:
-                self._roots = _highest([self._above(root, depth) or root for root in self._roots])
-        if len(self._roots) > _ROOTS_MAX:
-            self.are_all = False
-            self._roots.pop()
-
-    def _above(self, location: str, depth: int) -> str | None:
-        """The directory a location lies in, where it is so deep and may be a root."""
-        place = parse_location(location)
-        folder = place.path.rstrip("/").rpartition("/")[0]
-        above = location[: len(location) - len(place.path)] + folder
-        return above if folder.count("/") >= depth and self._may_be_root(above) else None
-
-
-def _highest(roots: Sequence[str]) -> list[str]:
-    """Without those that lie below others."""
-    unique = list(dict.fromkeys(roots))
-    return [one for one in unique if not any(other != one and is_under(other, one) for other in unique)]
-
-
-class OutsidePlaces:
-    """Collects what lies outside; memory holds only a few names and roots of it."""
-
-    def __init__(self, files: FileSystem, may_be_root: Callable[[str], bool]) -> None:
-        self._files = files
-        self.databases: Final = CountedPlaces()
-        self.tables: Final = CountedPlaces()
-        self.partitions: Final = CountedPlaces()
-        self.roots: Final = RootsToName(may_be_root)
-
-    def __bool__(self) -> bool:
-        return bool(self.databases.count or self.tables.count or self.partitions.count)
-
-    def add_database(self, place: DatabasePlace) -> None:
-        outside = [location for location in place.locations if self.is_outside(location)]
-        if outside:
-            self.databases.add(place.name)
-        for location in outside:
-            self.roots.add(location)
-
-    def add_table(self, place: TablePlace) -> None:
-        if place.owns_data and place.location is not None and self.is_outside(place.location):
-            self.tables.add(str(place))
-            self.roots.add(place.location)
-
-    def add_partitions(self, table: str, location: str, count: int = 1) -> None:
-        """Of a table that owns its data."""
-        if self.is_outside(location):
-            self.partitions.add(table, count)
-            self.roots.add(location)
-
-    def is_outside(self, location: str) -> bool:
-        try:
-            return self._files.reach(location) is Reach.OUTSIDE
-        except FileSystemError:
-            return False
-
-    def __str__(self) -> str:
-        counted = {"databases": self.databases, "tables": self.tables, "partitions": self.partitions}
-        named = ", ".join(f"{kind} {found}" for kind, found in counted.items() if found.count)
-        roots = ", ".join(f'"{root}"' for root in self.roots)
-        more = "" if self.roots.are_all else ", and more"
-        advice = f"; to manage them again set file_roots = [{roots}]{more}" if roots else ""
-        kept = "they stay as they are, and their files too"
-        return f"outside the directories this server manages lie {named}; {kept}{advice}"
-
-
-def find_outside(
-    store: Store, files: FileSystem, beginnings: Sequence[str], may_be_root: Callable[[str], bool]
-) -> OutsidePlaces:
-    """What the catalog owns outside. `beginnings` are those of locations in the roots, which the database skips.
-
-    Costs two queries that look at each table and each descriptor of partitions once. Raises StoreUnavailable.
-    """
-    found = OutsidePlaces(files, may_be_root)
-    for database in database_places(store):
-        found.add_database(database)
-    for table in _tables_elsewhere(store, beginnings):
-        found.add_table(table)
-    for below in store.read(lambda snapshot: PlaceRows(snapshot).owned_partitions_elsewhere(beginnings)):
-        found.add_partitions(below.table, below.location, below.count)
-    return found
-
-
-def _tables_elsewhere(store: Store, beginnings: Sequence[str]) -> Iterator[TablePlace]:
-    def read(after: int) -> list[TablePlace]:
-        return store.read(lambda snapshot: PlaceRows(snapshot).owned_tables_elsewhere(beginnings, after, PAGE_ROWS))
-
-    after = 0
-    while page := read(after):
-        yield from page
-        after = page[-1].table_id
-
-
-def database_places(store: Store) -> Iterator[DatabasePlace]:
-    """All databases, a page at a time."""
-
-    def read(after: str) -> list[DatabasePlace]:
-        return store.read(lambda snapshot: PlaceRows(snapshot).databases(after, PAGE_ROWS))
-
-    after = ""
-    while page := read(after):
-        yield from page
-        after = page[-1].name
+def _table(row: Row[Any]) -> TablePlace:
+    return TablePlace(
+        TableId(row.table_id),
+        row.db_name,
+        row.name,
+        row.location,
+        not is_view(row.table_type) and _owns_data(row.parameters),
+        tuple((key.name or "").lower() for key in decode_columns(row.partition_keys) or ()),
+        row.partition_count,
+    )

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
+from hms_gateway.catalog.access.grant_rows import GrantRows
 from hms_gateway.catalog.access.grants import has_partition_privileges
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
@@ -58,8 +59,7 @@ from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
-from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,

@@ -1,8 +1,9 @@
 """Which partitions an expression asks for: a filter as text, or a Java object of Hive's compiler (semantics §4.5)."""
 
 from hms_gateway.metastore.checks.selection import matching_filter
-from hms_gateway.metastore.filters.binding import FilterError, bind, parse_filter
+from hms_gateway.metastore.filters.binding import bind
 from hms_gateway.metastore.filters.expression_filter import expression_filter
+from hms_gateway.metastore.filters.grammar import FilterError, parse_filter
 from hms_gateway.metastore.filters.hive_expression import read_expression
 from hms_gateway.metastore.ports.store import Selection, StoredTable
 from hms_gateway.runtime.limits import Limits

@@ -13,7 +13,9 @@ from typing import Final, Protocol
 
 import msgspec
 
+from hms_gateway.catalog.access.grant_rows import GrantRows, StoredGrant
 from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Permissions
+from hms_gateway.catalog.rights.owners import RightsRows, TableOwner
 from hms_gateway.catalog.rights.policy import (
     ADMIN_ROLE,
     EVERYTHING,
@@ -28,10 +30,7 @@ from hms_gateway.catalog.rights.policy import (
     read_place,
 )
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
-from hms_gateway.metastore.ports.values import StoredGrant, TableOwner
 from hms_gateway.metastore.vocabulary.names import normalize
-from hms_gateway.storage.catalog.grants import GrantRows
-from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import HiveObjectType
 
 PERMISSIONS_MAX: Final = 1_000

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from hms_gateway.metastore.ports.values import ColumnFigures
+from hms_gateway.storage.catalog.statistics import ColumnFigures
 from hms_gateway.structs import (
     BinaryColumnStatsData_v4,
     BooleanColumnStatsData_v4,

@@ -12,7 +12,6 @@ from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName, partitions_of
 from hms_gateway.metastore.checks.table_shape import with_parameters
 from hms_gateway.metastore.ports.store import NewPartition, Selection, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.metastore.vocabulary.names import PartitionId, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns
 from hms_gateway.metastore.vocabulary.partition_names import (
@@ -26,8 +25,8 @@ from hms_gateway.metastore.vocabulary.partition_names import (
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import is_recorded
-from hms_gateway.storage.catalog.statistics import StatisticsRows
+from hms_gateway.runtime.presented import is_recorded
+from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
 from hms_gateway.structs import (
     AggrStats_v4,
     ColumnStatistics_v4,
@@ -368,10 +367,9 @@ class ColumnStatisticsService:
     def _put_of_table(self, tx: Transaction, given: _Given, merges: bool) -> None:
         stored, engine = _loaded(tx, given.table), given.engine
         _check_columns(stored, given.columns)
-        known = {one.column: one for one in StatisticsRows(tx).of_table(stored.table_id, engine, given.columns)}
-        StatisticsRows(tx).put_of_table(
-            stored.table_id, engine, [_combined(known, one, merges) for one in given.figures]
-        )
+        rows = StatisticsRows(tx)
+        known = {one.column: one for one in rows.of_table(stored.table_id, engine, given.columns)}
+        rows.put_of_table(stored.table_id, engine, [_combined(known, one, merges) for one in given.figures])
         after = stored.table
         if not given.is_recorded:
             after = with_parameters(after, with_accurate_columns(after.parameters or {}, given.columns))

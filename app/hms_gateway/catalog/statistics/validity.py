@@ -11,10 +11,10 @@ import msgspec
 
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import Event
-from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.metastore.vocabulary.parameters import COLUMN_STATS_ACCURATE, parse_accuracy, without_accuracy
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
+from hms_gateway.storage.catalog.statistics import ColumnFigures
 from hms_gateway.structs import ColumnStatistics_v4, MetaException, Partition, Table
 from hms_gateway.txn.rules.write_ids import InvalidList, ValidIds, parse_valid_write_ids
 

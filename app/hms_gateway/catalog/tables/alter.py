@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from hms_gateway.catalog.constraints import ConstraintRows
 from hms_gateway.catalog.directories.moves import DirectoryMoves, MoveTakenBack
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.statistics.validity import after_concurrent_write, seen_by
@@ -65,8 +66,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import is_recorded
-from hms_gateway.storage.catalog.constraints import ConstraintRows
+from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import (
     Database,

@@ -37,7 +37,7 @@ from hms_gateway.metastore.vocabulary.patterns import parse_pattern
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     Database,

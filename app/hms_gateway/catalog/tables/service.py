@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.access.grants import creation_grants
+from hms_gateway.catalog.access.grant_rows import GrantRows, creation_grants
+from hms_gateway.catalog.constraints import ConstraintRules, with_table
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.indexes import IndexRows, remove_index
 from hms_gateway.catalog.materialized_views import (
@@ -14,7 +15,6 @@ from hms_gateway.catalog.materialized_views import (
     stored_creation_metadata,
     with_id,
 )
-from hms_gateway.catalog.tables.constraints import ConstraintRules, with_table
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName
@@ -59,8 +59,7 @@ from hms_gateway.metastore.vocabulary.table_types import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
-from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
-from hms_gateway.storage.catalog.grants import GrantRows
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,

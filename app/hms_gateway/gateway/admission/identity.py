@@ -20,6 +20,13 @@ class ProxyTrust(Enum):
 CLIENT_CERTIFICATE: Final = "hms_gateway.client_certificate"
 
 
+class Serial(NamedTuple):
+    """The authority that signed a certificate, and the number that this gave it."""
+
+    authority: bytes
+    number: int
+
+
 class ShownCertificate(NamedTuple):
     """What the certificate of a connection's other end proves: that it is this user, or, without one, a trusted proxy.
 
@@ -28,7 +35,7 @@ class ShownCertificate(NamedTuple):
 
     user: str
     expires: float
-    serial: tuple[bytes, bytes]
+    serial: Serial
 
 
 class LastLogin:

@@ -31,7 +31,7 @@ from hms_gateway.gateway.auth.credentials import (
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Ldap, SettingsError
-from hms_gateway.runtime.shares import Holder, shares_of
+from hms_gateway.runtime.shares import Holder, Ledger
 
 if TYPE_CHECKING:
     from bonsai import LDAPClient, LDAPConnection
@@ -256,7 +256,7 @@ class DirectoryLogin(Login):
         self._share_of = share_of
         self._attempts = FailedAttempts(monotonic)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="directory")
-        self._checks = shares_of(limits or Limits(), "password_checks_max")
+        self._checks = Ledger(limits or Limits(), "password_checks_max")
         self._away_until = 0.0
         self._asking: dict[bytes, asyncio.Task[DirectoryUser | None]] = {}
 

@@ -6,13 +6,13 @@ come first. The checks that wait are shared out: what is too much goes from the 
 or, of a user, from the address that has most checks of that name, so that the right password from elsewhere stays.
 """
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 import msgspec
 
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.shares import Bound, FairQueue, Holder, Ledger
 
 T = TypeVar("T")
 
@@ -33,97 +33,51 @@ class Check(msgspec.Struct, Generic[T], frozen=True):
     is_suspect: bool = False
     was_right: bool = False
 
-
-class _Address(msgspec.Struct, Generic[T]):
-    lanes: OrderedDict[str, deque[Check[T]]] = msgspec.field(default_factory=OrderedDict)
-    waiting: int = 0
-
-    def longest_lane(self) -> str:
-        return max(self.lanes, key=lambda lane: len(self.lanes[lane]))
+    @property
+    def holder(self) -> Holder:
+        return Holder(self.user, self.address)
 
 
 class PasswordQueue(Generic[T]):
     """Pure bookkeeping. Who runs the checks calls `next` as long as there are threads."""
 
-    def __init__(self, total: Bound, per_user: Bound, per_address: Bound) -> None:
-        self._total = total
-        self._per_user = per_user
-        self._per_address = per_address
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._first: deque[Check[T]] = deque()
-        self._addresses: OrderedDict[str | None, _Address[T]] = OrderedDict()
-        # Of each user, how many checks wait from where.
-        self._users: dict[str, Counter[str | None]] = {}
-        self._waiting = 0
+        self._waiting: FairQueue[Check[T]] = FairQueue()
 
     def add(self, check: Check[T]) -> Iterator[tuple[Check[T], Bound]]:
         """Let it wait; the checks that lose their places for it, maybe itself, and the bound that was in the way."""
         if check.was_right:
             self._first.append(check)
             return
-        address = self._addresses.setdefault(check.address, _Address())
-        address.lanes.setdefault(check.lane, deque()).append(check)
-        address.waiting += 1
-        self._waiting += 1
-        of_user = self._users.setdefault(check.user, Counter())
-        of_user[check.address] += 1
-        if check.address is not None and address.waiting > self._per_address.value:
-            yield self._drop(check.address), self._per_address
-        if of_user.total() > self._per_user.value:
-            yield self._drop_of(check.user), self._per_user
-        if self._waiting > self._total.value:
-            yield self._drop(max(self._addresses, key=lambda name: self._addresses[name].waiting)), self._total
+        self._waiting.add(check, check.address, check.lane)
+        while (bound := self._ledger.take(1, check.holder)) is not None:
+            dropped = self._dropped(bound, check)
+            self._waiting.remove(dropped, dropped.address, dropped.lane)
+            yield dropped, bound
+            if dropped is check:
+                return
+            self._ledger.give_back(1, dropped.holder)
 
     def next(self, *, suspects_too: bool) -> Check[T] | None:
         """The check whose turn it is; without `suspects_too`, of one that is likely to succeed."""
         if self._first:
             return self._first.popleft()
-        for name, address in self._addresses.items():
-            for lane, checks in address.lanes.items():
-                if suspects_too or not checks[0].is_suspect:
-                    return self._take(name, lane)
-        return None
-
-    def _take(self, name: str | None, lane: str) -> Check[T]:
-        """The first of the lane; other lanes of its address, and other addresses, come first now."""
-        address = self._addresses[name]
-        check = address.lanes[lane].popleft()
-        address.lanes.move_to_end(lane)
-        self._addresses.move_to_end(name)
-        self._forget(check)
+        check = self._waiting.next(lambda check: suspects_too or not check.is_suspect)
+        if check is not None:
+            self._ledger.give_back(1, check.holder)
         return check
 
-    def _drop(self, name: str | None) -> Check[T]:
-        """The last of the longest lane of the address."""
-        address = self._addresses[name]
-        check = address.lanes[address.longest_lane()].pop()
-        self._forget(check)
-        return check
-
-    def _drop_of(self, user: str) -> Check[T]:
-        """The last of the user's from the address that has most of them; suspects go first among equals."""
-        of_user = self._users[user]
-        last = [self._last_of(user, name) for name, count in of_user.items() if count == max(of_user.values())]
-        check = next((check for check in last if check.is_suspect), last[0])
-        self._addresses[check.address].lanes[check.lane].remove(check)
-        self._forget(check)
-        return check
-
-    def _last_of(self, user: str, name: str | None) -> Check[T]:
-        lanes = self._addresses[name].lanes.values()
-        return next(check for lane in lanes for check in reversed(lane) if check.user == user)
-
-    def _forget(self, check: Check[T]) -> None:
-        """It has left its lane."""
-        address = self._addresses[check.address]
-        address.waiting -= 1
-        self._waiting -= 1
-        if not address.lanes[check.lane]:
-            del address.lanes[check.lane]
-        if not address.lanes:
-            del self._addresses[check.address]
-        of_user = self._users[check.user]
-        of_user[check.address] -= 1
-        if not of_user[check.address]:
-            del of_user[check.address]
-        if not of_user:
-            del self._users[check.user]
+    def _dropped(self, bound: Bound, check: Check[T]) -> Check[T]:
+        """The check that goes because of the bound."""
+        if bound == self._ledger.per_address:
+            return self._waiting.last(check.address)
+        if bound == self._ledger.total:
+            return self._waiting.last(self._waiting.longest())
+        of_user = [one for one in self._waiting if one.user == check.user]
+        of_address = Counter(one.address for one in of_user)
+        most = max(of_address.values())
+        last = {one.address: one for one in of_user if of_address[one.address] == most}.values()
+        # Suspects go first among equals.
+        return next((one for one in last if one.is_suspect), next(iter(last)))

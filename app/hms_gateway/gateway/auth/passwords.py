@@ -34,11 +34,11 @@ from hms_gateway.gateway.auth.credentials import (
 )
 from hms_gateway.gateway.auth.password_queue import UNKNOWN, Check, PasswordQueue
 from hms_gateway.gateway.auth.users import UserFileError, Verifier, hash_password, read_users, verify_password
-from hms_gateway.gateway.calls.niceness import be_nice
+from hms_gateway.gateway.calls.worker_threads import be_nice
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import bound_of, parts
+from hms_gateway.runtime.shares import Ledger
 
 HASHES_AT_ONCE = 2
 REMOVED_SECONDS: Final = 60.0
@@ -165,9 +165,7 @@ class PasswordLogin(Login):
         self._attempts = FailedAttempts(monotonic)
         self._sleep = sleep
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
-        limits = limits or Limits()
-        checks = bound_of(limits, "password_checks_max")
-        self._queue: PasswordQueue[_Job] = PasswordQueue(checks, *parts(checks, limits))
+        self._queue: PasswordQueue[_Job] = PasswordQueue(Ledger(limits or Limits(), "password_checks_max"))
         self._checking = self._suspects_checking = 0
         self._results: dict[bytes, asyncio.Future[bool]] = {}
         # By address, the attempt that came last and has not been answered.

@@ -1,5 +1,10 @@
 """Replies that are produced while they are sent: one worker thread makes the chunks, the event loop sends them.
 
+A thread that makes chunks competes with the event loop for the interpreter, which the loop gives up some twenty times
+in a call that it answers. Two such threads hand the interpreter to each other, and the loop comes third. So while
+several replies are made, one chunk is made at a time, and the loop lets the next one begin when it has done what was
+there to do. A reply that is made alone waits for nothing.
+
 All long replies together send one chunk in each turn of the event loop, so that a small call waits for one at most, and
 of several replies a piece of one: encrypting a whole chunk takes the loop longer than answering from the cache.
 At most QUEUED_CHUNKS_MAX chunks of a reply wait in between, so memory stays flat however slow the client is. Whatever
@@ -9,16 +14,20 @@ ends the reply (its end, an error, a client that has gone), the iterator is clos
 import asyncio
 import contextlib
 import threading
+import time
 import zlib
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 
 from hms_gateway.runtime.event_loop import call_in_loop
+from hms_gateway.runtime.shares import FairQueue
 
 Gate = Callable[[], contextlib.AbstractContextManager[None]]
 QUEUED_CHUNKS_MAX = 4
 # What is sent of a chunk in a turn of the event loop while other long replies are sent.
 PIECE_BYTES = 64 * 1024
+# A chunk that takes longer waits for something else than the interpreter, such as a database.
+CHUNK_SECONDS_MAX = 0.02
 # The event loop decides sooner; this is for one that ends meanwhile.
 DECISION_SECONDS_MAX = 10.0
 COMPRESSION_LEVEL = 1
@@ -38,11 +47,104 @@ class StreamFailed(Exception):
         self.limit = limit
 
 
+class _MakingTurn:
+    """The turn of one thread to make one chunk. It has a number from when it begins."""
+
+    __slots__ = ("begins", "number")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.begins = threading.Lock()
+        self.begins.acquire()
+
+
+class MakingTurns:
+    """Used from the threads that make chunks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._replies = 0
+        self._waiting: FairQueue[_MakingTurn] = FairQueue()
+        # Whether a turn was given that has not ended, the number of the last one, and when it began.
+        self._is_taken = False
+        self._number = 0
+        self._begun = 0.0
+
+    @contextlib.contextmanager
+    def reply(self) -> Iterator[None]:
+        """Inside, a long reply is made."""
+        with self._lock:
+            self._replies += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._replies -= 1
+
+    @contextlib.contextmanager
+    def of(self, user: str | None, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Inside, the calling thread makes a chunk for `user`."""
+        turn = self._ask(user)
+        while not turn.begins.acquire(timeout=CHUNK_SECONDS_MAX):
+            self._pass_over()
+        try:
+            yield
+        finally:
+            self._leave(turn.number, loop)
+
+    def _ask(self, user: str | None) -> _MakingTurn:
+        turn = _MakingTurn()
+        with self._lock:
+            if self._is_taken:
+                self._waiting.add(turn, user)
+            else:
+                self._take(turn)
+        return turn
+
+    def _leave(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            if number != self._number:
+                # Another one has the turn already.
+                return
+            # It stays taken until the loop has come by.
+            self._is_taken = bool(self._waiting) or self._replies > 1
+            is_given = self._is_taken
+            self._begun = time.monotonic()
+        if is_given and not call_in_loop(loop, loop.call_soon, self._give, number):
+            self._give(number)
+
+    def _give(self, number: int) -> None:
+        """After the turn of this number: to the user whose last turn is the longest ago."""
+        with self._lock:
+            if number != self._number:
+                return
+            turn = self._waiting.next()
+            if turn is None:
+                self._is_taken = False
+            else:
+                self._take(turn)
+
+    def _take(self, turn: _MakingTurn) -> None:
+        """With the lock held."""
+        self._is_taken = True
+        self._number += 1
+        self._begun = time.monotonic()
+        turn.number = self._number
+        turn.begins.release()
+
+    def _pass_over(self) -> None:
+        """One that takes too long does not keep the others waiting."""
+        with self._lock:
+            number, is_late = self._number, time.monotonic() - self._begun > CHUNK_SECONDS_MAX
+        if is_late:
+            self._give(number)
+
+
 class SendingTurns:
     """Lets one chunk pass in each turn of the event loop, of users in turn. Used from the event loop's thread."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[str | None, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting: FairQueue[asyncio.Future[None]] = FairQueue()
         self._is_taken = False
         # Long replies on their way.
         self.replies = 0
@@ -60,7 +162,7 @@ class SendingTurns:
         loop = asyncio.get_running_loop()
         if self._is_taken:
             turn = loop.create_future()
-            self._waiting.setdefault(user, deque()).append(turn)
+            self._waiting.add(turn, user)
             await turn
         else:
             self._is_taken = True
@@ -68,21 +170,14 @@ class SendingTurns:
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         """Once in each turn of the loop, while chunks wait."""
-        turn = self._popped()
+        turn = self._waiting.next()
+        while turn is not None and turn.done():
+            # Its client has gone.
+            turn = self._waiting.next()
         self._is_taken = turn is not None
         if turn is not None:
             turn.set_result(None)
             loop.call_soon(self._next, loop)
-
-    def _popped(self) -> "asyncio.Future[None] | None":
-        while self._waiting:
-            user, turns = self._waiting.popitem(last=False)
-            turn = turns.popleft()
-            if turns:
-                self._waiting[user] = turns
-            if not turn.done():
-                return turn
-        return None
 
 
 class ReplyStream:

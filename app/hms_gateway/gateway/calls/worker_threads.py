@@ -1,199 +1,285 @@
-"""The threads that answer calls, shared out among users and addresses.
+"""The threads that answer calls: users take turns, and neither one of them nor one address has all the threads.
 
-One that waits for a slow client is replaced meanwhile. One that waits for its unit of work gives its place to another
-call, and goes on when it is its turn again: so many calls as come wait together, and are committed together.
+The last quarter of the places goes only to users who have none, so that several greedy ones together leave some as
+well; and the last eighth, one place at least, is for other addresses. A user whose jobs have kept a processor busy gets
+one place: more threads would make nothing faster, since only one of them runs Python at a time, and the event loop
+waits for each. How busy jobs are is known when they end, so a user begins with FIRST_PLACES, gets one more with each
+job that took little, and loses half of them with each that took long.
+
+A job that waits for its unit of work gives its place to another one, and goes on when it is its turn again: so many
+calls as come wait together, and are committed together.
 """
 
+import os
 import queue
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import structlog
 
-from hms_gateway.gateway.calls.job_handing import JobHanding, Next
-from hms_gateway.gateway.calls.turns import Turns
-from hms_gateway.runtime.shares import NO_HOLDER, Holder
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import NO_HOLDER, Bound, FairQueue, Holder, Ledger
 from hms_gateway.runtime.suspension import wait_by
 
 CLOSING_SECONDS_MAX = 1.0
-# Threads of a user whose calls keep a processor busy. The event loop waits for each that wants to run Python.
-BUSY_THREADS = 1
-# Threads that wait for units of work, or for slow clients, and may be replaced.
+# For one thread beside a busy event loop that is a tenth of a processor at least.
+NICENESS = 10
+# Threads that wait for units of work, and are replaced.
 REPLACED_MAX = 128
+# A user is busy whose jobs took more than this part of a processor's time lately.
+BUSY_PART = 0.5
+HALF_LIFE_SECONDS = 1.0
+FIRST_PLACES = 4
+# A job that took a processor for longer halves the places.
+LITTLE_SECONDS = 0.01
+# What that part adds up to, when half of it is forgotten in every half-life.
+BUSY_SECONDS = BUSY_PART * HALF_LIFE_SECONDS / 0.6931
+# So many users' times are kept before those are dropped that do not matter.
+REMEMBERED_MAX = 1_000
 
 Job = Callable[[], None]
 _log = structlog.get_logger("hms_gateway.threads")
 
 
-class _HeldJob(NamedTuple):
+class Asked(NamedTuple):
+    """A job that wants a place, or the thread of one that wants to go on, which `turn` lets it."""
+
     holder: Holder
     run: Job
+    turn: "threading.Lock | None" = None
 
 
-class _Resumed(NamedTuple):
-    """A thread that wants to go on, which `turn` lets it."""
+class _Used(NamedTuple):
+    """Processor time of a user's jobs, of which half is forgotten in every half-life, and the places it has."""
 
-    holder: Holder
-    turn: threading.Lock
+    seconds: float
+    since: float
+    places: int
+
+    def recent_seconds(self, now: float) -> float:
+        kept: float = 0.5 ** ((now - self.since) / HALF_LIFE_SECONDS)
+        return self.seconds * kept
 
 
-_Asked: TypeAlias = _HeldJob | _Resumed
+class Places:
+    """Places for jobs, and the jobs that wait for one. Pure; the caller holds a lock and passes the time."""
+
+    def __init__(self, limits: Limits, places: int) -> None:
+        self.total = places
+        self._ledger = Ledger(limits, Bound("threads", places))
+        # More than users who have some may take together, so that another user of the same address finds one.
+        self._ledger.per_address = Bound("threads of an address", max(1, places - max(1, places // 8)))
+        self._kept_free = places // 4
+        self._first_places = min(self._ledger.per_user.value, FIRST_PLACES)
+        self._waiting: FairQueue[Asked] = FairQueue()
+        self._used: dict[str | None, _Used] = {}
+
+    def __len__(self) -> int:
+        """The number of jobs that wait."""
+        return len(self._waiting)
+
+    def ask(self, asked: Asked, now: float) -> bool:
+        """True if there is a place for the job now; else it waits for its turn."""
+        user, address = asked.holder
+        if not self._waiting.has(user, address) and self._take(now, asked):
+            return True
+        self._waiting.add(asked, user, address)
+        return False
+
+    def next(self, now: float) -> Asked | None:
+        """The job that has waited and has a place now."""
+        return self._waiting.next(partial(self._take, now)) if self._waiting else None
+
+    def end(self, holder: Holder, seconds: float, now: float) -> None:
+        """The place of a job is free that used so much processor time."""
+        before = self._used.get(holder.user) or _Used(0.0, now, self._first_places)
+        places = before.places // 2 if seconds > LITTLE_SECONDS else before.places + 1
+        places = max(1, min(self._ledger.per_user.value, places))
+        self._used[holder.user] = _Used(before.recent_seconds(now) + seconds, now, places)
+        if len(self._used) > REMEMBERED_MAX:
+            self._used = {user: used for user, used in self._used.items() if used.recent_seconds(now) > BUSY_SECONDS}
+        self.pause(holder)
+
+    def pause(self, holder: Holder) -> None:
+        """The same for a job that goes on later: it asks for a place again, and ends with all that it has used."""
+        self._ledger.give_back(1, holder)
+
+    def narrow(self, user: str | None, now: float) -> None:
+        """The user gets one place at a time, until its jobs take little again: more would be work for nothing."""
+        used = self._used.get(user)
+        self._used[user] = _Used(0.0 if used is None else used.recent_seconds(now), now, 1)
+
+    def _take(self, now: float, asked: Asked) -> bool:
+        """Take a place, if the user may have one more."""
+        user = asked.holder.user
+        held = self._ledger.of_user(user)
+        if held and (held >= self._allowed(user, now) or self.total - self._ledger.taken <= self._kept_free):
+            return False
+        return self._ledger.take(1, asked.holder) is None
+
+    def _allowed(self, user: str | None, now: float) -> int:
+        used = self._used.get(user)
+        if used is None:
+            return self._first_places
+        return 1 if used.recent_seconds(now) > BUSY_SECONDS else used.places
 
 
-class _Place(threading.local):
-    """What the thread does with its place among the threads."""
+class _OfThread(threading.local):
+    """The holder of the place that a thread has."""
 
     holder: Holder | None = None
     cpu_started: float = 0.0
 
 
 class WorkerThreads:
-    """Runs jobs on up to `threads_max` threads, a part of them for one user.
+    """Runs jobs on so many threads, a part of them for one user and one address. They are started when needed.
 
-    They are started when first needed. The standard pool costs more than twice as much per job, cannot lend a thread
-    out, and knows no users.
+    The standard pool costs more than twice as much per job, has no thread that gives up its place, and knows no users.
     """
 
-    def __init__(self, threads_max: int, per_user: int | None = None) -> None:
-        self._turns: Turns[_Asked] = Turns(threads_max, per_user or threads_max, threads_max, BUSY_THREADS)
-        self._handing: JobHanding[_HeldJob] = JobHanding(threads_max)
-        # One entry for each idle thread that is to go on: its job, or None to end.
-        self._woken: queue.SimpleQueue[_HeldJob | None] = queue.SimpleQueue()
+    def __init__(self, limits: Limits, threads_max: int) -> None:
+        self._places = Places(limits, threads_max)
         self._lock = threading.Lock()
+        # One entry for each idle thread that is to go on: its job, or None to end.
+        self._woken: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        # Below zero are jobs for which no thread could be started.
+        self._idle = 0
+        self._threads = 0
+        self._replaced = 0
+        self._is_closing = False
         self._have_ended = threading.Event()
-        self._place = _Place()
+        self._here = _OfThread()
 
     @property
     def waiting(self) -> int:
         """Jobs that no thread has begun."""
         with self._lock:
-            return self._turns.waiting + self._handing.kept
+            return len(self._places) + max(0, -self._idle)
 
-    def submit(self, job: Job, holder: Holder = NO_HOLDER) -> None:
-        """Run `job` when it is the holder's turn; it must not raise."""
-        asked = _HeldJob(holder, job)
+    def submit(self, job: Job, holder: Holder = NO_HOLDER, turn: "threading.Lock | None" = None) -> None:
+        """Run `job` when it is the holder's turn; it must not raise. One that goes on waits for `turn` instead."""
+        asked = Asked(holder, job, turn)
         with self._lock:
-            started = self._hand([asked]) if self._turns.ask(holder, asked, time.monotonic()) else ()
-        self._start_threads(started)
+            if self._places.ask(asked, time.monotonic()):
+                self._begin(asked)
 
-    @contextmanager
-    def lent(self) -> Iterator[None]:
-        """Inside, the calling worker does not count: another may start in its place, so that other jobs go on."""
+    def lend(self) -> None:
+        """The calling job has no place any more: others go on in its stead."""
         with self._lock:
-            self._handing.lend()
-            started = self._hand(self._give_place_back())
-        self._start_threads(started)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._handing.take_back()
+            self._end()
+            self._begin_waiting()
 
     def narrow(self, holder: Holder) -> None:
-        """No more than what a busy user gets at a time, until its jobs take little again."""
+        """No more than one place for the user, until its jobs take little again."""
         with self._lock:
-            self._turns.narrow(holder, time.monotonic())
-
-    def _wait_aside(self, outcome: Future[Any]) -> Any:
-        """Its result. Meanwhile the calling worker has no place; then it goes on when it is its turn."""
-        holder = self._place.holder
-        if holder is None or outcome.done() or not self._is_replaced(holder):
-            return outcome.result()
-        turn = threading.Lock()
-        turn.acquire()
-        outcome.add_done_callback(partial(self._ask_again, _Resumed(holder, turn)))
-        turn.acquire()
-        return outcome.result()
-
-    def _is_replaced(self, holder: Holder) -> bool:
-        """Whether others have the calling worker's place from now on."""
-        with self._lock:
-            if self._handing.lent >= REPLACED_MAX:
-                return False
-            self._handing.lend()
-            started = self._hand(self._turns.pause(holder, time.monotonic()))
-        self._start_threads(started)
-        return True
-
-    def _ask_again(self, asked: _Resumed, _: Future[Any]) -> None:
-        """In the thread that has the result."""
-        with self._lock:
-            if self._turns.ask(asked.holder, asked, time.monotonic()):
-                self._resume(asked)
-
-    def _resume(self, asked: _Resumed) -> None:
-        """With the lock held: it has a place."""
-        self._handing.take_back()
-        asked.turn.release()
+            self._places.narrow(holder.user, time.monotonic())
 
     def close(self) -> None:
         """Wait a moment for the jobs that were handed in; threads still running then end with the process."""
         with self._lock:
-            for _ in range(self._handing.close()):
+            self._is_closing = True
+            for _ in range(self._idle):
                 self._woken.put(None)
-            is_running = self._handing.threads > 0
+            self._threads -= max(0, self._idle)
+            self._idle = min(0, self._idle)
+            is_running = self._threads > 0
         if is_running:
             self._have_ended.wait(CLOSING_SECONDS_MAX)
 
-    def _hand(self, asked: Iterable[_Asked]) -> list[_HeldJob]:
-        """With the lock held: wake idle threads; the jobs that need a new thread each."""
-        handed = self._handing.hand(self._new_jobs(asked))
-        for job in handed.woken:
-            self._woken.put(job)
-        return handed.started
+    def _begin(self, asked: Asked) -> None:
+        """With the lock held: have a job with a place run by an idle thread or a new one."""
+        if asked.turn is not None:
+            self._replaced -= 1
+            asked.turn.release()
+        elif self._idle > 0:
+            self._idle -= 1
+            self._woken.put(asked)
+        else:
+            self._start_thread(asked)
 
-    def _new_jobs(self, asked: Iterable[_Asked]) -> list[_HeldJob]:
-        """With the lock held: those that no thread has yet; threads that may go on do so."""
-        jobs = []
-        for each in asked:
-            if isinstance(each, _Resumed):
-                self._resume(each)
-            else:
-                jobs.append(each)
-        return jobs
+    def _start_thread(self, asked: Asked) -> None:
+        self._threads += 1
+        try:
+            threading.Thread(target=self._run, args=(asked,), name="call", daemon=True).start()
+        except RuntimeError as error:
+            _log.warning("a thread cannot be started; the call waits for another one", error=str(error))
+            self._threads -= 1
+            self._idle -= 1
+            self._woken.put(asked)
 
-    def _start_threads(self, jobs: Iterable[_HeldJob]) -> None:
-        for job in jobs:
-            thread = threading.Thread(target=self._run, args=(job,), name="call", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:
-                _log.warning("a thread cannot be started; the call waits for another one", error=str(error))
-                with self._lock:
-                    self._handing.not_started(job)
+    def _begin_waiting(self) -> None:
+        """With the lock held: jobs that have waited take the places that are free."""
+        while (asked := self._places.next(time.monotonic())) is not None:
+            self._begin(asked)
 
-    def _run(self, job: _HeldJob) -> None:
-        following: _HeldJob | None = job
+    def _run(self, job: Asked) -> None:
+        following: Asked | None = job
         wait_by(self._wait_aside)
         while following is not None:
-            self._place.holder = following.holder
-            self._place.cpu_started = time.thread_time()
+            self._here.holder = following.holder
+            self._here.cpu_started = time.thread_time()
             try:
                 following.run()
             except BaseException:
                 _log.exception("a job of the worker threads failed")
             following = self._next_job()
 
-    def _next_job(self) -> _HeldJob | None:
+    def _next_job(self) -> Asked | None:
         """The job that this thread runs next; None when it is to end."""
+        following: Asked | None = None
         with self._lock:
-            following = self._handing.free(self._new_jobs(self._give_place_back()))
-            started = self._hand(())
-            if self._handing.threads == 0:
-                self._have_ended.set()
-        self._start_threads(started)
-        if following is Next.WAIT:
-            return self._woken.get()
-        return None if following is Next.END else following
+            self._end()
+            while (asked := self._places.next(time.monotonic())) is not None:
+                if following is None and asked.turn is None:
+                    following = asked
+                else:
+                    self._begin(asked)
+            if following is not None:
+                return following
+            if self._idle >= (0 if self._is_closing else self._places.total):
+                self._threads -= 1
+                if self._threads == 0:
+                    self._have_ended.set()
+                return None
+            self._idle += 1
+        return self._woken.get()
 
-    def _give_place_back(self) -> list[_Asked]:
-        """With the lock held: what may run instead; none when the place was given back before."""
-        holder, self._place.holder = self._place.holder, None
-        if holder is None:
-            return []
-        return self._turns.end(holder, time.thread_time() - self._place.cpu_started, time.monotonic())
+    def _end(self) -> None:
+        """With the lock held: give back the place of the calling job; harmless when it has none any more."""
+        holder, self._here.holder = self._here.holder, None
+        if holder is not None:
+            self._places.end(holder, time.thread_time() - self._here.cpu_started, time.monotonic())
+
+    def _wait_aside(self, outcome: Future[Any]) -> Any:
+        """Its result. Meanwhile the calling job has no place; then it goes on when it is its turn."""
+        holder = self._here.holder
+        if holder is None or outcome.done():
+            return outcome.result()
+        turn = threading.Lock()
+        turn.acquire()
+        with self._lock:
+            is_replaced = self._replaced < REPLACED_MAX
+            if is_replaced:
+                self._replaced += 1
+                self._places.pause(holder)
+                self._begin_waiting()
+        if is_replaced:
+            outcome.add_done_callback(lambda _: self.submit(turn.release, holder, turn))
+            turn.acquire()
+        return outcome.result()
+
+
+def be_nice(niceness: int = NICENESS) -> None:
+    """Give the calling thread a lower priority, and never a higher one; only Linux has one for each thread."""
+    if sys.platform != "linux":
+        return
+    try:
+        if os.getpriority(os.PRIO_PROCESS, 0) < niceness:
+            os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    except OSError as error:
+        _log.debug("the system refuses a lower priority, which saves time", problem=str(error))

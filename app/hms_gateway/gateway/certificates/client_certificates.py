@@ -2,8 +2,13 @@
 
 TLS has verified it by then; here it is read once for each connection. Certificates of users and of proxies may come
 from two authorities, and one of the wrong authority proves nothing.
+
+TLS looks at the list of revoked certificates when a connection begins; here it is looked at for the calls of
+connections that are open, and read again when it changes. The library that reads it costs a tenth of the server's
+memory, and is loaded where clients show certificates.
 """
 
+import re
 import ssl
 import time
 from asyncio import BaseTransport
@@ -12,16 +17,21 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
+import structlog
 
-from hms_gateway.gateway.admission.identity import ShownCertificate
-from hms_gateway.gateway.certificates.der import certificate_serial
-from hms_gateway.gateway.certificates.revocations import Revocations
+from hms_gateway.gateway.admission.identity import Serial, ShownCertificate
+from hms_gateway.gateway.certificates.tls import CertificateError
+from hms_gateway.runtime.file_versions import FileVersion, file_version
 
 USER_CHARACTERS_MAX: Final = 256
+LOOK_EVERY_SECONDS: Final = 1.0
+_LIST: Final = re.compile(b"-----BEGIN X509 CRL-----.+?-----END X509 CRL-----", re.DOTALL)
 # `_ssl.ENCODING_DER`.
 _DER: Final = 2
 
 UserField = Literal["CN", "email", "DNS", "URI"]
+
+_log = structlog.get_logger("hms_gateway.certificate")
 
 
 class Authority(msgspec.Struct, frozen=True):
@@ -87,6 +97,49 @@ class ClientCertificates:
         return authority is not None and authority.signed(_chain(transport.get_extra_info("ssl_object")))
 
 
+class Revocations:
+    """The revoked certificates of a file. A broken file is logged, and the previous content stays."""
+
+    def __init__(self, file: Path, monotonic: Callable[[], float]) -> None:
+        """Raises CertificateError."""
+        self._file = file
+        self._monotonic = monotonic
+        self._next_look = monotonic() + LOOK_EVERY_SECONDS
+        self._version: FileVersion | None = file_version(file)
+        self._revoked = read_revocations(file)
+
+    def has(self, serial: Serial) -> bool:
+        self._look()
+        return serial in self._revoked
+
+    def _look(self) -> None:
+        now = self._monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_EVERY_SECONDS
+        version = file_version(self._file)
+        if version == self._version:
+            return
+        self._version = version
+        try:
+            self._revoked = read_revocations(self._file)
+        except CertificateError as error:
+            _log.error("revocation list not read; the previous one stays in use", problem=str(error))
+
+
+def read_revocations(file: Path) -> frozenset[Serial]:
+    """The revocations of all lists in a PEM file. Raises CertificateError."""
+    from cryptography import x509
+
+    try:
+        lists = [x509.load_pem_x509_crl(text) for text in _LIST.findall(file.read_bytes())]
+        if not lists:
+            raise ValueError("it has no PEM list of revoked certificates (X509 CRL)")
+        return frozenset(Serial(one.issuer.public_bytes(), revoked.serial_number) for one in lists for revoked in one)
+    except (OSError, ValueError) as error:
+        raise CertificateError(f"client_certificates.revocations {file} cannot be used: {error}") from error
+
+
 class CertificateValidity:
     """Checks that a certificate verified by TLS is still valid: connections are open for long."""
 
@@ -128,8 +181,11 @@ def _common_names(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shown(transport: BaseTransport, certificate: Mapping[str, Any], user: str) -> ShownCertificate:
-    der = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    return ShownCertificate(user, ssl.cert_time_to_seconds(certificate["notAfter"]), certificate_serial(der))
+    from cryptography import x509
+
+    whole = x509.load_der_x509_certificate(transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
+    serial = Serial(whole.issuer.public_bytes(), whole.serial_number)
+    return ShownCertificate(user, ssl.cert_time_to_seconds(certificate["notAfter"]), serial)
 
 
 def _chain(connection: Any) -> list[bytes]:

@@ -1,29 +1,42 @@
 """Certificate files and TLS settings: a self-signed certificate is made at the first start and used again later."""
 
 import contextlib
+import datetime
 import fcntl
 import hashlib
 import os
+import socket
 import ssl
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 import structlog
 
-from hms_gateway.gateway.certificates.der import CertificateFields, certificate_fields
 from hms_gateway.runtime.clock import Clock, SystemClock
 from hms_gateway.runtime.file_versions import make_data_folder
 
 CERTIFICATE_NAME = "certificate.pem"
 KEY_NAME = "key.pem"
 LOCK_NAME = ".certificate-lock"
+# Name and time of the certificates that the gateway makes, by which it knows them again.
+OWN_NAME = "hms-gateway"
+# Apple's and other clients refuse certificates that live longer; the hour is for clocks that are behind.
+OWN_VALID_SECONDS = 820 * 86_400 + 3_600
 RENEWED_BEFORE_SECONDS = 30 * 86_400
 # Of TLS 1.2: a fresh key for each connection, and encryption that authenticates. TLS 1.3 has nothing else.
 TLS_1_2_SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 _log = structlog.get_logger("hms_gateway.certificate")
+
+
+class CertificateFields(msgspec.Struct, frozen=True):
+    """Until when a certificate is valid, in seconds since 1970, and whether the gateway made it."""
+
+    expires_seconds: int
+    is_made_here: bool
 
 
 class CertificateError(Exception):
@@ -74,9 +87,6 @@ def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateF
         with _only_one(folder / LOCK_NAME):
             if _has_to_be_made(files, now):
                 before = read_fields(files.certificate) if files.certificate.exists() else None
-                # Only here, since what it is made with costs a tenth of the server's memory.
-                from hms_gateway.gateway.certificates.self_signed import make_certificate
-
                 make_certificate(files.certificate, files.key, now)
                 if before is not None:
                     days_left = (before.expires_seconds - now) // 86_400
@@ -128,10 +138,15 @@ def _load(context: ssl.SSLContext, setting: str, file: Path) -> None:
 
 def read_fields(certificate: Path) -> CertificateFields:
     """Fields of the server's certificate. Raises CertificateError."""
+    _first_certificate(certificate)
     try:
-        return certificate_fields(_first_certificate(certificate))
-    except ValueError as error:
-        raise CertificateError(f"certificate {certificate} cannot be read: {error}") from error
+        # What `getpeercert` gives of a peer's; a library for it would cost a tenth of the server's memory.
+        fields = ssl._ssl._test_decode_cert(certificate)  # type: ignore[attr-defined]
+        begins, expires = (ssl.cert_time_to_seconds(fields[name]) for name in ("notBefore", "notAfter"))
+    except (OSError, ValueError) as error:
+        raise CertificateError(f"certificate {certificate} cannot be read: it is not a certificate") from error
+    is_own_name = fields["issuer"] == fields["subject"] == ((("commonName", OWN_NAME),),)
+    return CertificateFields(expires, is_own_name and expires - begins == OWN_VALID_SECONDS)
 
 
 def certificate_fingerprint(certificate: Path) -> str:
@@ -174,3 +189,57 @@ def _only_one(lock: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def make_certificate(certificate_path: Path, key_path: Path, now_seconds: int) -> None:
+    """A new key and a certificate for this machine's names, in two PEM files. Only the owner can read the key."""
+    # Only here, since it costs a tenth of the server's memory.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    names: list[x509.GeneralName] = [
+        x509.DNSName("localhost"),
+        x509.IPAddress(ip_address("127.0.0.1")),
+        x509.IPAddress(ip_address("::1")),
+    ]
+    host = socket.gethostname()
+    if host.isascii() and host not in ("", "localhost"):
+        names.append(x509.DNSName(host))
+    key = ec.generate_private_key(ec.SECP256R1())
+    begins = datetime.datetime.fromtimestamp(now_seconds, datetime.UTC) - datetime.timedelta(hours=1)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, OWN_NAME)])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + datetime.timedelta(seconds=OWN_VALID_SECONDS))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        # Without it OpenSSL finds the wrong one of two in a client's file that bear the same name.
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    # First, so that a key without a certificate of ours is never ours. Clients of other accounts trust it, too.
+    _write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+    _write(
+        key_path,
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+        0o600,
+    )
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)

@@ -7,11 +7,10 @@ import asyncio
 from contextlib import ExitStack
 from functools import partial
 
-from hms_gateway.gateway.admission.body_shares import BodyShares
-from hms_gateway.gateway.admission.cors import ALLOWED_METHODS, ORIGIN, CrossOrigin
-from hms_gateway.gateway.admission.header_rules import check_headers
 from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
+from hms_gateway.gateway.admission.request_rules import ALLOWED_METHODS, ORIGIN, CrossOrigin, check_headers
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.http.exchange import (
@@ -21,10 +20,10 @@ from hms_gateway.gateway.http.exchange import (
     Answer,
     Exchange,
     Response,
+    server_timing,
     settled,
 )
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
-from hms_gateway.gateway.http.server_timing import server_timing
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.limits import Limits

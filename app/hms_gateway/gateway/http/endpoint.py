@@ -21,9 +21,8 @@ from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Id
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refused
-from hms_gateway.gateway.calls.dispatcher import Dispatcher
+from hms_gateway.gateway.calls.dispatcher import CompletedCall, Dispatcher, InFlightCall
 from hms_gateway.gateway.calls.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
-from hms_gateway.gateway.calls.thread_runner import CompletedCall, InFlightCall
 from hms_gateway.gateway.http.exchange import WRITE_IDS_HEADER, Answer, Exchange, Pending, Response, settled
 from hms_gateway.gateway.http.failures import Failures
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, unescaped

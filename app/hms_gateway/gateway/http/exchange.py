@@ -2,19 +2,21 @@
 
 import asyncio
 import contextlib
+import re
+import secrets
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from http import HTTPStatus
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from hms_gateway.cache import Reading, ReplyKey, TagReading
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.calls.streaming import ReplyStream
-from hms_gateway.gateway.http.request_id import request_id_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.shares import Bound, Holder
 from hms_gateway.timing.call_record import Objects, Trace
-from hms_gateway.timing.spans import Span, TraceSpans
+from hms_gateway.timing.spans import Span, TraceSpans, seconds_by_name
 from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"
@@ -157,3 +159,32 @@ async def settled(answer: Answer) -> Response:
 
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("latin-1")
+
+
+_is_sane = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}").fullmatch
+_process = secrets.token_hex(4).encode()
+_numbers = count(1)
+
+
+def request_id_of(headers: Mapping[bytes, bytes]) -> bytes:
+    """What X-Request-Id says, else a new id that no other process makes."""
+    given = headers.get(b"x-request-id")
+    if given is not None and _is_sane(given):
+        return given
+    return b"%b-%x" % (_process, next(_numbers))
+
+
+# The metric that each span counts for.
+_METRICS = {"parse": "parse", "cache": "cache", "queue": "queue", "read": "db", "write": "db", "call": "call"}
+
+
+def server_timing(exchange: Exchange) -> bytes:
+    """In milliseconds, as W3C Server Timing has it; what the call did not need is left out."""
+    noted = () if exchange.notes is None else exchange.notes.parts
+    spans = [*((part.name, part.begin, part.end) for part in noted), *exchange.spans]
+    known = [(_METRICS[name], begin, end) for name, begin, end in spans if name in _METRICS]
+    found = {**seconds_by_name(known), "total": time.perf_counter() - exchange.started}
+    described = "cache;desc=hit" if exchange.cached else "cache"
+    return ", ".join(
+        f"{described if name == 'cache' else name};dur={seconds * 1000:.3f}" for name, seconds in found.items()
+    ).encode()

@@ -24,17 +24,14 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from hms_gateway.gateway.admission.body_shares import UNCOUNTED_BYTES
-from hms_gateway.gateway.admission.cors import BROWSER_HEADERS
 from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, LastLogin, ShownCertificate
-from hms_gateway.gateway.admission.unread_replies import UNCOUNTED_BYTES as UNREAD_UNCOUNTED_BYTES
-from hms_gateway.gateway.admission.unread_replies import PiecewiseTransport, UnreadReplies
+from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES, PiecewiseTransport, UnreadReplies
+from hms_gateway.gateway.admission.request_rules import BROWSER_HEADERS
 from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE, AsgiEndpoint
 from hms_gateway.gateway.http.exchange import HELD_HEADER, TIMING_HEADER, Answer, Exchange, Pending, Response
 from hms_gateway.gateway.http.request_body import Scope
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.connections import Silence
-from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.runtime.shares import Bound, Holder, Silence
 
 HEADER_BYTES_MAX = 64 * 1024
 # Requests with these are read or answered in ways that `asgi_endpoint` knows.
@@ -122,7 +119,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._certificate = self._proxies.certificate_of(transport)
         # By default TLS keeps eight times as much, without a word.
-        transport.set_write_buffer_limits(UNREAD_UNCOUNTED_BYTES)
+        transport.set_write_buffer_limits(UNCOUNTED_BYTES)
         if self.config.is_ssl:
             self.transport = cast(asyncio.Transport, PiecewiseTransport(transport, self._has_written))
         self._counting.established(self)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hms_gateway.gateway.observability.call_counter import PERIOD_SECONDS, PERIODS_MAX
 from hms_gateway.gateway.observability.figures import (
     Figures,
     MethodFigures,
@@ -16,6 +15,7 @@ from hms_gateway.gateway.observability.figures import (
     Replica,
     percentile,
 )
+from hms_gateway.gateway.observability.metrics import PERIOD_SECONDS, PERIODS_MAX
 
 NOW_SECONDS = 60.0
 NAMES_MAX = 50

@@ -1,11 +1,262 @@
 """Figures of one process for /metrics and /status/costs. Counting is a few additions; texts are made on request."""
 
 import os
-from collections import defaultdict
-from collections.abc import Callable, Collection
+import threading
+import time
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
 
-from hms_gateway.gateway.observability.call_counter import CallCounter
-from hms_gateway.gateway.observability.figures import INTERNAL_OUTCOMES, Figures, Watched, add_counts
+import msgspec
+
+from hms_gateway.gateway.observability.figures import (
+    GOOD_OUTCOMES,
+    INTERNAL_OUTCOMES,
+    SECONDS_BUCKETS,
+    SLOW_CALLS_MAX,
+    Figures,
+    MethodFigures,
+    NameFigures,
+    Period,
+    SlowCall,
+    Watched,
+    Window,
+    add_counts,
+    add_figures,
+)
+from hms_gateway.timing.call_record import CallRecord, Objects, object_name
+from hms_gateway.timing.spans import seconds_by_name
+
+UNKNOWN_METHOD = "unknown"
+OBJECTS_MAX = 512
+OBJECTS_KEPT = 128
+USERS_MAX = 512
+USERS_KEPT = 128
+GROUPS_MAX = 1_024
+FOLD_SECONDS = 1.0
+PERIOD_SECONDS = 5.0
+PERIODS_MAX = 120
+WINDOW_SECONDS = 300.0
+
+K = TypeVar("K")
+T = TypeVar("T")
+_Key = tuple[str, str, int, bool, str]
+"""Method, outcome, status, whether the cache answered, user."""
+
+
+class _Group:
+    """Calls with the same method, outcome, status, user, and answered by the cache or not."""
+
+    __slots__ = ("bytes_in", "bytes_out", "counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(SECONDS_BUCKETS) + 1)
+        self.seconds = 0.0
+        self.bytes_in = 0
+        self.bytes_out = 0
+
+
+class CallCounter:
+    """`add` is for the event loop's thread; `read` for any.
+
+    Method names come from outside, so those that are not `known_methods` share one.
+    """
+
+    def __init__(
+        self,
+        known_methods: Collection[str],
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._known = frozenset(known_methods)
+        self._clock = clock
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._groups: dict[_Key, _Group] = {}
+        self._objects: dict[Objects, NameFigures] = {}
+        self._fold_at = monotonic()
+        self._figures = Figures(os.getpid(), clock(), window=Window(clock()))
+        self._before = Window(clock())
+        self._periods: deque[Period] = deque(maxlen=PERIODS_MAX)
+        self._slow: deque[SlowCall] = deque(maxlen=SLOW_CALLS_MAX)
+
+    def add(self, record: CallRecord) -> None:
+        key = (record.method, record.outcome, record.status, record.cached, record.user)
+        seconds, bytes_in, bytes_out = record.seconds, record.bytes_in, record.bytes_out
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group()
+            self._fold_if_due()
+        group.counts[bisect_left(SECONDS_BUCKETS, seconds)] += 1
+        group.seconds += seconds
+        group.bytes_in += bytes_in
+        group.bytes_out += bytes_out
+        if record.objects:
+            figures = self._objects.get(record.objects)
+            if figures is None:
+                figures = self._objects[record.objects] = NameFigures()
+                if len(self._objects) > OBJECTS_MAX:
+                    self._forget_objects()
+            figures.calls += 1
+            figures.seconds += seconds
+            figures.bytes_in += bytes_in
+            figures.bytes_out += bytes_out
+            if record.outcome not in GOOD_OUTCOMES:
+                figures.errors += 1
+
+    def add_slow(self, record: CallRecord) -> None:
+        """A call that took long; what a kept reply depends on counts for one object."""
+        names = [name for name in record.objects if isinstance(name, str)]
+        if not names and (name := object_name(record.objects)):
+            names = [name]
+        self._slow.append(
+            SlowCall(
+                record.time,
+                record.request_id,
+                record.method,
+                record.user,
+                names,
+                record.seconds,
+                record.outcome,
+                seconds_by_name(record.spans),
+            )
+        )
+
+    def look(self) -> None:
+        """Close periods and windows whose time has come; to be called now and then, from the event loop's thread."""
+        if self._monotonic() >= self._fold_at:
+            self._fold()
+
+    def methods(self) -> dict[str, MethodFigures]:
+        """The figures by method since the process began."""
+        with self._lock:
+            sums = _copy(self._figures.methods, dict[str, MethodFigures])
+            groups = list(self._groups.items())
+        for key, group in groups:
+            if _is_of_calls(key):
+                _add_group(sums, self._label(key[0]), key, group)
+        return sums
+
+    def read(self) -> Figures:
+        """All figures, without gauges and other counters."""
+        with self._lock:
+            whole = _copy(self._figures, Figures)
+            before = _copy(self._before, Window)
+            groups, objects = list(self._groups.items()), list(self._objects.items())
+            whole.periods = list(self._periods)
+        now, whole.taken = self._clock(), self._monotonic()
+        current = Period(whole.periods[-1].end if whole.periods else whole.started, now)
+        self._add_groups(whole, current, groups)
+        whole.periods.append(current)
+        _add_objects(whole.window.objects, objects)
+        whole.slow_calls = list(self._slow)
+        if now - before.since <= 3 * WINDOW_SECONDS:
+            whole.window.since = before.since
+            add_figures(whole.window.methods, before.methods, MethodFigures)
+            add_figures(whole.window.users, before.users, NameFigures)
+            add_figures(whole.window.objects, before.objects, NameFigures)
+        return whole
+
+    def _fold_if_due(self) -> None:
+        if len(self._groups) > GROUPS_MAX or self._monotonic() >= self._fold_at:
+            self._fold()
+
+    def _fold(self) -> None:
+        now = self._clock()
+        with self._lock:
+            figures = self._figures
+            # A group that was just made is still to be counted in.
+            groups = [(key, group) for key, group in self._groups.items() if any(group.counts)]
+            for key, _ in groups:
+                del self._groups[key]
+            self._add_groups(figures, self._period(now), groups)
+            if len(figures.window.users) > USERS_MAX:
+                figures.window.users = top(figures.window.users, USERS_KEPT)
+            if now - figures.window.since >= WINDOW_SECONDS:
+                _add_objects(figures.window.objects, list(self._objects.items()))
+                self._objects = {}
+                figures.window.objects = top(figures.window.objects, OBJECTS_KEPT)
+                self._before, figures.window = figures.window, Window(now)
+            self._fold_at = self._monotonic() + FOLD_SECONDS
+
+    def _period(self, now: float) -> Period:
+        """The period that calls until now belong to."""
+        last = self._periods[-1] if self._periods else None
+        if last is not None and last.end // PERIOD_SECONDS == now // PERIOD_SECONDS:
+            last.end = now
+            return last
+        begin = self._figures.started if last is None else max(last.end, now - PERIOD_SECONDS)
+        following = Period(begin, now)
+        self._periods.append(following)
+        return following
+
+    def _add_groups(self, figures: Figures, period: Period, groups: list[tuple[_Key, _Group]]) -> None:
+        for key, group in groups:
+            method, outcome, status, cached, user = key
+            calls = sum(group.counts)
+            if status:
+                figures.statuses[status] = figures.statuses.get(status, 0) + calls
+            errors = 0 if outcome in GOOD_OUTCOMES else calls
+            period.bytes_in += group.bytes_in
+            period.bytes_out += group.bytes_out
+            for name in ("received_bytes", "sent_bytes"):
+                amount = group.bytes_in if name == "received_bytes" else group.bytes_out
+                figures.counters[name] = figures.counters.get(name, 0) + amount
+            if not _is_of_calls(key):
+                continue
+            period.counts = [one + more for one, more in zip(period.counts, group.counts, strict=True)]
+            period.errors += errors
+            period.cached += calls if cached else 0
+            label = self._label(method)
+            _add_group(figures.methods, label, key, group)
+            _add_group(figures.window.methods, label, key, group)
+            of_user = figures.window.users.setdefault(user, NameFigures())
+            of_user.add(NameFigures(calls, errors, group.seconds, group.bytes_in, group.bytes_out))
+
+    def _label(self, method: str) -> str:
+        return method if method in self._known else UNKNOWN_METHOD
+
+    def _forget_objects(self) -> None:
+        with self._lock:
+            self._objects = top(self._objects, OBJECTS_KEPT)
+
+
+def _is_of_calls(key: _Key) -> bool:
+    """Requests whose method is not known count as calls where the gateway has failed."""
+    return bool(key[0]) or key[1] in INTERNAL_OUTCOMES
+
+
+def top(figures: Mapping[K, NameFigures], count: int) -> dict[K, NameFigures]:
+    """The entries with most calls and those with most time."""
+    by_calls = sorted(figures, key=lambda name: figures[name].calls, reverse=True)[: count // 2]
+    by_seconds = sorted(figures, key=lambda name: figures[name].seconds, reverse=True)[: count // 2]
+    return {name: figures[name] for name in dict.fromkeys([*by_calls, *by_seconds])}
+
+
+def _add_group(sums: dict[str, MethodFigures], label: str, key: _Key, group: _Group) -> None:
+    method = sums.get(label)
+    if method is None:
+        method = sums[label] = MethodFigures()
+    calls = sum(group.counts)
+    method.counts = [one + more for one, more in zip(method.counts, group.counts, strict=True)]
+    method.seconds += group.seconds
+    method.bytes_in += group.bytes_in
+    method.bytes_out += group.bytes_out
+    method.cached += calls if key[3] else 0
+    method.outcomes[key[1]] = method.outcomes.get(key[1], 0) + calls
+
+
+def _add_objects(sums: dict[str, NameFigures], objects: list[tuple[Objects, NameFigures]]) -> None:
+    for about, figures in objects:
+        name = object_name(about)
+        if name:
+            sums.setdefault(name, NameFigures()).add(figures)
+
+
+def _copy(value: T, kind: type[T]) -> T:
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=kind)
+
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from hms_gateway.catalog.arguments import database_name, with_fields
+from hms_gateway.catalog.notifications import event_selection
 from hms_gateway.catalog.rights.decisions import ROLE, Permissions, Visible
 from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Principal, Securable
-from hms_gateway.handlers.notifications import event_selection
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Uncacheable

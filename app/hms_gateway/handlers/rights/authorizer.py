@@ -10,10 +10,11 @@ from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
-from hms_gateway.catalog.access.grants import split_privileges
+from hms_gateway.catalog.access.grant_rows import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Permissions
+from hms_gateway.catalog.rights.owners import RightsRows
 from hms_gateway.catalog.rights.policy import (
     ALL,
     EVERYTHING,
@@ -35,7 +36,6 @@ from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
 from hms_gateway.runtime.suspension import NotSuspendable, is_recording
-from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import (
     GrantRevokeType,
     HeartbeatTxnRangeResponse,

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from hms_gateway.catalog.access.grant_rows import Grantee, GrantObject, GrantRows
+from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.rights.decisions import USER, Permissions
+from hms_gateway.catalog.rights.owners import RightsRows, TableOwner
 from hms_gateway.catalog.rights.policy import (
     ALL,
     DATABASE_END,
@@ -18,7 +21,6 @@ from hms_gateway.catalog.rights.policy import (
     rest_below,
 )
 from hms_gateway.metastore.ports.store import Store, StoredTable
-from hms_gateway.metastore.ports.values import Grantee, GrantObject, TableOwner
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
     database_path,
@@ -30,9 +32,6 @@ from hms_gateway.metastore.vocabulary.locations import (
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
 from hms_gateway.metastore.vocabulary.partition_names import PartitionCountMismatch, make_name
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
-from hms_gateway.storage.catalog.grants import GrantRows
-from hms_gateway.storage.catalog.places import PlaceRows
-from hms_gateway.storage.catalog.rights import RightsRows
 from hms_gateway.structs import (
     HiveObjectType,
     MetaException,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from hms_gateway.metastore.checks.errors import required, table_not_found
-from hms_gateway.metastore.filters.binding import BoundFilter, FilterError, bind, parse_filter
+from hms_gateway.metastore.filters.binding import BoundFilter, bind
+from hms_gateway.metastore.filters.grammar import FilterError, parse_filter
 from hms_gateway.metastore.filters.hiveql_condition import metastore_filter
 from hms_gateway.metastore.ports.store import Selection, Snapshot, StoredTable
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError

@@ -1,48 +1,7 @@
-"""Where the catalog says that things lie, a page at a time: what a check of the directories needs of storage."""
+"""The needs of a check of the directories from file systems."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
-
-import msgspec
-
-from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
-
-
-class DatabasePlace(NamedTuple):
-    """`locations` are where its tables go, and where its managed tables go, as far as they are stored."""
-
-    name: str
-    locations: tuple[str, ...]
-
-
-class TablePlace(NamedTuple):
-    """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table."""
-
-    table_id: TableId
-    db_name: str
-    name: str
-    location: str | None
-    owns_data: bool
-    partition_keys: tuple[str, ...]
-    partition_count: int
-
-    def __str__(self) -> str:
-        return f"{self.db_name}.{self.name}"
-
-
-class PartitionPlace(NamedTuple):
-    partition_id: PartitionId
-    table_id: TableId
-    name: str
-    location: str | None
-
-
-class PartitionsBelow(msgspec.Struct, frozen=True):
-    """So many partitions of a table that the catalog owns, all at or below one location."""
-
-    table: str
-    location: str
-    count: int
 
 
 class Tree(NamedTuple):

@@ -1,6 +1,7 @@
 """What the metastore's rules need from storage and from file systems.
 
-Primitives below, semantics above: nothing here knows Hive's error texts, and nothing above knows SQL.
+Primitives below, semantics above: nothing here knows Hive's error texts. Tables, partitions, databases and events are
+methods of a unit of work; the rows of any other aggregate are a class over its connection, in `catalog`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
-from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
-from hms_gateway.metastore.ports.values import StoredTable as StoredTable
+from hms_gateway.metastore.filters.binding import BoundFilter
+from hms_gateway.metastore.filters.table_filter import TableFilter
 from hms_gateway.metastore.vocabulary.names import DatabaseId as DatabaseId
 from hms_gateway.metastore.vocabulary.names import EventId as EventId
 from hms_gateway.metastore.vocabulary.names import PartitionId as PartitionId
@@ -73,6 +74,24 @@ class DuplicateKey(StoreError):
 
 class UnstorableText(StoreError):
     """A name or text cannot be stored: it is too long for an index, or no database can hold its characters."""
+
+
+class StoredTable(msgspec.Struct, frozen=True):
+    """A table as get_table returns it, its ids, the exact number of its partitions, and whether it has indexes.
+
+    `as_stored` is storage's own, by which it sees whether the table has changed since.
+    """
+
+    table_id: TableId
+    database_id: DatabaseId
+    table: Table
+    partition_count: int
+    has_indexes: bool
+    as_stored: object = None
+
+    @property
+    def key_names(self) -> list[str]:
+        return [key.name or "" for key in self.table.partitionKeys or []]
 
 
 class StoredDatabase(msgspec.Struct, frozen=True):

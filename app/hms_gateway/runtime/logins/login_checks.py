@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, shares_of
+from hms_gateway.runtime.shares import Bound, Holder, Ledger
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class LoginChecks:
     """What waits is shared out among addresses: whose a login is is known when it has been checked."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self._shares = shares_of(limits or Limits(), "ticket_checks_max")
+        self._shares = Ledger(limits or Limits(), "ticket_checks_max")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ticket")
 
     async def run(self, check: Callable[..., T], *arguments: Any, address: str | None) -> T:

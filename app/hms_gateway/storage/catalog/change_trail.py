@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select
 
-from hms_gateway.metastore.ports.values import ChangeSelection, MadeChange
+from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
 from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.storage.schema.catalog import CHANGES, NOTIFICATIONS

@@ -1,14 +1,14 @@
-"""Column statistics as rows: one for each column of a table or partition, in sets (semantics §2.16)."""
+"""Statistics of columns as rows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy import Table as SqlTable
 
 from hms_gateway.idl import StructType
 from hms_gateway.metastore.ports.store import StoredTable
-from hms_gateway.metastore.ports.values import ColumnFigures
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns, without_accurate_columns
 from hms_gateway.storage.dialects import Dialect
@@ -18,7 +18,7 @@ from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
 from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import check_name, check_text
-from hms_gateway.structs import FieldSchema
+from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
 from hms_gateway.wire.tjson import decode_value, encode_value
 
 _DATA: Final = StructType("ColumnStatisticsData_v4")
@@ -32,9 +32,17 @@ _SET_PARAMETERS: Final = (
 )
 
 
-class StatisticsRows(AggregateRows):
-    """`statistics_ports.StatisticsWrites`."""
+class ColumnFigures(msgspec.Struct, frozen=True):
+    """The statistics of one column, computed at `last_analyzed` (seconds); `write_id` is for transactional tables."""
 
+    column: str
+    column_type: str
+    data: ColumnStatisticsData_v4
+    last_analyzed: int
+    write_id: int | None = None
+
+
+class StatisticsRows(AggregateRows):
     def of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> list[ColumnFigures]:
         conditions = [TABLE_STATISTICS.c.table_id == table_id, TABLE_STATISTICS.c.engine == engine]
         rows = self._connection.execute(

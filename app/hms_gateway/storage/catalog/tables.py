@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, select
 
-from hms_gateway.metastore.filters.binding import TableFilter
+from hms_gateway.metastore.filters.table_filter import TableFilter
 from hms_gateway.metastore.ports.store import DatabaseId, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class

@@ -1,1 +1,1 @@
-"""Repositories of the small aggregates and of kept outcomes."""
+"""Outcomes of calls that may be repeated, and the gateways that share a database."""

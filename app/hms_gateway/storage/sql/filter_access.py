@@ -18,8 +18,8 @@ from hms_gateway.metastore.filters.binding import (
     BoundMultiIn,
     BoundNode,
     BoundOr,
-    Operator,
 )
+from hms_gateway.metastore.filters.grammar import Operator
 from hms_gateway.storage.schema.catalog import KEY_COLUMN_COUNT
 
 # SQLite takes 500 queries in one statement.

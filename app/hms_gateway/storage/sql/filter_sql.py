@@ -29,9 +29,9 @@ from hms_gateway.metastore.filters.binding import (
     BoundMultiIn,
     BoundNode,
     BoundOr,
-    Operator,
     null_key,
 )
+from hms_gateway.metastore.filters.grammar import Operator
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.dialects import Dialect

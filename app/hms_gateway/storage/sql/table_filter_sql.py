@@ -7,7 +7,7 @@ than the filter selects, never fewer.
 import msgspec
 from sqlalchemy import BigInteger, false, literal
 
-from hms_gateway.metastore.filters.binding import Operator
+from hms_gateway.metastore.filters.grammar import Operator
 from hms_gateway.metastore.filters.table_filter import (
     TableAnd,
     TableComparison,

@@ -20,7 +20,7 @@ from hms_gateway.metastore.ports.store import (
     StoreUnavailable,
     Transaction,
 )
-from hms_gateway.metastore.ports.values import ChangeSelection, MadeChange
+from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
@@ -43,7 +43,7 @@ from hms_gateway.storage.writing.look_ups import LookUps
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.work_times import WorkTimes
+from hms_gateway.timing.spans import WorkTimes
 from hms_gateway.txn.ports.txn import TxnWork
 
 if TYPE_CHECKING:

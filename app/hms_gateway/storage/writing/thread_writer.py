@@ -41,8 +41,7 @@ from hms_gateway.storage.writing.availability import Availability
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
 from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.spans import current_notes, set_notes, shared_notes
-from hms_gateway.timing.work_times import WorkTimes
+from hms_gateway.timing.spans import WorkTimes, current_notes, set_notes, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 T = TypeVar("T")

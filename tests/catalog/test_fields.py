@@ -2,9 +2,11 @@
 
 import pytest
 
-from hms_gateway.metastore.checks.selection import TableName
+from hms_gateway.rpc.call import Call
 from hms_gateway.structs import FieldSchema, MetaException, UnknownTableException
 from tests.support.catalog import Catalog, columns, new_table
+
+CALL = Call("tester")
 
 
 @pytest.fixture
@@ -15,9 +17,9 @@ def table(catalog: Catalog) -> Catalog:
 
 @pytest.mark.parametrize("name", ["t", " T ", "t.a", "t.a.b"])
 def test_columns_come_without_keys_and_with_them(table: Catalog, name: str) -> None:
-    asked = TableName("Default", name)
-    assert table.fields.columns(asked) == [FieldSchema("a", "int", "c")]
-    assert table.fields.columns_and_keys(asked) == [FieldSchema("a", "int", "c"), FieldSchema("p", "string")]
+    asked = (CALL, "Default", name)
+    assert table.fields.get_fields(*asked) == [FieldSchema("a", "int", "c")]
+    assert table.fields.get_schema(*asked) == [FieldSchema("a", "int", "c"), FieldSchema("p", "string")]
 
 
 @pytest.mark.parametrize(
@@ -29,13 +31,13 @@ def test_columns_come_without_keys_and_with_them(table: Catalog, name: str) -> N
     ],
 )
 def test_a_missing_table_is_an_unknown_one(table: Catalog, db_name: str, tbl_name: str, text: str) -> None:
-    for columns_of in (table.fields.columns, table.fields.columns_and_keys):
+    for columns_of in (table.fields.get_fields, table.fields.get_schema):
         with pytest.raises(UnknownTableException) as raised:
-            columns_of(TableName(db_name, tbl_name))
+            columns_of(CALL, db_name, tbl_name)
         assert raised.value == UnknownTableException(text)
 
 
-@pytest.mark.parametrize("name", [TableName(None, "t"), TableName("default", None)])
-def test_names_left_out_are_meta_exceptions(table: Catalog, name: TableName) -> None:
+@pytest.mark.parametrize("name", [(None, "t"), ("default", None)])
+def test_names_left_out_are_meta_exceptions(table: Catalog, name: tuple[str | None, str | None]) -> None:
     with pytest.raises(MetaException):
-        table.fields.columns(name)
+        table.fields.get_fields(CALL, *name)

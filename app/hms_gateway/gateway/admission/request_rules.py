@@ -1,14 +1,19 @@
-"""Which web pages may call: requests of others are refused before anything is decoded, those of allowed origins get the
-headers that let a page read the answer (clients §7.2).
+"""Requests that are refused by their heads: of other web pages, and those that a proxy may read otherwise.
 
-Browsers add remembered passwords and tickets to requests of any page, and send a POST of plain text without asking
-first. So it is not enough that other pages cannot read the answer.
+Requests of other web pages are refused before anything is decoded, those of allowed origins get the headers that let a
+page read the answer (clients §7.2). Browsers add remembered passwords and tickets to requests of any page, and send a
+POST of plain text without asking first. So it is not enough that other pages cannot read the answer.
+
+A proxy on the way may read repeated headers or other versions of HTTP otherwise than the gateway.
 """
 
 from collections.abc import Sequence
 
 from hms_gateway.gateway.admission.identity import HeaderList, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
+
+SINGLE_HEADERS = (b"authorization", b"host")
+HTTP_VERSIONS = ("1.1", "1.0")
 
 ALLOWED_METHODS = b"POST, OPTIONS"
 ALLOWED_HEADERS = (
@@ -41,13 +46,13 @@ class CrossOrigin:
             return
         origins, sites = head.values(ORIGIN), head.values(FETCH_SITE)
         if len(origins) > 1 or len(sites) > 1:
-            raise _refused("more than one Origin or Sec-Fetch-Site")
+            raise _cross_site("more than one Origin or Sec-Fetch-Site")
         site = sites[0] if sites else None
         if not origins:
             if site not in (b"same-origin", b"none"):
-                raise _refused("no Origin")
+                raise _cross_site("no Origin")
         elif not (self._is_allowed(origins[0]) or _is_own(origins[0], site, scheme, head.headers.get(b"host", b""))):
-            raise _refused(f"the origin {origins[0][:256].decode('ascii', 'replace')!r}")
+            raise _cross_site(f"the origin {origins[0][:256].decode('ascii', 'replace')!r}")
 
     def reply_headers(self, origin: bytes) -> HeaderList:
         """For the reply to a request that named its origin."""
@@ -91,6 +96,39 @@ def _is_own(origin: bytes, site: bytes | None, scheme: str, host: bytes) -> bool
     return site == b"same-origin" or (site is None and origin_scheme == scheme.encode())
 
 
-def _refused(problem: str) -> Refused:
+def _cross_site(problem: str) -> Refused:
     text = f"Web pages of other origins may not call ({problem}); the setting cors_origins names those that may"
     return Refused(403, text, reason="cross_site", beginning=b"")
+
+
+def check_headers(head: RequestHead, http_version: str) -> None:
+    """Raises Refused: 505 for a version that is not in HTTP_VERSIONS, 400 for a repeated header of SINGLE_HEADERS.
+
+    400 also for HTTP/1.1 without Host (RFC 9112, 3.2) and for HTTP/1.0 with a transfer coding, which it lacks (6.1).
+    501 for another coding than `chunked`, 417 for another expectation than `100-continue` (RFC 9110, 10.1.1).
+    """
+    if http_version not in HTTP_VERSIONS:
+        text = f"The version HTTP/{http_version} is not served; send HTTP/1.1"
+        raise Refused(505, text, reason="bad_version", beginning=b"")
+    if http_version == "1.0" and b"transfer-encoding" in head.headers:
+        raise _bad_headers("The header Transfer-Encoding is unknown in HTTP/1.0; send HTTP/1.1, or Content-Length")
+    if b"transfer-encoding" in head.headers and _texts(head, b"transfer-encoding") != [b"chunked"]:
+        text = "The header Transfer-Encoding names another coding than chunked; send chunked, or Content-Length"
+        raise Refused(501, text, reason="bad_headers", beginning=b"")
+    if b"expect" in head.headers and _texts(head, b"expect") != [b"100-continue"]:
+        text = "The header Expect names another expectation than 100-continue; leave it out"
+        raise Refused(417, text, reason="bad_headers", beginning=b"")
+    if len(head.headers) != len(head.header_list):
+        for name in SINGLE_HEADERS:
+            if len(head.values(name)) > 1:
+                raise _bad_headers(f"The header {name.decode().capitalize()} is repeated; send it once")
+    if http_version == "1.1" and b"host" not in head.headers:
+        raise _bad_headers("The header Host is missing; HTTP/1.1 requires it")
+
+
+def _texts(head: RequestHead, name: bytes) -> list[bytes]:
+    return [value.strip().lower() for value in head.values(name)]
+
+
+def _bad_headers(text: str) -> Refused:
+    return Refused(400, text, reason="bad_headers", beginning=b"")

@@ -1,20 +1,81 @@
-"""Replies that wait in memory because their clients do not read them: shared out, and cut off where nothing moves.
+"""Memory of requests and replies, shared out among users and addresses: large bodies, and replies that nobody reads.
 
-Only what the transport could not hand to the system is counted, when its buffer is above UNCOUNTED_BYTES; a reply that
-is read at once never comes here.
+Small bodies always get in. Of replies only what the transport could not hand to the system is counted, when its buffer
+is above UNCOUNTED_BYTES; a reply that is read at once is never counted. Where nothing moves, replies are cut off.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
-from hms_gateway.gateway.admission.refusals import Refusals
+from hms_gateway.gateway.admission.refusals import Refusals, overloaded
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of, parts
+from hms_gateway.runtime.shares import Bound, Holder, Ledger
 
+# So much of every body and of every reply is not counted, so that small calls get in whatever others send.
 UNCOUNTED_BYTES = 64 * 1024
 PIECE_BYTES = 256 * 1024
+
+
+class BodyShares:
+    """Two budgets: bytes of bodies in memory, received or inflated, and bodies that are on their way."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.memory = Ledger(limits, "body_memory_bytes_max")
+        self.uploads = Ledger(limits, "uploads_max")
+
+    def of(self, holder: Holder) -> "BodyShare":
+        """The memory of one request of the holder, released at the end of a `with`."""
+        return BodyShare(self, holder)
+
+
+class BodyShare:
+    """The memory of one request's body."""
+
+    __slots__ = ("_held", "_holder", "_is_upload", "_shares", "_uncounted")
+
+    def __init__(self, shares: BodyShares, holder: Holder) -> None:
+        self._shares = shares
+        self._holder = holder
+        self._uncounted = UNCOUNTED_BYTES
+        self._held = 0
+        self._is_upload = False
+
+    def grow(self, amount: int, *, is_upload: bool = False) -> None:
+        """So many bytes more. Raises Refused (503) naming the limit that is in the way."""
+        uncounted = min(amount, self._uncounted)
+        self._uncounted -= uncounted
+        amount -= uncounted
+        if not amount:
+            return
+        if is_upload and not self._is_upload:
+            self._check(self._shares.uploads.take(1, self._holder), "large bodies on their way")
+            self._is_upload = True
+        self._check(self._shares.memory.take(amount, self._holder), "large bodies in memory")
+        self._held += amount
+
+    def has_arrived(self) -> None:
+        """The body is not on its way any more."""
+        if self._is_upload:
+            self._shares.uploads.give_back(1, self._holder)
+            self._is_upload = False
+
+    def __enter__(self) -> "BodyShare":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.has_arrived()
+        if self._held:
+            self._shares.memory.give_back(self._held, self._holder)
+            self._held = 0
+
+    def _check(self, bound: Bound | None, what: str) -> None:
+        if bound is not None:
+            raise overloaded(f"There are too many {what}; try again, or raise {bound.name}", bound.name)
 
 
 class Transport(Protocol):
@@ -66,11 +127,9 @@ class UnreadReplies:
     """
 
     def __init__(self, limits: Limits, refusals: Refusals, *, stall_seconds_max: float) -> None:
-        total = bound_of(limits, "unread_reply_bytes_max")
-        self._per_user, self._per_address = parts(total, limits)
-        self._shares = Shares(total, self._per_user, self._per_address)
+        self._ledger = Ledger(limits, "unread_reply_bytes_max")
         # A single reply fits into every share, however long it is.
-        self._counted_max = min(self._per_user.value, self._per_address.value)
+        self._counted_max = min(self._ledger.per_user.value, self._ledger.per_address.value)
         self._refusals = refusals
         self._stall_seconds_max = stall_seconds_max
         # In the order of `until`.
@@ -79,7 +138,7 @@ class UnreadReplies:
 
     @property
     def bytes_counted(self) -> int:
-        return self._shares.taken
+        return self._ledger.taken
 
     def paused(self, transport: Transport, holder: Holder) -> None:
         """More was written than the client takes; also when yet more was."""
@@ -92,7 +151,7 @@ class UnreadReplies:
         counted = min(size, self._counted_max)
         if not counted:
             return
-        while (bound := self._shares.take(counted, holder)) is not None:
+        while (bound := self._ledger.take(counted, holder)) is not None:
             self._cut(self._longest_waiting(bound, holder), bound.name)
         until = asyncio.get_running_loop().time() + self._stall_seconds_max
         self._unread[transport] = _Unread(holder, counted, size, until)
@@ -101,18 +160,17 @@ class UnreadReplies:
         """The client has taken most of it, or has gone; harmless where nothing was counted."""
         unread = self._unread.pop(transport, None)
         if unread is not None:
-            self._shares.give_back(unread.counted, unread.holder)
+            self._ledger.give_back(unread.counted, unread.holder)
 
     def _longest_waiting(self, bound: Bound, holder: Holder) -> Transport:
-        if bound.name == self._per_user.name:
-            return next(one for one, unread in self._unread.items() if unread.holder.user == holder.user)
-        if bound.name == self._per_address.name:
-            return next(one for one, unread in self._unread.items() if unread.holder.address == holder.address)
-        held: Counter[str | None] = Counter()
-        for unread in self._unread.values():
-            held[unread.holder.user] += unread.counted
-        user = held.most_common(1)[0][0]
-        return next(one for one, unread in self._unread.items() if unread.holder.user == user)
+        present = [one for one, of in self._unread.items() if self._ledger.makes_room(bound, holder, of.holder)]
+        if bound == self._ledger.total:
+            held: Counter[str | None] = Counter()
+            for unread in self._unread.values():
+                held[unread.holder.user] += unread.counted
+            user = held.most_common(1)[0][0]
+            present = [one for one in present if self._unread[one].holder.user == user]
+        return present[0]
 
     def _cut(self, transport: Transport, limit: str) -> None:
         holder = self._unread[transport].holder

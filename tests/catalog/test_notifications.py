@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.catalog.registry.notifications import Insertion, NotificationService
+from hms_gateway.catalog.notifications import Insertion, NotificationService
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, NewPartition, StoredEvent
 from hms_gateway.runtime.limits import Limits

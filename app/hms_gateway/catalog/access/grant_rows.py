@@ -1,12 +1,12 @@
-"""Privileges granted on objects, as rows (semantics §2.18)."""
+"""Privileges on objects as rows, those that come with a new table, and the event of a change (semantics §2.18)."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NewType
 
+import msgspec
 from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, literal, or_, select, update
 
-from hms_gateway.metastore.ports.store import StoredTable
-from hms_gateway.metastore.ports.values import Grant, Grantee, GrantId, GrantObject, StoredGrant
+from hms_gateway.metastore.ports.store import Event, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import DatabaseId, PartitionId, TableId
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
@@ -14,12 +14,54 @@ from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
-from hms_gateway.structs import HiveObjectType
+from hms_gateway.structs import HiveObjectType, PrincipalPrivilegeSet, PrincipalType
+
+# Not one of Hive's: its metastore writes no event. Followers of the log skip kinds that they do not know.
+CHANGE_RIGHTS: Final = "CHANGE_RIGHTS"
+
+
+GrantId = NewType("GrantId", int)
+
+
+class GrantObject(msgspec.Struct, frozen=True):
+    """What a privilege is on: everything, or what the ids say. A column is one of a table or of a partition."""
+
+    object_type: int
+    database_id: DatabaseId | None = None
+    table_id: TableId | None = None
+    partition_id: PartitionId | None = None
+    column: str | None = None
+
+
+class Grantee(msgspec.Struct, frozen=True):
+    name: str
+    principal_type: int
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """One privilege of one principal on one object."""
+
+    on: GrantObject
+    principal: Grantee
+    privilege: str
+    create_time: int
+    grant_option: bool
+    grantor: str | None = None
+    grantor_type: int | None = None
+    authorizer: str | None = None
+
+
+class StoredGrant(msgspec.Struct, frozen=True):
+    """A grant with its id and the names of what it is on."""
+
+    grant_id: GrantId
+    grant: Grant
+    db_name: str | None
+    table_name: str | None
+    partition_values: tuple[str, ...] | None
 
 
 class GrantRows(AggregateRows):
-    """`statistics_ports.GrantWrites`."""
-
     def on(self, target: GrantObject, *, of_any_column: bool = False) -> list[StoredGrant]:
         """All on exactly this object, in order of their making; or on all columns of the table or partition."""
         return self._found(*_is_on(target, of_any_column=of_any_column))
@@ -168,3 +210,42 @@ def _stored(row: Row[Any]) -> StoredGrant:
     )
     values = None if row.part_values is None else tuple(decode_texts(row.part_values))
     return StoredGrant(GrantId(row.privilege_id), grant, row.db_name, row.table_name, values)
+
+
+def creation_grants(privileges: PrincipalPrivilegeSet | None, table_id: TableId, now_seconds: int) -> Iterator[Grant]:
+    """Each once; what names no principal or no privilege is left out. The time of a grant is the client's, if any."""
+    if privileges is None:
+        return
+    on = GrantObject(HiveObjectType.TABLE, table_id=table_id)
+    seen: set[tuple[Grantee, str, str | None]] = set()
+    for principal_type, given in (
+        (PrincipalType.USER, privileges.userPrivileges),
+        (PrincipalType.GROUP, privileges.groupPrivileges),
+        (PrincipalType.ROLE, privileges.rolePrivileges),
+    ):
+        for name, infos in (given or {}).items():
+            for info in infos or ():
+                principal = Grantee(name, int(principal_type))
+                for privilege in split_privileges(info.privilege):
+                    if (principal, privilege, info.grantor) in seen:
+                        continue
+                    seen.add((principal, privilege, info.grantor))
+                    yield Grant(
+                        on=on,
+                        principal=principal,
+                        privilege=privilege,
+                        create_time=info.createTime or now_seconds,
+                        grant_option=bool(info.grantOption),
+                        grantor=info.grantor,
+                        grantor_type=info.grantorType,
+                    )
+
+
+def split_privileges(text: str | None) -> list[str]:
+    """`select, insert` as two privileges, without the blanks Hive would keep (semantics §13 row 39b)."""
+    return list(dict.fromkeys(part for each in (text or "").split(",") if (part := each.strip())))
+
+
+def note_changed_rights(tx: Transaction) -> None:
+    """Within the unit of work that changes them. Of no database: only administrators see it."""
+    tx.append_event(Event(CHANGE_RIGHTS, "", None, "{}"))

@@ -1,23 +1,51 @@
-"""Constraints: declared, stored and returned, never enforced (semantics §2.15)."""
+"""Constraints: rows, one for each of their columns; their rules and methods (semantics §2.15)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from enum import IntEnum
+from typing import Any, Final, TypeVar
 
 import msgspec
+from sqlalchemy import delete, insert, or_, select
+from sqlalchemy.sql import Select
 
+from hms_gateway.catalog.arguments import in_catalog, is_newer, table_in, with_fields
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Event, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.ports.values import ConstraintColumn, ConstraintKind
-from hms_gateway.metastore.vocabulary.names import TableId, generated_name, normalize
+from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, generated_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.catalog.constraints import ConstraintRows
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
+from hms_gateway.storage.sql.filter_sql import is_among
+from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
+from hms_gateway.storage.sql.repository import AggregateRows
+from hms_gateway.storage.sql.texts import check_name, is_storable
 from hms_gateway.structs import (
+    AddCheckConstraintRequest,
+    AddDefaultConstraintRequest,
+    AddForeignKeyRequest,
+    AddNotNullConstraintRequest,
+    AddPrimaryKeyRequest,
+    AddUniqueConstraintRequest,
+    AllTableConstraintsRequest,
+    AllTableConstraintsResponse,
+    CheckConstraintsRequest,
+    CheckConstraintsResponse,
+    DefaultConstraintsRequest,
+    DefaultConstraintsResponse,
+    DropConstraintRequest,
+    ForeignKeysRequest,
+    ForeignKeysResponse,
     InvalidObjectException,
     MetaException,
     NoSuchObjectException,
+    NotNullConstraintsRequest,
+    NotNullConstraintsResponse,
+    PrimaryKeysRequest,
+    PrimaryKeysResponse,
     SQLAllTableConstraints,
     SQLCheckConstraint,
     SQLDefaultConstraint,
@@ -27,7 +55,61 @@ from hms_gateway.structs import (
     SQLUniqueConstraint,
     Struct,
     Table,
+    UniqueConstraintsRequest,
+    UniqueConstraintsResponse,
 )
+
+
+class ConstraintKind(IntEnum):
+    """As Hive numbers them (semantics §2.15)."""
+
+    PRIMARY_KEY = 0
+    FOREIGN_KEY = 1
+    UNIQUE = 2
+    NOT_NULL = 3
+    DEFAULT = 4
+    CHECK = 5
+
+
+class ConstraintColumn(msgspec.Struct, frozen=True):
+    """One column of a constraint.
+
+    `extra` is the IDL's struct (SQLPrimaryKey, …); what the other fields say counts where it says something else.
+    """
+
+    kind: ConstraintKind
+    name: str
+    table_id: TableId
+    column: str
+    position: int
+    extra: Struct
+    parent_table_id: TableId | None = None
+    parent_column: str | None = None
+
+
+_CLASSES: Final[dict[ConstraintKind, type[Struct]]] = {
+    ConstraintKind.PRIMARY_KEY: SQLPrimaryKey,
+    ConstraintKind.FOREIGN_KEY: SQLForeignKey,
+    ConstraintKind.UNIQUE: SQLUniqueConstraint,
+    ConstraintKind.NOT_NULL: SQLNotNullConstraint,
+    ConstraintKind.DEFAULT: SQLDefaultConstraint,
+    ConstraintKind.CHECK: SQLCheckConstraint,
+}
+_NAME_FIELDS: Final = {
+    ConstraintKind.PRIMARY_KEY: "pk_name",
+    ConstraintKind.FOREIGN_KEY: "fk_name",
+    ConstraintKind.UNIQUE: "uk_name",
+    ConstraintKind.NOT_NULL: "nn_name",
+    ConstraintKind.DEFAULT: "dc_name",
+    ConstraintKind.CHECK: "dc_name",
+}
+# What has a column of its own; where the constraint is may change by a rename.
+_IN_COLUMNS: Final = (
+    "table_db", "table_name", "column_name", "fktable_db", "fktable_name", "fkcolumn_name",
+    "pktable_db", "pktable_name", "pkcolumn_name", "key_seq", "catName",
+)  # fmt: skip
+_PARENTS: Final = TABLES.alias("parents")
+_PARENT_DATABASES: Final = DATABASES.alias("parent_databases")
 
 
 class _Form(msgspec.Struct, frozen=True):
@@ -142,6 +224,112 @@ class ConstraintRules:
             form.event_field: [self._events.object_json(column) for column in columns],
         }
         return self._events.event(form.event_type, table.dbName or "", table.tableName, fields)
+
+
+class ConstraintRows(AggregateRows):
+    def of_table(self, table_id: TableId, kind: ConstraintKind) -> list[Struct]:
+        """The columns of a kind of constraints as the IDL's structs, in order of their constraints' creation."""
+        rows = self._connection.execute(
+            _rows().where(CONSTRAINTS.c.table_id == table_id, CONSTRAINTS.c.kind == int(kind))
+        )
+        return [_constraint(row) for row in rows]
+
+    def foreign_keys(self, table_id: TableId | None, parent_table_id: TableId | None) -> list[Struct]:
+        """Those of a table, those that refer to one, or both."""
+        statement = _rows().where(CONSTRAINTS.c.kind == int(ConstraintKind.FOREIGN_KEY))
+        if table_id is not None:
+            statement = statement.where(CONSTRAINTS.c.table_id == table_id)
+        if parent_table_id is not None:
+            statement = statement.where(CONSTRAINTS.c.parent_table_id == parent_table_id)
+        return [_constraint(row) for row in self._connection.execute(statement)]
+
+    def names(self, table_id: TableId) -> set[str]:
+        """Of all constraints the table has."""
+        statement = select(CONSTRAINTS.c.name).where(CONSTRAINTS.c.table_id == table_id)
+        return set(self._connection.execute(statement).scalars())
+
+    def insert(self, columns: Sequence[ConstraintColumn]) -> None:
+        if columns:
+            self._connection.execute(insert(CONSTRAINTS), [_row(column, self._dialect) for column in columns])
+
+    def delete(self, table_id: TableId, name: str) -> int:
+        """Of the table, or of another one that refers to it by a foreign key; the number of its columns."""
+        if not is_storable(name):
+            return 0
+        concerned = or_(CONSTRAINTS.c.table_id == table_id, CONSTRAINTS.c.parent_table_id == table_id)
+        return self._connection.execute(delete(CONSTRAINTS).where(concerned, CONSTRAINTS.c.name == name)).rowcount
+
+    def keep_columns(self, table_id: TableId, columns: Sequence[str]) -> None:
+        """Delete every constraint that has another column of the table."""
+        sides = (
+            (CONSTRAINTS.c.table_id, CONSTRAINTS.c.column_name),
+            (CONSTRAINTS.c.parent_table_id, CONSTRAINTS.c.parent_column_name),
+        )
+        for owner, column in sides:
+            # Of a key of several columns none must stay alone.
+            broken = select(CONSTRAINTS.c.table_id, CONSTRAINTS.c.name).where(
+                owner == table_id, column != "", ~is_among(column, columns, self._dialect)
+            )
+            for broken_id, name in self._connection.execute(broken.distinct()).all():
+                self._connection.execute(
+                    delete(CONSTRAINTS).where(CONSTRAINTS.c.table_id == broken_id, CONSTRAINTS.c.name == name)
+                )
+
+
+def _rows() -> Select[Any]:
+    return (
+        select(
+            CONSTRAINTS,
+            TABLES.c.name.label("table_name"),
+            DATABASES.c.name.label("db_name"),
+            _PARENTS.c.name.label("parent_table_name"),
+            _PARENT_DATABASES.c.name.label("parent_db_name"),
+        )
+        .join(TABLES, TABLES.c.table_id == CONSTRAINTS.c.table_id)
+        .join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id)
+        .outerjoin(_PARENTS, _PARENTS.c.table_id == CONSTRAINTS.c.parent_table_id)
+        .outerjoin(_PARENT_DATABASES, _PARENT_DATABASES.c.database_id == _PARENTS.c.database_id)
+        .order_by(CONSTRAINTS.c.constraint_id)
+    )
+
+
+def _row(column: ConstraintColumn, dialect: Dialect) -> dict[str, Any]:
+    for what, name in (("constraint", column.name), ("column", column.column), ("column", column.parent_column or "")):
+        check_name(what, name, dialect)
+    struct_class = _CLASSES[column.kind]
+    # A name is found in one spelling and shown in another.
+    shown_name = getattr(column.extra, _NAME_FIELDS[column.kind])
+    own = (*_IN_COLUMNS, _NAME_FIELDS[column.kind]) if shown_name == column.name else _IN_COLUMNS
+    return {
+        "table_id": column.table_id,
+        "parent_table_id": column.parent_table_id,
+        "kind": int(column.kind),
+        "name": column.name,
+        "position": column.position,
+        "column_name": column.column,
+        "parent_column_name": column.parent_column,
+        "extra": encode_extra(column.extra, names_except(struct_class, *own)),
+    }
+
+
+def _constraint(row: Any) -> Struct:
+    kind = ConstraintKind(row.kind)
+    constraint: Any = decode_extra(_CLASSES[kind], row.extra)
+    if getattr(constraint, _NAME_FIELDS[kind]) is None:
+        setattr(constraint, _NAME_FIELDS[kind], row.name)
+    if kind is ConstraintKind.FOREIGN_KEY:
+        constraint.fktable_db, constraint.fktable_name = row.db_name, row.table_name
+        constraint.fkcolumn_name = row.column_name
+        constraint.pktable_db, constraint.pktable_name = row.parent_db_name, row.parent_table_name
+        constraint.pkcolumn_name = row.parent_column_name
+    else:
+        constraint.table_db, constraint.table_name = row.db_name, row.table_name
+        # Without one it is a check on the table as a whole.
+        constraint.column_name = row.column_name or None
+    if kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.FOREIGN_KEY, ConstraintKind.UNIQUE):
+        constraint.key_seq = row.position
+    found: Struct = constraint
+    return found
 
 
 class ConstraintService:
@@ -367,3 +555,113 @@ def _complete(column: Struct, form: _Form, name: str) -> Struct:
     if form.is_foreign:
         fields |= {field: getattr(column, field) or 0 for field in _RULES}
     return msgspec.structs.replace(column, **fields)
+
+
+T = TypeVar("T")
+
+_DATABASE_FIELDS = ("table_db", "fktable_db", "pktable_db")
+
+
+class Constraints:
+    """Kinds that came with 3.1 always say the catalog, those of 2.3 to newer callers only."""
+
+    def __init__(self, constraints: ConstraintService) -> None:
+        self._constraints = constraints
+
+    def get_primary_keys(self, call: Call, request: PrimaryKeysRequest) -> PrimaryKeysResponse:
+        request = required(request, "request")
+        table = table_in(request.catName, request.db_name, request.tbl_name)
+        keys = self._constraints.of_table(table, ConstraintKind.PRIMARY_KEY)
+        if is_newer(call, request.db_name) or request.catName is not None:
+            keys = _in_default_catalog(keys)
+        return PrimaryKeysResponse(primaryKeys=keys)
+
+    def get_foreign_keys(
+        self, call: Call, request: ForeignKeysRequest
+    ) -> ForeignKeysResponse | Uncacheable[ForeignKeysResponse]:
+        """2.3 asks whose keys; newer callers may ask for all that refer to a table."""
+        request = required(request, "request")
+        newer = is_newer(call, request.foreign_db_name) or request.catName is not None
+        if not newer:
+            required(request.foreign_db_name, "foreign_db_name")
+            required(request.foreign_tbl_name, "foreign_tbl_name")
+        keys = self._constraints.foreign_keys(
+            table_in(request.catName, request.parent_db_name, request.parent_tbl_name),
+            table_in(request.catName, request.foreign_db_name, request.foreign_tbl_name),
+        )
+        response = ForeignKeysResponse(foreignKeys=_in_default_catalog(keys) if newer else keys)
+        return _of_two_tables(response) if keys else response
+
+    def get_unique_constraints(self, call: Call, request: UniqueConstraintsRequest) -> UniqueConstraintsResponse:
+        return UniqueConstraintsResponse(uniqueConstraints=self._of_kind(request, ConstraintKind.UNIQUE))
+
+    def get_not_null_constraints(self, call: Call, request: NotNullConstraintsRequest) -> NotNullConstraintsResponse:
+        return NotNullConstraintsResponse(notNullConstraints=self._of_kind(request, ConstraintKind.NOT_NULL))
+
+    def get_default_constraints(self, call: Call, request: DefaultConstraintsRequest) -> DefaultConstraintsResponse:
+        return DefaultConstraintsResponse(defaultConstraints=self._of_kind(request, ConstraintKind.DEFAULT))
+
+    def get_check_constraints(self, call: Call, request: CheckConstraintsRequest) -> CheckConstraintsResponse:
+        return CheckConstraintsResponse(checkConstraints=self._of_kind(request, ConstraintKind.CHECK))
+
+    def get_all_table_constraints(
+        self, call: Call, request: AllTableConstraintsRequest
+    ) -> AllTableConstraintsResponse | Uncacheable[AllTableConstraintsResponse]:
+        request = required(request, "request")
+        found = self._constraints.all_of_table(table_in(request.catName, request.dbName, request.tblName))
+        lists: dict[str, Any] = {
+            field.name: _in_default_catalog(getattr(found, field.name)) for field in found.definition.fields
+        }
+        response = AllTableConstraintsResponse(allTableConstraints=SQLAllTableConstraints(**lists))
+        return _of_two_tables(response) if lists["foreignKeys"] else response
+
+    def add_primary_key(self, call: Call, req: AddPrimaryKeyRequest) -> None:
+        self._constraints.add(plain(required(req, "req").primaryKeyCols))
+
+    def add_foreign_key(self, call: Call, req: AddForeignKeyRequest) -> None:
+        self._constraints.add(plain(required(req, "req").foreignKeyCols))
+
+    def add_unique_constraint(self, call: Call, req: AddUniqueConstraintRequest) -> None:
+        self._constraints.add(plain(required(req, "req").uniqueConstraintCols))
+
+    def add_not_null_constraint(self, call: Call, req: AddNotNullConstraintRequest) -> None:
+        self._constraints.add(plain(required(req, "req").notNullConstraintCols))
+
+    def add_default_constraint(self, call: Call, req: AddDefaultConstraintRequest) -> None:
+        self._constraints.add(plain(required(req, "req").defaultConstraintCols))
+
+    def add_check_constraint(self, call: Call, req: AddCheckConstraintRequest) -> None:
+        self._constraints.add(plain(required(req, "req").checkConstraintCols))
+
+    def drop_constraint(self, call: Call, req: DropConstraintRequest) -> None:
+        request = required(req, "req")
+        table = table_in(request.catName, request.dbname, request.tablename)
+        self._constraints.drop(table, request.constraintname)
+
+    def _of_kind(self, request: Any, kind: ConstraintKind) -> list[Any]:
+        request = required(request, "request")
+        table = table_in(request.catName, request.db_name, request.tbl_name)
+        return _in_default_catalog(self._constraints.of_table(table, kind))
+
+
+def plain(columns: Any) -> list[Any] | None:
+    """Constraints sent by a client, their databases under the names they have within the one catalog."""
+    return None if columns is None else [_plain(required(column, "constraint")) for column in columns]
+
+
+def _plain(column: Any) -> Any:
+    names = {
+        field: in_catalog(column.catName, name)
+        for field in _DATABASE_FIELDS
+        if (name := getattr(column, field, None)) is not None
+    }
+    return with_fields(column, **names, catName=None)
+
+
+def _of_two_tables(response: T) -> Uncacheable[T]:
+    """A foreign key also names the table that it refers to, which may be renamed or dropped without it."""
+    return Uncacheable(response)
+
+
+def _in_default_catalog(columns: Sequence[Any]) -> list[Any]:
+    return [with_fields(column, catName=DEFAULT_CATALOG) for column in columns]

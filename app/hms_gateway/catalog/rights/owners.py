@@ -1,12 +1,11 @@
-"""What decisions on rights are made from, as rows: members of roles, owners, and who made transactions and locks."""
+"""Members of roles, owners, and who made transactions and locks: what decisions on rights are made from, as rows."""
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Select, Text, bindparam, exists, or_, select
 
-from hms_gateway.metastore.ports.values import DatabaseOwner, RoleMember, TableOwner
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PRIVILEGES, ROLE_MEMBERS, ROLES, TABLES
 from hms_gateway.storage.schema.leases import LEASES
@@ -24,9 +23,31 @@ _OWNERS: Final = select(DATABASES.c.name, TABLES.c.name, TABLES.c.owner, TABLES.
 _OWNER_OF: Final = _OWNERS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
 
-class RightsRows(AggregateRows):
-    """Rows that decisions on rights are made from."""
+class RoleMember(NamedTuple):
+    role: str
+    name: str
+    principal_type: int
+    with_admin_option: bool
 
+
+class DatabaseOwner(NamedTuple):
+    database: str
+    owner: str | None
+    owner_type: int | None
+    location: str | None
+
+
+class TableOwner(NamedTuple):
+    """`has_grants`: on the table, its columns or its partitions."""
+
+    database: str
+    table: str
+    owner: str | None
+    owner_type: int
+    has_grants: bool
+
+
+class RightsRows(AggregateRows):
     def role_members(self) -> list[RoleMember]:
         columns = (ROLES.c.name, ROLE_MEMBERS.c.principal_name, ROLE_MEMBERS.c.principal_type)
         statement = select(*columns, ROLE_MEMBERS.c.grant_option).join(ROLES, ROLES.c.role_id == ROLE_MEMBERS.c.role_id)

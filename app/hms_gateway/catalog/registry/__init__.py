@@ -1,1 +1,0 @@
-"""Small aggregates: functions, types, schemas, resource plans, scheduled queries, tokens, notifications."""
