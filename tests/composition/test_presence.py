@@ -72,10 +72,10 @@ def test_each_sees_the_others_until_they_end(store: SqlStore) -> None:
     assert own.started <= own.seen
 
 
-def test_the_lag_is_of_the_moment_in_which_it_was_seen(store: SqlStore, server_database: str) -> None:
+def test_the_lag_is_of_the_moment_in_which_it_was_seen(store: SqlStore, migrated_server_database: str) -> None:
     for _ in range(2):
         store.write(lambda transaction: transaction.append_event(EVENT))
-    change(server_database, update(NOTIFICATIONS).values(event_time=NOTIFICATIONS.c.event_time - HOUR_SECONDS))
+    change(migrated_server_database, update(NOTIFICATIONS).values(event_time=NOTIFICATIONS.c.event_time - HOUR_SECONDS))
     seen = [0]
     behind, current = Presence(store, lambda: seen[0], 1), Presence(store, store.version, 2)
     behind.note()
@@ -93,29 +93,29 @@ def test_the_lag_is_of_the_moment_in_which_it_was_seen(store: SqlStore, server_d
 
 
 def test_who_was_killed_is_not_shown_after_a_minute_and_forgotten_after_an_hour(
-    store: SqlStore, server_database: str
+    store: SqlStore, migrated_server_database: str
 ) -> None:
     killed, other = Presence(store, lambda: 0, 1), Presence(store, lambda: 0, 2)
     killed.note()
     other.note()
     assert names(other.watched()) == ["1"]
-    age(server_database, SHOWN_MS + 1)
+    age(migrated_server_database, SHOWN_MS + 1)
     other.note()
     assert names(other.watched()) == []
     assert [row.name.partition(":")[2] for row in store.known_gateways()] == ["2"]
-    age(server_database, KEPT_MS)
+    age(migrated_server_database, KEPT_MS)
     Presence(store, lambda: 0, 3).note()
-    engine = create_engine(server_database)
+    engine = create_engine(migrated_server_database)
     with engine.connect() as connection:
         assert len(connection.execute(select(GATEWAYS)).all()) == 1
     engine.dispose()
 
 
 def test_the_doctor_names_them_and_warns_of_versions_that_differ(
-    store: SqlStore, server_database: str, tmp_path: Path
+    store: SqlStore, migrated_server_database: str, tmp_path: Path
 ) -> None:
     def said() -> list[tuple[str, str]]:
-        settings = Settings(data_dir=tmp_path, port=0, database_url=server_database)
+        settings = Settings(data_dir=tmp_path, port=0, database_url=migrated_server_database)
         return [(each.level, each.text) for each in findings(settings, ()) if each.subject == "gateways"]
 
     assert said() == []

@@ -4,7 +4,7 @@ import pytest
 
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent, Transaction
 from hms_gateway.storage import SqlStore
-from hms_gateway.storage.sql.event_rows import COMPRESSED_FROM_CHARACTERS
+from hms_gateway.storage.txn.batch_statements import COMPRESSED_FROM_CHARACTERS
 from tests.contract.objects import create, database
 from tests.support.manual_clock import ManualClock
 

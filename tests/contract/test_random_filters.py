@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from hms_gateway.catalog.partitions.projections import Projection
-from hms_gateway.catalog.partitions.reads import PartitionList
+from hms_gateway.catalog.partitions.reads import PartitionList, Projection
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
 from hms_gateway.metastore.checks.selection import TableName, matching_filter, matching_partial

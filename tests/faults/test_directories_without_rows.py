@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.catalog.directories.checking import UnknownDirectories
 from hms_gateway.catalog.directories.known_places import KnownPlaces
-from hms_gateway.catalog.directories.moves import DirectoryRemoval, UnknownDirectory
+from hms_gateway.catalog.directories.unknown import DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient
 from hms_gateway.files import Directories
 from hms_gateway.runtime.clock import SystemClock

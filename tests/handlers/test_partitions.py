@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.partitions.projections import ProjectedPartitions, Projection
+from hms_gateway.catalog.partitions.reads import ProjectedPartitions, Projection
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.rpc.binding import bind

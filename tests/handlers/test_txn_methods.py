@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
+from hms_gateway.catalog.tables.alter import CommitKeyValue
 from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.locks import KeyOrder, Locks
 from hms_gateway.handlers.transactions import Transactions

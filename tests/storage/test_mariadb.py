@@ -20,7 +20,7 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.dialects import mysql, postgres
-from hms_gateway.storage.dialects.paged_rows import PagedRows
+from hms_gateway.storage.dialects.mysql import PagedRows
 from hms_gateway.storage.migrations.revisions import revision_of
 from hms_gateway.storage.schema.catalog import (
     DROPPED_TABLES,
@@ -165,7 +165,7 @@ def test_a_text_without_room_is_refused_and_changes_nothing(store: SqlStore) -> 
 def test_rows_come_once_and_in_order_however_many_a_page_has(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    monkeypatch.setattr("hms_gateway.storage.dialects.paged_rows.PAGE_ROWS", 7)
+    monkeypatch.setattr("hms_gateway.storage.dialects.mysql.PAGE_ROWS", 7)
     names = [f"{number:05}" for number in range(0, 420, 2)]
     execute(store, insert(TYPES), [{"name": name} for name in names])
 
@@ -215,7 +215,7 @@ def test_many_partitions_go_after_their_table_some_at_a_time(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr(mysql.MysqlDialect, "deleted_with_table_max", 2)
-    monkeypatch.setattr("hms_gateway.storage.catalog.dropped_tables.PIECE_ROWS", 2)
+    monkeypatch.setattr("hms_gateway.storage.catalog.databases.PIECE_ROWS", 2)
     monkeypatch.setattr("hms_gateway.storage.writing.store._PIECES_MAX", 1)
     wide = table("wide", partitionKeys=keys(*["string"] * (KEY_COLUMN_COUNT + 1)))
     many = create(store, wide, [[*"abcdefgh", str(number)] for number in range(5)])

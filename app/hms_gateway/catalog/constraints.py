@@ -21,8 +21,7 @@ from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import check_name, is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, is_storable
 from hms_gateway.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,

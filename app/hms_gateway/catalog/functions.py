@@ -25,8 +25,7 @@ from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS
 from hms_gateway.storage.sql.filter_sql import matches_pattern
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import check_name, is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, is_storable
 from hms_gateway.structs import (
     AlreadyExistsException,
     Function,

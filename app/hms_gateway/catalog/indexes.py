@@ -19,8 +19,7 @@ from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
 from hms_gateway.structs import (
     AlreadyExistsException,
     Index,

@@ -11,8 +11,7 @@ from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.rpc.call import Call
 from hms_gateway.storage.schema.catalog import PROPERTIES
 from hms_gateway.storage.sql.fragments import encode_texts, text_hash
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import check_text, is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, check_text, is_storable
 from hms_gateway.structs import (
     MetaException,
     NoSuchObjectException,

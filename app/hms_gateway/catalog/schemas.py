@@ -14,8 +14,7 @@ from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import DATABASES, REGISTRY_COLUMNS, REGISTRY_SCHEMAS, REGISTRY_VERSIONS, SERDES
 from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, is_storable
 from hms_gateway.structs import (
     AlreadyExistsException,
     AlterISchemaRequest,

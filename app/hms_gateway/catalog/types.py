@@ -11,8 +11,7 @@ from hms_gateway.metastore.vocabulary.names import InvalidName, check_type_name,
 from hms_gateway.rpc.call import Call
 from hms_gateway.storage.schema.catalog import TYPES
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import check_name, is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, is_storable
 from hms_gateway.structs import (
     AlreadyExistsException,
     InvalidObjectException,

@@ -27,8 +27,7 @@ from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
 from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.catalog.tables.alter import AlterTableService
-from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
+from hms_gateway.catalog.tables.alter import AlterTableService, CommitKeyValue
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService

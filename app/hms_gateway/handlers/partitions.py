@@ -4,8 +4,7 @@ from typing import Final, cast
 
 from hms_gateway.catalog.access.grants import PrivilegeService
 from hms_gateway.catalog.arguments import table_shown
-from hms_gateway.catalog.partitions.projections import Projection
-from hms_gateway.catalog.partitions.reads import NameList, PartitionList
+from hms_gateway.catalog.partitions.reads import NameList, PartitionList, Projection
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.idl import ListType, StructType, Type

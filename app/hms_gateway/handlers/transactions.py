@@ -1,7 +1,7 @@
 """Methods on transactions and write ids."""
 
 from hms_gateway.catalog.arguments import database_name
-from hms_gateway.catalog.tables.commit_key_value import CommitKeyValue
+from hms_gateway.catalog.tables.alter import CommitKeyValue
 from hms_gateway.handlers.locks import client, object_named
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.rpc.call import Call, Dialect

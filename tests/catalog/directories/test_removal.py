@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.catalog.directories.checking import UnknownDirectories
 from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
-from hms_gateway.catalog.directories.moves import ASIDE, DirectoryRemoval, UnknownDirectory
+from hms_gateway.catalog.directories.unknown import ASIDE, DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
 from hms_gateway.metastore.checks.selection import TableName

@@ -11,7 +11,7 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects import mysql_engines
-from hms_gateway.storage.dialects.mysql_rows import RowsInOneLoop
+from hms_gateway.storage.dialects.mysql_engines import RowsInOneLoop
 
 pytestmark = pytest.mark.mariadb
 

@@ -2,7 +2,7 @@ import pytest
 
 from hms_gateway.metastore.filters.binding import BoundMultiIn, BoundOr, bind
 from hms_gateway.metastore.filters.grammar import parse_filter
-from hms_gateway.storage.sql.filter_access import ALTERNATIVES_MAX, leading_alternatives, narrow_keys
+from hms_gateway.storage.sql.filter_sql import ALTERNATIVES_MAX, leading_alternatives, narrow_keys
 
 KEYS = [(f"k{number}", "string" if number % 2 else "int") for number in range(10)]
 

@@ -18,7 +18,7 @@ from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXNS, WRITE_SETS
 from hms_gateway.storage.txn.batch import Reading
 from hms_gateway.storage.txn.txns import SqlTxnReads
-from hms_gateway.storage.writing.jobs import Failure, Job, Success
+from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Success
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.structs import LockType, MetaException
 from hms_gateway.txn.ports.txn import Client, LockFilter, TxnWork

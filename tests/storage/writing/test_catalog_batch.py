@@ -23,9 +23,9 @@ from hms_gateway.metastore.ports.store import (
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.base import Dialect
-from hms_gateway.storage.partitions.partition_list import SharedSnapshot
+from hms_gateway.storage.partitions.reads import SharedSnapshot
 from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, NOTIFICATIONS, OUTCOMES, PARTITIONS, TABLES
-from hms_gateway.storage.writing.jobs import Failure, Job, Outcome, Success
+from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Outcome, Success
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table

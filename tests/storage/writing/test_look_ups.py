@@ -12,7 +12,7 @@ from hms_gateway.metastore.ports.store import CatalogWork, LookUp, NewPartition,
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.storage.writing import look_ups
+from hms_gateway.storage.writing import store as writing
 from hms_gateway.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
 from tests.storage.test_outage import cut_connections
 from tests.support.patience import until
@@ -118,7 +118,8 @@ def test_more_than_there_are_connections_for_go_the_usual_way(store, usual, monk
         return 1 if depth == 0 else 1 + store.read(LookUp(lambda inner: nested(inner, depth - 1)))
 
     assert (
-        store.read(LookUp(lambda snapshot: nested(snapshot, look_ups.CONNECTIONS_MAX))) == look_ups.CONNECTIONS_MAX + 1
+        store.read(LookUp(lambda snapshot: nested(snapshot, writing.LOOK_UP_CONNECTIONS_MAX)))
+        == writing.LOOK_UP_CONNECTIONS_MAX + 1
     )
     assert len(usual) == 1
 
@@ -135,7 +136,7 @@ def test_lost_connections_are_replaced(migrated_postgres_database, postgres_serv
                 cut_connections(postgres_server)
                 assert store.read(work)
                 assert store.read(work)
-        assert store._look_ups._places == look_ups.CONNECTIONS_MAX - 1
+        assert store._look_ups._places == writing.LOOK_UP_CONNECTIONS_MAX - 1
     finally:
         store.close()
 

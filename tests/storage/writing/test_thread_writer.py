@@ -15,7 +15,7 @@ from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.txn.batch import Reading
 from hms_gateway.storage.writing import thread_writer
-from hms_gateway.storage.writing.jobs import Job
+from hms_gateway.storage.writing.pipelined_writer import Job
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.structs import TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork

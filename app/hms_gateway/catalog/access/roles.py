@@ -13,8 +13,7 @@ from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
 from hms_gateway.structs import (
     GetPrincipalsInRoleRequest,
     GetPrincipalsInRoleResponse,

@@ -12,8 +12,7 @@ from hms_gateway.storage.partitions.rows import full_location
 from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_columns, decode_extra, decode_map
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, is_storable
 from hms_gateway.structs import Database
 
 _TABLES: Final[Select[Any]] = select(

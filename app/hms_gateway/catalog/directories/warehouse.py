@@ -1,7 +1,4 @@
-"""Places of databases and tables, and making and deleting their directories (semantics §3.1, §3.2).
-
-The catalog takes only some locations: data that a drop would delete has to lie where this server may delete it.
-"""
+"""Where databases and tables lie, and making and deleting their directories (semantics §3.1, §3.2)."""
 
 import logging
 from typing import Final

@@ -11,6 +11,7 @@ from hms_gateway.catalog.access.grants import has_partition_privileges
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
 from hms_gateway.catalog.partitions.writes import (
+    PartitionValues,
     check_count,
     location_of,
     properties,
@@ -25,7 +26,7 @@ from hms_gateway.catalog.partitions.writes import (
 from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, java_text, required
 from hms_gateway.metastore.checks.selection import TableName, values_name
-from hms_gateway.metastore.checks.table_shape import PartitionValues, StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from hms_gateway.catalog.directories.of_partitions import PartitionDirectories
-from hms_gateway.catalog.partitions.expressions import matching_expression
 from hms_gateway.catalog.partitions.writes import check_count, location_of, table_location, table_parameters, write
 from hms_gateway.metastore.changes.events import PartitionEvents
-from hms_gateway.metastore.checks.selection import TableName, java_list, values_name
+from hms_gateway.metastore.checks.selection import TableName, java_list, matching_expression, named_values, values_name
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     LookUp,
@@ -19,7 +18,6 @@ from hms_gateway.metastore.ports.store import (
     Transaction,
 )
 from hms_gateway.metastore.vocabulary.parameters import says_true
-from hms_gateway.metastore.vocabulary.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import MetaException, NoSuchObjectException, Partition, RequestPartsSpec
@@ -112,16 +110,6 @@ def _existing(snapshot: Snapshot, table: StoredTable, values: Sequence[str] | No
     if found is None:
         raise NoSuchObjectException(f"partition values={java_list(values or ())}")
     return found
-
-
-def named_values(table: StoredTable, name: str | None) -> list[str]:
-    """The values in a name a client gave. Raises MetaException and NoSuchObjectException (semantics §2.9)."""
-    try:
-        return parse_name(table.key_names, name)
-    except InvalidPartitionName as error:
-        raise MetaException(str(error)) from error
-    except PartitionNameError as error:
-        raise NoSuchObjectException(str(error)) from error
 
 
 def _selected(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from hms_gateway.catalog.directories.warehouse import check_place
-from hms_gateway.catalog.partitions.moves import Move, PartitionMoves
+from hms_gateway.catalog.partitions.changes import Move, PartitionMoves
 from hms_gateway.catalog.partitions.writes import (
     Conflict,
     location_of,

@@ -8,9 +8,9 @@ from hms_gateway.catalog.partitions.changes import PartitionChanges
 from hms_gateway.catalog.partitions.drops import PartitionDrops
 from hms_gateway.catalog.partitions.exchange import PartitionExchange
 from hms_gateway.catalog.partitions.reads import PartitionReads
+from hms_gateway.catalog.partitions.writes import PartitionValues
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
-from hms_gateway.metastore.checks.table_shape import PartitionValues
 from hms_gateway.metastore.ports.store import FileSystem, Store
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock

@@ -8,12 +8,10 @@ from sqlalchemy import Select, Text, bindparam, exists, or_, select
 
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PRIVILEGES, ROLE_MEMBERS, ROLES, TABLES
-from hms_gateway.storage.schema.leases import LEASES
-from hms_gateway.storage.schema.txn import LOCKS, TXNS
+from hms_gateway.storage.schema.txn import LEASES, LOCKS, TXNS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_extra
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.sql.repository import AggregateRows, is_storable
 from hms_gateway.structs import PrincipalType, Table
 
 _HAS_GRANTS: Final = exists().where(PRIVILEGES.c.table_id == TABLES.c.table_id)

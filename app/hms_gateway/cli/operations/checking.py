@@ -12,9 +12,13 @@ import click
 import msgspec
 from rich.markup import escape
 
-from hms_gateway.catalog.directories.checking import MissingDirectories, UnknownDirectories
 from hms_gateway.catalog.directories.known_places import Candidate, CountedPlaces, KnownPlaces
-from hms_gateway.catalog.directories.moves import DirectoryRemoval, UnknownDirectory
+from hms_gateway.catalog.directories.unknown import (
+    DirectoryRemoval,
+    MissingDirectories,
+    UnknownDirectories,
+    UnknownDirectory,
+)
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
 from hms_gateway.composition.main import database_url, directories, find_outside_places

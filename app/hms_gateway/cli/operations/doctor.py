@@ -27,8 +27,8 @@ from hms_gateway.runtime.file_versions import is_open_to_all
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage import REVISION, open_store, revision_of
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
-from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.dialects.errors import translated
+from hms_gateway.storage.dialects.statements import DATABASE_NOW
 from hms_gateway.storage.registry.gateways import GatewayRow
 
 CERTIFICATE_DAYS_MIN: Final = 30

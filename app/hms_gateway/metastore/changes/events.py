@@ -1,8 +1,4 @@
-"""Notification events of databases, tables and partitions, and what the messages of all events share (semantics §2.20).
-
-Events of transactions that have write ids are in the shapes of Hive 3 and later. Transactions without write ids have no
-events: they change nothing that a reader's list could name, and most only read.
-"""
+"""Notification events of databases and tables, and what the messages of all events share (semantics §2.20)."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

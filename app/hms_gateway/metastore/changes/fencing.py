@@ -3,8 +3,6 @@
 A holder that was stopped past the end of its lease does not know that others have the object now. The lease is checked
 within the change's own unit of work, twice: before anything is done, so that nothing happens under a lease that has
 ended, and on the events the change has made, since only they say what it touched (semantics §7.2 hole 12).
-
-A caller may also ask for a change on the condition that nothing has changed its object since an event that it has seen.
 """
 
 import json
@@ -20,43 +18,6 @@ from hms_gateway.runtime.presented import NO_CHANGES, presented_lease_holder, pr
 from hms_gateway.structs import InvalidOperationException, MetaException, Table
 from hms_gateway.txn.rules.leases import refusal
 from hms_gateway.txn.rules.names import Target, target
-
-PROPERTY: Final = "hms.unchanged.since"
-# They are read while all other changes wait.
-EVENTS_MAX: Final = 10_000
-
-
-def check_unchanged_since(
-    transaction: Transaction, environment: Mapping[str, str], table: Table, partition_names: Sequence[str] = ()
-) -> None:
-    """Obey the property of an environment context, before a change of the table or of some of its partitions.
-
-    Raises InvalidOperationException.
-    """
-    text = environment.get(PROPERTY)
-    if text is None:
-        return
-    current = transaction.current_event_id()
-    if not (text.isascii() and text.isdigit() and int(text) <= current):
-        raise InvalidOperationException(
-            f"Refused: {PROPERTY} is {text[:80]!r}; give the id of an event, at most {current}"
-        )
-    since = EventId(int(text))
-    events = transaction.events_after(since, EVENTS_MAX)
-    if len(events) != current - since:
-        raise InvalidOperationException(
-            f"Refused: {PROPERTY} is {since}, and not all of the events up to {current} can be compared;"
-            " read the object again and give a newer event"
-        )
-    whole = target(table.dbName, table.tableName)
-    names = {target(*whole[:2], name).partition_name for name in partition_names}
-    for stored in events:
-        for one in changed(stored.event):
-            if one.overlaps(whole) and (not names or one.partition_name is None or one.partition_name in names):
-                raise InvalidOperationException(
-                    f"Refused: event {stored.event_id} has changed {one} after event {since}"
-                )
-
 
 T = TypeVar("T")
 
@@ -152,3 +113,40 @@ def _partitions(event: Event) -> list[str]:
     return [
         make_name(list(each), list(each.values())) for each in message.partitions if isinstance(each, dict) and each
     ]
+
+
+PROPERTY: Final = "hms.unchanged.since"
+# They are read while all other changes wait.
+EVENTS_MAX: Final = 10_000
+
+
+def check_unchanged_since(
+    transaction: Transaction, environment: Mapping[str, str], table: Table, partition_names: Sequence[str] = ()
+) -> None:
+    """Obey the property of an environment context, before a change of the table or of some of its partitions.
+
+    Raises InvalidOperationException.
+    """
+    text = environment.get(PROPERTY)
+    if text is None:
+        return
+    current = transaction.current_event_id()
+    if not (text.isascii() and text.isdigit() and int(text) <= current):
+        raise InvalidOperationException(
+            f"Refused: {PROPERTY} is {text[:80]!r}; give the id of an event, at most {current}"
+        )
+    since = EventId(int(text))
+    events = transaction.events_after(since, EVENTS_MAX)
+    if len(events) != current - since:
+        raise InvalidOperationException(
+            f"Refused: {PROPERTY} is {since}, and not all of the events up to {current} can be compared;"
+            " read the object again and give a newer event"
+        )
+    whole = target(table.dbName, table.tableName)
+    names = {target(*whole[:2], name).partition_name for name in partition_names}
+    for stored in events:
+        for one in changed(stored.event):
+            if one.overlaps(whole) and (not names or one.partition_name is None or one.partition_name in names):
+                raise InvalidOperationException(
+                    f"Refused: event {stored.event_id} has changed {one} after event {since}"
+                )

@@ -2,9 +2,6 @@
 
 The events that a unit of work has made say what it changed, so the check is part of the same unit of work and knows the
 partitions, and of an altered table what differs. Nothing is stored: the locks would be gone with the unit of work.
-
-A change that moves or deletes files before its unit of work takes locks first, and holds them until it is over: a lock
-request like any other, seen in SHOW LOCKS. What is left of it after a crash expires like any other.
 """
 
 import json

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, insert, u
 
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Statement, Values
-from hms_gateway.storage.partitions.descriptors import ADD_TO_DESCRIPTOR
+from hms_gateway.storage.partitions.rows import ADD_TO_DESCRIPTOR
 from hms_gateway.storage.partitions.writes import ADD_PARTITIONS, UPDATE_PARTITION
 from hms_gateway.storage.schema.catalog import (
     DESCRIPTORS,
@@ -26,8 +26,7 @@ from hms_gateway.storage.schema.catalog import (
     TABLE_INDEXES,
     TABLES,
 )
-from hms_gateway.storage.txn.batch_statements import NEW_EVENT
-from hms_gateway.storage.txn.names import OF_PARTITIONS, PURGED, RENAMED, WRITE_IDS
+from hms_gateway.storage.txn.batch_statements import NEW_EVENT, OF_PARTITIONS, PURGED, RENAMED, WRITE_IDS
 
 PartitionKey: TypeAlias = tuple[int, str]  # the table's id, and the name
 ContentKey: TypeAlias = tuple[int, str, str | None]  # of a descriptor: the table's id, the content's hash, and the base

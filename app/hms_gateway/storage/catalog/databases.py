@@ -1,22 +1,35 @@
-"""Databases as rows."""
+"""Databases as rows; partitions whose table is dropped already, deleted some at a time.
+
+The latter only where a database takes long for it (`Dialect.deleted_with_table_max`). Nothing finds them meanwhile:
+partitions are asked for by the ids of tables, which are not given again.
+"""
 
 from collections import namedtuple
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.storage.catalog.dropped_tables import delete_piece
+from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
-from hms_gateway.storage.schema.catalog import DATABASES, DROPPED_TABLES, FUNCTIONS, OF_PARTITIONED, OF_TABLES, TABLES
+from hms_gateway.storage.schema.catalog import (
+    DATABASES,
+    DESCRIPTORS,
+    DROPPED_TABLES,
+    FUNCTIONS,
+    FURTHER_KEYS,
+    OF_PARTITIONED,
+    OF_TABLES,
+    PARTITIONS,
+    TABLES,
+)
 from hms_gateway.storage.sql.filter_sql import has_id_among, matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
-from hms_gateway.storage.txn.names import PURGED
+from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
+from hms_gateway.storage.txn.batch_statements import PURGED
 from hms_gateway.structs import Database
 
 DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
@@ -122,3 +135,23 @@ def stored_database(values: Sequence[Any]) -> StoredDatabase:
     database.ownerType = row.owner_type
     database.createTime = row.create_time
     return StoredDatabase(DatabaseId(row.database_id), database)
+
+
+PIECE_ROWS: Final = 1_000
+
+
+def first_dropped(connection: Connection) -> int | None:
+    """The id of a table whose partitions are still to be deleted."""
+    return connection.execute(select(DROPPED_TABLES.c.table_id).order_by(DROPPED_TABLES.c.table_id).limit(1)).scalar()
+
+
+def delete_piece(connection: Connection, table_id: int) -> None:
+    """Delete the next partitions of a dropped table, with the last ones everything else that it has left."""
+    of_table = PARTITIONS.c.table_id == table_id
+    next_ones = select(PARTITIONS.c.partition_id).where(of_table).order_by(PARTITIONS.c.part_name).limit(PIECE_ROWS)
+    ids = connection.scalars(next_ones).all()
+    for table in (FURTHER_KEYS, PARTITIONS):
+        connection.execute(delete(table).where(has_id_among(table.c.partition_id, ids, dialect_of(connection))))
+    if len(ids) < PIECE_ROWS:
+        for table in (DESCRIPTORS, DROPPED_TABLES):
+            connection.execute(delete(table).where(table.c.table_id == table_id))

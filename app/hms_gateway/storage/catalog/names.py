@@ -13,8 +13,7 @@ from hms_gateway.metastore.vocabulary.table_types import TableType
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, TABLES
 from hms_gateway.storage.sql.filter_sql import matches_pattern, unindexed
 from hms_gateway.storage.sql.fragments import decode_map
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.sql.repository import Repository, is_storable
 from hms_gateway.structs import DatabaseCounts, FoundName
 
 # What an i64 has room for.

@@ -16,8 +16,7 @@ from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITION_STATISTICS, PARTITIONS, TABLE_STATISTICS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.storage.sql.texts import check_name, check_text
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text
 from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
 from hms_gateway.wire.tjson import decode_value, encode_value
 

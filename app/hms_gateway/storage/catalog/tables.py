@@ -14,7 +14,7 @@ from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
-from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern
+from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern, may_match
 from hms_gateway.storage.sql.fragments import (
     TABLE_EXTRA,
     DescriptorContent,
@@ -27,9 +27,7 @@ from hms_gateway.storage.sql.fragments import (
     encode_extra,
     encode_map,
 )
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.table_filter_sql import may_match
-from hms_gateway.storage.sql.texts import check_text, is_storable
+from hms_gateway.storage.sql.repository import Repository, check_text, is_storable
 from hms_gateway.structs import Table, TableMeta
 
 _HAS_INDEXES = exists().where(TABLE_INDEXES.c.table_id == TABLES.c.table_id).label("has_indexes")

@@ -56,6 +56,11 @@ def dialect_of_url(url: URL) -> Dialect:
     return _dialect(url.get_backend_name())
 
 
+def system_of(url: URL) -> str:
+    """The database's name in traces (`db.system` of OpenTelemetry)."""
+    return url.get_backend_name()
+
+
 @cache
 def _dialect(name: str) -> Dialect:
     dialect: Dialect = import_module(f"{__package__}.{_MODULES[name]}").DIALECT

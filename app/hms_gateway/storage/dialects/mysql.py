@@ -1,6 +1,6 @@
 """MariaDB and MySQL, by PyMySQL."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
@@ -12,12 +12,56 @@ from sqlalchemy.types import NULLTYPE
 
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText
 from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, TOO_BUSY, Dialect, LongRows, NoAnswer, Retryable
-from hms_gateway.storage.dialects.paged_rows import PagedRows
 from hms_gateway.storage.dialects.statements import ChangesQuery
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
+
+PAGE_ROWS: Final = 10_000
+
+
+class PagedRows:
+    """Like the driver's cursor. The rows are in order of `key`, which is unique among them and their first column."""
+
+    def __init__(self, connection: Connection, statement: Select[Any], key: Column[str]) -> None:
+        self._connection = connection
+        self._statement: Select[Any] | None = statement
+        self._key = key
+        self._limit = _limit_of(statement)
+        self._page: Sequence[Any] = ()
+        self._start = 0
+
+    def fetchmany(self, count: int) -> Sequence[Any]:
+        """So many rows or fewer; none at the end only."""
+        if self._start == len(self._page):
+            self._read_page()
+        rows = self._page[self._start : self._start + count]
+        self._start += len(rows)
+        return rows
+
+    def close(self) -> None:
+        self._statement, self._page, self._start = None, (), 0
+
+    def _read_page(self) -> None:
+        if self._statement is None:
+            return
+        statement = self._statement
+        if self._page:
+            statement = statement.where(self._key > self._page[-1][0])
+        asked = PAGE_ROWS if self._limit is None else min(PAGE_ROWS, self._limit)
+        self._page = self._connection.execute(statement.limit(asked)).cursor.fetchall()
+        self._start = 0
+        if self._limit is not None:
+            self._limit -= len(self._page)
+        if len(self._page) < asked or self._limit == 0:
+            self._statement = None
+
+
+def _limit_of(statement: Select[Any]) -> int | None:
+    limit: Any = statement._limit
+    return None if limit is None else int(limit)
+
 
 _CHARACTERS_MAX: Final = {"database": DATABASE_CHARACTERS, "table": TABLE_CHARACTERS}
 # Deadlock; the row has changed since it was read; the savepoint is gone, as after a deadlock.

@@ -1,43 +1,215 @@
-"""Partitions as rows: reading, in the order of their names."""
+"""Partitions as rows: reading, in the order of their names.
 
-from collections.abc import Mapping, Sequence
+Long lists of partitions and of their names are read while they are sent: memory stays flat at any length (D5).
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Select, bindparam, false, func, literal, or_, select
+import msgspec
+from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, false, func, literal, or_, select
 
 from hms_gateway.metastore.filters.binding import BoundFilter
 from hms_gateway.metastore.ports.store import Selection, StoredPartition, StoredTable
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
+from hms_gateway.storage.dialects.errors import translated
 from hms_gateway.storage.dialects.statements import Statement
-from hms_gateway.storage.partitions.by_names import NamedRow, rows_by_names, stored_partitions
-from hms_gateway.storage.partitions.descriptors import Descriptors, by_id, found_descriptors
-from hms_gateway.storage.partitions.partition_list import (
-    NAMES_AT_ONCE,
-    ROWS_AT_ONCE,
-    PartitionList,
-    PartitionNames,
-    Rows,
-    SharedSnapshot,
+from hms_gateway.storage.partitions.rows import (
+    ROW_COLUMNS,
+    Descriptor,
+    Descriptors,
+    NamedRow,
+    PartitionRow,
+    StructRows,
+    TjsonRows,
+    by_id,
+    found_descriptors,
+    rows_by_names,
+    stored_partitions,
 )
-from hms_gateway.storage.partitions.rows import ROW_COLUMNS, Descriptor
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS, TABLES
-from hms_gateway.storage.sql.filter_access import is_equality, narrow_keys
 from hms_gateway.storage.sql.filter_sql import (
     has_id_among,
     have_names,
     hold,
+    is_equality,
     key_column,
+    narrow_keys,
     selects,
     unindexed,
 )
 from hms_gateway.storage.sql.fragments import decode_texts
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import is_storable
-from hms_gateway.structs import EncodedList, PartitionGroup
+from hms_gateway.storage.sql.repository import Repository, is_storable
+from hms_gateway.structs import EncodedList, PartitionGroup, Struct, Table
 from hms_gateway.structs.base import EncodedTexts
+
+CHUNK_ROWS: Final = 100
+# Lists up to here are read at once: they cost little memory and need not keep a snapshot open for a slow client.
+ROWS_AT_ONCE: Final = 1_000
+# The same for names. Whole replies can be cached.
+NAMES_AT_ONCE: Final = 50_000
+_CHUNK_NAMES: Final = 2_000
+_DESCRIPTORS_KEPT: Final = 1_000
+
+T = TypeVar("T")
+
+
+class SharedSnapshot:
+    """Keeps a snapshot's connection for as long as it is read from."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._holders = 1
+        self._lock = threading.Lock()
+
+    def retain(self) -> None:
+        with self._lock:
+            self._holders += 1
+
+    def release(self) -> None:
+        """When the last holder does it, the transaction ends and the connection goes back to the pool."""
+        with self._lock:
+            self._holders -= 1
+            is_last = self._holders == 0
+        if is_last:
+            self.end()
+
+    def end(self) -> None:
+        """End the snapshot under everybody's feet; harmless when it has ended."""
+        self.connection.close()
+
+
+class Rows:
+    """Rows of one query: the first ones are here already, the others come from `cursor` on demand."""
+
+    def __init__(self, first: Sequence[Any], cursor: Any = None, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._first = first
+        self._cursor = cursor
+        self._chunk_rows = chunk_rows
+
+    def chunks(self) -> Iterator[Sequence[Any]]:
+        for start in range(0, len(self._first), self._chunk_rows):
+            yield self._first[start : start + self._chunk_rows]
+        self._first = ()
+        while self._cursor is not None and (rows := self._cursor.fetchmany(self._chunk_rows)):
+            yield rows
+
+    def close(self) -> None:
+        self._first = ()
+        if self._cursor is not None:
+            self._cursor.close()
+            self._cursor = None
+
+
+class _LeasedRows:
+    """Rows that are read while they are sent; until then they keep the snapshot they come from."""
+
+    def __init__(self, connection: Connection, count: int, rows: Rows, shared: SharedSnapshot | None) -> None:
+        self._engine = connection.engine
+        self._count = count
+        self._rows = rows
+        self._shared = shared
+        if shared is not None:
+            shared.retain()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def close(self) -> None:
+        shared, self._shared = self._shared, None
+        try:
+            self._rows.close()
+        finally:
+            if shared is not None:
+                shared.release()
+
+    def __del__(self) -> None:
+        # A caller should not forget to close; a forgotten list must not keep a connection for ever.
+        if getattr(self, "_shared", None) is not None:
+            self.close()
+
+    def _each(self, convert: Callable[[Sequence[Any]], T], prepare: Callable[[Sequence[Any]], None]) -> Iterator[T]:
+        """What `convert` makes of each chunk; `prepare` may ask the database before."""
+        try:
+            chunks = self._rows.chunks()
+            while True:
+                with translated(self._engine):
+                    rows = next(chunks, None)
+                    if rows is None:
+                        return
+                    prepare(rows)
+                yield convert(rows)
+        finally:
+            self.close()
+
+
+class PartitionNames(_LeasedRows):
+    """An EncodedTexts over the rows of one query, each a name."""
+
+    def __init__(
+        self, connection: Connection, count: int, first: Sequence[Any], cursor: Any, shared: SharedSnapshot
+    ) -> None:
+        super().__init__(connection, count, Rows(first, cursor, _CHUNK_NAMES), shared)
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        return self._each(lambda rows: msgspec.json.encode([row[0] for row in rows])[1:-1], lambda rows: None)
+
+    def text_chunks(self) -> Iterator[list[str]]:
+        return self._each(lambda rows: [row[0] for row in rows], lambda rows: None)
+
+
+class _RowDecoder(Protocol):
+    def learn(self, descriptors: Iterable[Descriptor]) -> None: ...
+
+    def forget(self) -> None: ...
+
+
+class PartitionList(_LeasedRows):
+    """An EncodedList over the rows of one query."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: Table,
+        count: int,
+        rows: Rows,
+        load_descriptors: Callable[[Iterable[int]], list[Descriptor]],
+        shared: SharedSnapshot | None,
+    ) -> None:
+        super().__init__(connection, count, rows, shared)
+        self._table = table
+        self._load_descriptors = load_descriptors
+        self._known: set[int | None] = {None}
+
+    def without_columns(self) -> Self:
+        """This list, without the columns of the storage descriptors: in TJSON that is less work than with them."""
+        load = self._load_descriptors
+        self._load_descriptors = lambda ids: [descriptor.without_columns() for descriptor in load(ids)]
+        return self
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        encoder = TjsonRows(self._table)
+        return self._each(encoder.encode, lambda rows: self._learn(encoder, rows))
+
+    def struct_chunks(self) -> Iterator[list[Struct]]:
+        builder = StructRows(self._table)
+        return self._each(lambda rows: list[Struct](builder.build(rows)), lambda rows: self._learn(builder, rows))
+
+    def _learn(self, decoder: _RowDecoder, rows: Sequence[PartitionRow]) -> None:
+        used = {row[1] for row in rows}
+        missing = used - self._known
+        if not missing:
+            return
+        if len(self._known) > _DESCRIPTORS_KEPT:
+            decoder.forget()
+            self._known, missing = {None}, used - {None}
+        decoder.learn(self._load_descriptors(descriptor for descriptor in missing if descriptor is not None))
+        self._known |= missing
+
 
 # To see which of two conditions holds for fewer partitions; so many are read in less than a millisecond.
 LOOKED_AT_MAX: Final = 1_000

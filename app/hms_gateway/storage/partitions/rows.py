@@ -1,21 +1,31 @@
-"""Rows of partitions to TJSON and to structs: the row's fragments, joined by its descriptor's template (design D5)."""
+"""Partitions as rows: the fragments of a row joined by its descriptor's template to TJSON and structs (design D5); the
+storage descriptors that partitions share, found by content, counted, gone with their last partition (design D6).
+"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Final, TypeAlias
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 import msgspec
+from sqlalchemy import Select, and_, bindparam, delete, func, insert, select, update
 
-from hms_gateway.storage.schema.catalog import PARTITIONS
+from hms_gateway.metastore.ports.store import PartitionId, StoredPartition, StoredTable, TableId
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import Statement
+from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITIONS
 from hms_gateway.storage.sql.fragments import (
     DescriptorContent,
     decode_descriptor,
     decode_map,
     decode_partition_extra,
     decode_texts,
+    encode_columns,
+    encode_descriptor,
 )
-from hms_gateway.structs import Partition, StorageDescriptor, Table
+from hms_gateway.storage.sql.repository import Repository, is_storable
+from hms_gateway.structs import FieldSchema, Partition, StorageDescriptor, Table
 
 # Plain tuples from the driver: no row objects where there may be a million.
 PartitionRow: TypeAlias = tuple[str, int | None, str, int, int, str, str | None, str | None]
@@ -179,3 +189,205 @@ def _is_plain_json(text: str) -> bool:
 
 
 _encoder = msgspec.json.Encoder()
+
+
+# Content, and the location that partitions' own ones are relative to.
+DescriptorKey: TypeAlias = tuple[DescriptorContent, str | None]
+
+DESCRIPTOR_COLUMNS: Final = (
+    DESCRIPTORS.c.descriptor_id,
+    DESCRIPTORS.c.columns,
+    DESCRIPTORS.c.rest,
+    DESCRIPTORS.c.skew_locations,
+    DESCRIPTORS.c.base_location,
+)
+LAST_DESCRIPTOR: Final = select(func.max(DESCRIPTORS.c.descriptor_id))
+_BY_ID: Final = update(DESCRIPTORS).where(DESCRIPTORS.c.descriptor_id == bindparam("the_descriptor"))
+ADD_TO_DESCRIPTOR: Final = _BY_ID.values(partition_count=DESCRIPTORS.c.partition_count + bindparam("difference"))
+_REPLACE_COLUMNS: Final = _BY_ID.values(columns=bindparam("new_columns"), content_hash=bindparam("new_hash"))
+
+
+class Descriptors(Repository):
+    def load(self, ids: Iterable[int]) -> list[Descriptor]:
+        return found_descriptors(self._run_together([descriptors_by_ids(ids, self._dialect)])[0])
+
+    def of_table(self, table_id: TableId) -> list[Descriptor]:
+        return self._found(select(*DESCRIPTOR_COLUMNS).where(DESCRIPTORS.c.table_id == table_id))
+
+    def ids_of(self, table_id: TableId, wanted: Iterable[DescriptorKey]) -> dict[DescriptorKey, int]:
+        """The ids of these descriptors; those that are new are stored, with no partition counted yet."""
+        keys = list(wanted)
+        known = self._known(table_id, {content.content_hash for content, _ in keys})
+        ids = {key: known.get((key[0].content_hash, key[1])) for key in keys}
+        new = [key for key, found in ids.items() if found is None]
+        if new:
+            # One unit of work runs at a time, so no other one can take these ids.
+            first = (self._connection.execute(LAST_DESCRIPTOR).scalar() or 0) + 1
+            ids.update(zip(new, range(first, first + len(new)), strict=True))
+            self._connection.execute(insert(DESCRIPTORS), [descriptor_row(table_id, ids[key], *key) for key in new])
+        return {key: found for key, found in ids.items() if found is not None}
+
+    def add_to_counts(self, table_id: TableId, differences: Mapping[int | None, int]) -> None:
+        """So many partitions more or fewer use these descriptors; unused ones are deleted."""
+        changes = [
+            {"the_descriptor": descriptor_id, "difference": difference}
+            for descriptor_id, difference in differences.items()
+            if descriptor_id is not None and difference
+        ]
+        if not changes:
+            return
+        self._connection.execute(ADD_TO_DESCRIPTOR, changes)
+        if any(difference < 0 for difference in differences.values()):
+            unused = and_(DESCRIPTORS.c.table_id == table_id, DESCRIPTORS.c.partition_count == 0)
+            self._connection.execute(delete(DESCRIPTORS).where(unused))
+
+    def replace_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> None:
+        """Give every descriptor of the table these columns."""
+        fragment = encode_columns(columns)
+        changes = [
+            {
+                "the_descriptor": descriptor.descriptor_id,
+                "new_columns": fragment,
+                "new_hash": descriptor.content.with_columns(fragment).content_hash,
+            }
+            for descriptor in self.of_table(table_id)
+        ]
+        if changes:
+            self._connection.execute(_REPLACE_COLUMNS, changes)
+
+    def _found(self, statement: Any) -> list[Descriptor]:
+        return found_descriptors(self._connection.execute(statement))
+
+    def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
+        statement = known_descriptors(table_id, hashes, self._dialect)
+        return {(content_hash, base): found for content_hash, base, found in self._connection.execute(*statement)}
+
+
+def descriptors_by_ids(ids: Iterable[int], dialect: Dialect) -> Statement:
+    """Rows of DESCRIPTOR_COLUMNS."""
+    return Statement(_with_ids(dialect), {"ids": dialect.bound_list(ids)})
+
+
+@cache
+def _with_ids(dialect: Dialect) -> Select[Any]:
+    return select(*DESCRIPTOR_COLUMNS).where(dialect.is_in_list(DESCRIPTORS.c.descriptor_id, "ids"))
+
+
+def known_descriptors(table_id: int, hashes: Iterable[str], dialect: Dialect) -> Statement:
+    """Content hash, base and id of those of a table that have one of the hashes."""
+    values = {"the_table": table_id, "hashes": dialect.bound_list(hashes)}
+    return Statement(_with_hashes(dialect), values)
+
+
+@cache
+def _with_hashes(dialect: Dialect) -> Select[Any]:
+    columns = DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.descriptor_id
+    return select(*columns).where(
+        DESCRIPTORS.c.table_id == bindparam("the_table"),
+        dialect.is_in_list(DESCRIPTORS.c.content_hash, "hashes"),
+    )
+
+
+def found_descriptors(rows: Iterable[Any]) -> list[Descriptor]:
+    """From rows of DESCRIPTOR_COLUMNS."""
+    return [Descriptor(descriptor_id, DescriptorContent(*content), base) for descriptor_id, *content, base in rows]
+
+
+def by_id(descriptors: Iterable[Descriptor]) -> dict[int, Descriptor]:
+    return {one.descriptor_id: one for one in descriptors}
+
+
+def descriptor_of_row(row: Mapping[str, Any]) -> Descriptor:
+    """From what `descriptor_row` gives."""
+    return found_descriptors([[row[column.name] for column in DESCRIPTOR_COLUMNS]])[0]
+
+
+class ContentEncoder:
+    """Encodes the storage descriptors of one request, which are mostly equal but for the location."""
+
+    def __init__(self) -> None:
+        self._last = StorageDescriptor()
+        self._content = encode_descriptor(self._last)
+
+    def encode(self, descriptor: StorageDescriptor) -> DescriptorContent:
+        placeless = copy(descriptor)
+        placeless.location = None
+        if placeless != self._last:
+            self._last, self._content = placeless, encode_descriptor(placeless)
+        return self._content
+
+
+def descriptor_row(
+    table_id: TableId, descriptor_id: int | None, content: DescriptorContent, base: str | None
+) -> dict[str, Any]:
+    return {
+        "descriptor_id": descriptor_id,
+        "table_id": table_id,
+        "content_hash": content.content_hash,
+        "columns": content.columns,
+        "rest": content.rest,
+        "skew_locations": content.skew_locations,
+        "base_location": base,
+        "partition_count": 0,
+    }
+
+
+NamedRow: TypeAlias = Sequence[Any]
+"""The id of a partition, then ROW_COLUMNS."""
+
+
+# To find the descriptors, the database looks each name up once more. Above this it takes longer than one more message.
+TOGETHER_MAX: Final = 100
+
+
+def rows_by_names(table_id: int, names: Iterable[str], dialect: Dialect) -> list[Statement]:
+    """A statement for the rows, in no order, and where `reads_descriptors` one for their descriptors."""
+    wanted = [name for name in dict.fromkeys(names) if is_storable(name)]
+    if len(wanted) == 1:
+        return [Statement(sql, {"the_table": table_id, "the_name": wanted[0]}) for sql in _OF_ONE]
+    values = {"the_table": table_id, "names": dialect.bound_list(wanted)}
+    return [Statement(sql, values) for sql in _of_many(dialect)[: 2 if reads_descriptors(wanted) else 1]]
+
+
+def reads_descriptors(names: Collection[str]) -> bool:
+    """Whether descriptors are read together with the rows of these names, each of which is another one."""
+    return len(names) <= TOGETHER_MAX
+
+
+_OF_TABLE: Final = PARTITIONS.c.table_id == bindparam("the_table")
+_ROWS: Final = select(PARTITIONS.c.partition_id, *ROW_COLUMNS)
+_USED: Final = select(PARTITIONS.c.descriptor_id)
+_IS_ONE: Final = and_(_OF_TABLE, PARTITIONS.c.part_name == bindparam("the_name"))
+# PostgreSQL plans statements with lists each time.
+_OF_ONE: Final = [
+    _ROWS.where(_IS_ONE),
+    select(*DESCRIPTOR_COLUMNS).where(DESCRIPTORS.c.descriptor_id == _USED.where(_IS_ONE).scalar_subquery()),
+]
+
+
+@cache
+def _of_many(dialect: Dialect) -> list[Any]:
+    are_wanted = dialect.has_name(PARTITIONS.c.partition_id, PARTITIONS.c.part_name, "names", _OF_TABLE)
+    descriptors = select(*DESCRIPTOR_COLUMNS)
+    return [
+        _ROWS.where(are_wanted),
+        descriptors.where(dialect.is_among_rows(DESCRIPTORS.c.descriptor_id, _USED.where(are_wanted))),
+    ]
+
+
+def stored_partitions(
+    table: StoredTable, rows: Sequence[NamedRow], descriptors: Mapping[int, Descriptor]
+) -> list[StoredPartition]:
+    """As objects. They remember their rows, by which storage sees whether they have changed."""
+    builder = StructRows(table.table)
+    builder.learn(descriptors[used] for used in {row[2] for row in rows if row[2] is not None})
+    built = builder.build([row[1:] for row in rows])  # type: ignore[misc]
+    return [
+        StoredPartition(PartitionId(row[0]), row[1], partition, as_stored(row, descriptors))
+        for row, partition in zip(rows, built, strict=True)
+    ]
+
+
+def as_stored(row: NamedRow, descriptors: Mapping[int, Descriptor]) -> object:
+    """All that is stored of a partition. Of two that are equal the partitions are equal."""
+    return tuple(row), None if row[2] is None else descriptors[row[2]]

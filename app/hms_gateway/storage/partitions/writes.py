@@ -1,23 +1,168 @@
-"""Partitions as the rows that store them, but for the ids that a batch gives; and their names."""
+"""Changing partitions: the rows that store them, without the ids that a batch gives; sort keys, names and locations.
+
+Every filter compares sort keys: the leading ones are in columns, the rest in a table.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, literal, or_, select, update
 
 from hms_gateway.metastore.ports.store import DuplicateKey, PartitionId, StoredPartition, StoredTable, TableId
-from hms_gateway.metastore.vocabulary.typed_values import ValueClass, value_class
-from hms_gateway.storage.partitions.descriptors import ContentEncoder, DescriptorKey
-from hms_gateway.storage.partitions.keys import PartitionKeys, leading_keys, sort_keys
-from hms_gateway.storage.partitions.rows import placement
-from hms_gateway.storage.schema.catalog import PARTITIONS, TABLES
+from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
+from hms_gateway.storage.partitions.rows import ContentEncoder, Descriptor, DescriptorKey, Descriptors, placement
+from hms_gateway.storage.schema.catalog import (
+    DESCRIPTORS,
+    FURTHER_KEYS,
+    KEY_COLUMN_COUNT,
+    KEY_COLUMNS,
+    PARTITIONS,
+    TABLES,
+)
 from hms_gateway.storage.sql.filter_sql import has_id_among, have_names
-from hms_gateway.storage.sql.fragments import encode_map, encode_partition_extra, encode_texts
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, check_text
-from hms_gateway.storage.txn.names import RENAMED_PARTITIONS
+from hms_gateway.storage.sql.fragments import decode_texts, encode_map, encode_partition_extra, encode_texts
+from hms_gateway.storage.sql.repository import Repository, check_name, check_text
+from hms_gateway.storage.txn.batch_statements import RENAMED_PARTITIONS
 from hms_gateway.structs import Partition
+
+SortKeys: TypeAlias = Sequence[str | None]
+
+_KEY_NAMES: Final = tuple(column.name for column in KEY_COLUMNS)
+_NO_KEYS: Final = dict.fromkeys(_KEY_NAMES)
+_READ_AT_ONCE: Final = 1_000
+_UPDATE_KEYS: Final = (
+    update(PARTITIONS)
+    .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
+    .values({name: bindparam(f"new_{name}") for name in _KEY_NAMES})
+)
+
+
+def sort_keys(classes: Sequence[ValueClass], values: Sequence[str]) -> list[str | None]:
+    """The sort key of each value. Raises UnstorableText."""
+    keys = [class_sort_key(kind, value) for kind, value in zip(classes, values, strict=True)]
+    for key in keys:
+        check_text("partition value", key)
+    return keys
+
+
+def leading_keys(keys: SortKeys) -> dict[str, str | None]:
+    """The columns that hold the leading keys, without those that a table with so many keys leaves empty."""
+    return dict(zip(_KEY_NAMES, keys, strict=False))
+
+
+def key_columns(keys: SortKeys) -> dict[str, str | None]:
+    """The columns that hold the leading keys, all of them."""
+    return {**_NO_KEYS, **leading_keys(keys)}
+
+
+class PartitionKeys(Repository):
+    def insert_further(self, table: StoredTable, names: Sequence[str]) -> None:
+        """Store the keys that have no columns, of partitions that are just stored."""
+        statement = select(PARTITIONS.c.partition_id, PARTITIONS.c.part_values).where(
+            have_names(table.table_id, names, self._dialect)
+        )
+        classes = [value_class(key.type or "") for key in table.table.partitionKeys or []]
+        inserted = self._connection.execute(statement).all()
+        self._insert_further(
+            table.table_id, [(one, sort_keys(classes, decode_texts(values))) for one, values in inserted]
+        )
+
+    def _insert_further(self, table_id: TableId, keys: Iterable[tuple[int, SortKeys]]) -> None:
+        further = [
+            {"partition_id": partition_id, "position": position, "table_id": table_id, "sort_key": key}
+            for partition_id, keys_of_one in keys
+            for position, key in enumerate(keys_of_one)
+            if position >= KEY_COLUMN_COUNT
+        ]
+        if further:
+            self._connection.execute(insert(FURTHER_KEYS), further)
+
+    def rewrite(self, table_id: TableId, classes: Sequence[ValueClass]) -> None:
+        """A partition key changed its type, and with it how its values compare: make all keys of the table anew."""
+        for rows in self._ids_and_values(table_id):
+            self.replace(table_id, [(one, sort_keys(classes, decode_texts(values))) for one, values in rows])
+
+    def replace(self, table_id: TableId, keys: Sequence[tuple[int, SortKeys]]) -> None:
+        """Store other keys, given by partition id."""
+        changes = [
+            {"the_partition": partition_id, **{f"new_{name}": key for name, key in key_columns(found).items()}}
+            for partition_id, found in keys
+        ]
+        self._connection.execute(_UPDATE_KEYS, changes)
+        condition = has_id_among(FURTHER_KEYS.c.partition_id, [one for one, _ in keys], self._dialect)
+        self._connection.execute(delete(FURTHER_KEYS).where(condition))
+        self._insert_further(table_id, keys)
+
+    def _ids_and_values(self, table_id: TableId) -> Iterator[list[tuple[int, str]]]:
+        last = 0
+        while True:
+            statement = (
+                select(PARTITIONS.c.partition_id, PARTITIONS.c.part_values)
+                .where(PARTITIONS.c.table_id == table_id, PARTITIONS.c.partition_id > last)
+                .order_by(PARTITIONS.c.partition_id)
+                .limit(_READ_AT_ONCE)
+            )
+            rows = [(row[0], row[1]) for row in self._connection.execute(statement)]
+            if not rows:
+                return
+            last = rows[-1][0]
+            yield rows
+
+
+class PartitionLocations(Repository):
+    def move(self, table_id: TableId, old_path: str, new_path: str) -> None:
+        """Give what lies under `old_path` the same place under `new_path`.
+
+        Changes a row for each descriptor, and rows of partitions only where they lie outside their table's directory
+        or under a part of it that moves.
+        """
+        check_text("location", new_path)
+        old_path, new_path = old_path.rstrip("/"), new_path.rstrip("/")
+        descriptors = Descriptors(self._connection).of_table(table_id)
+        # Absolute locations first: those that become absolute below have arrived already.
+        for descriptor in sorted(descriptors, key=lambda one: one.base_location is not None):
+            base = descriptor.base_location
+            if base is None:
+                self._move_absolute(table_id, descriptor, old_path, new_path)
+            elif base == old_path or base.startswith(old_path + "/"):
+                self._move_base(descriptor, new_path + base[len(old_path) :])
+            elif old_path.startswith(base + "/"):
+                self._move_part_of_base(table_id, descriptor, old_path[len(base) :], new_path)
+
+    def _move_base(self, descriptor: Descriptor, base: str) -> None:
+        moved = update(DESCRIPTORS).where(DESCRIPTORS.c.descriptor_id == descriptor.descriptor_id)
+        self._connection.execute(moved.values(base_location=base))
+
+    def _move_absolute(self, table_id: TableId, descriptor: Descriptor, old_path: str, new_path: str) -> None:
+        location = PARTITIONS.c.location
+        moved = update(PARTITIONS).where(_uses(table_id, descriptor), _is_at_or_below(location, old_path))
+        new_location = literal(new_path) + func.substr(location, len(old_path) + 1)
+        self._connection.execute(moved.values(location=new_location))
+
+    def _move_part_of_base(self, table_id: TableId, descriptor: Descriptor, old_below: str, new_path: str) -> None:
+        """Those partitions leave their base: their locations become absolute."""
+        below = func.coalesce(PARTITIONS.c.location, literal("/") + PARTITIONS.c.part_name)
+        condition = and_(_uses(table_id, descriptor), _is_at_or_below(below, old_below))
+        counted = select(func.count()).select_from(PARTITIONS).where(condition)
+        count = self._connection.execute(counted).scalar_one()
+        if not count:
+            return
+        descriptors = Descriptors(self._connection)
+        (absolute,) = descriptors.ids_of(table_id, [(descriptor.content, None)]).values()
+        location = literal(new_path) + func.substr(below, len(old_below) + 1)
+        self._connection.execute(update(PARTITIONS).where(condition).values(descriptor_id=absolute, location=location))
+        descriptors.add_to_counts(table_id, {absolute: count, descriptor.descriptor_id: -count})
+
+
+def _uses(table_id: TableId, descriptor: Descriptor) -> ColumnElement[bool]:
+    return and_(PARTITIONS.c.table_id == table_id, PARTITIONS.c.descriptor_id == descriptor.descriptor_id)
+
+
+def _is_at_or_below(location: ColumnElement[Any], path: str) -> ColumnElement[bool]:
+    """`path` itself or something under it, whatever the column's collation."""
+    return or_(location == path, func.substr(location, 1, len(path) + 1) == path + "/")
+
 
 Row: TypeAlias = dict[str, Any]
 

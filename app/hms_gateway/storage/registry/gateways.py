@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
+from hms_gateway.storage.dialects.statements import DATABASE_NOW
 from hms_gateway.storage.schema.catalog import CATALOG, GATEWAYS, NOTIFICATIONS
 
 # Who was not seen for so long is not shown, and is removed when another one starts.

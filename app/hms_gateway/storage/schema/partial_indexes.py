@@ -10,8 +10,7 @@ from sqlalchemy import Column, Index, Table, text
 
 from hms_gateway.storage.schema.catalog import KEY_COLUMNS, PARTITIONS, TABLES
 from hms_gateway.storage.schema.column_types import index_lengths
-from hms_gateway.storage.schema.leases import LEASE_WAITERS, LEASES
-from hms_gateway.storage.schema.txn import COMPACTIONS, LOCKS, TXNS
+from hms_gateway.storage.schema.txn import COMPACTIONS, LEASE_WAITERS, LEASES, LOCKS, TXNS
 
 
 def _index(name: str, condition: str, *columns: Column[object], **lengths: Any) -> None:

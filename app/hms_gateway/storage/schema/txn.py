@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, SmallInteger, Table
 
 from hms_gateway.storage.schema.catalog import METADATA
-from hms_gateway.storage.schema.column_types import BINARY_TEXT, DATABASE_NAME, ID, LONG_TEXT, TABLE_NAME
+from hms_gateway.storage.schema.column_types import BINARY_TEXT, DATABASE_NAME, ID, LONG_TEXT, SHORT_TEXT, TABLE_NAME
 
 # The newest id of each kind that was ever given; a missing row is 0.
 TXN_COUNTERS: Final = Table(
@@ -163,4 +163,31 @@ COMPACTIONS: Final = Table(
     # The rest is kept as one JSON object: nothing is searched by it.
     Column("details", LONG_TEXT, nullable=False),
     Index("compactions_state", "state", "compaction_id"),
+)
+
+# One row for each object of a lease. Times in milliseconds of the database's clock.
+LEASES: Final = Table(
+    "leases",
+    METADATA,
+    Column("lease_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("object_number", Integer, primary_key=True, autoincrement=False),
+    *_object_columns(),
+    Column("type", SHORT_TEXT, nullable=False),
+    Column("user_name", LONG_TEXT, nullable=False),
+    Column("start_ms", BigInteger, nullable=False),
+    Column("end_ms", BigInteger, nullable=False),
+    Column("duration_ms", BigInteger, nullable=False),
+    Index("leases_end", "end_ms"),
+)
+
+# Requests that wait for leases, in order of their tickets.
+LEASE_WAITERS: Final = Table(
+    "lease_waiters",
+    METADATA,
+    Column("ticket", BigInteger, primary_key=True, autoincrement=False),
+    Column("object_number", Integer, primary_key=True, autoincrement=False),
+    *_object_columns(),
+    Column("type", SHORT_TEXT, nullable=False),
+    Column("until_ms", BigInteger, nullable=False),
+    Index("lease_waiters_until", "until_ms"),
 )

@@ -4,7 +4,9 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
+import msgspec
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Text,
     and_,
@@ -32,12 +34,98 @@ from hms_gateway.metastore.filters.binding import (
     null_key,
 )
 from hms_gateway.metastore.filters.grammar import Operator
+from hms_gateway.metastore.filters.table_filter import (
+    TableAnd,
+    TableComparison,
+    TableField,
+    TableFilter,
+    TableLike,
+    TableNode,
+    TableOr,
+)
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.dialects import Dialect
-from hms_gateway.storage.schema.catalog import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS
-from hms_gateway.storage.sql.filter_access import leading_alternatives
-from hms_gateway.storage.sql.texts import check_text, is_storable
+from hms_gateway.storage.schema.catalog import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS, TABLES
+from hms_gateway.storage.sql.repository import check_text, is_storable
+
+# SQLite takes 500 queries in one statement.
+ALTERNATIVES_MAX: Final = 400
+
+_OF_ONE_KEY: Final = (BoundComparison, BoundLike, BoundBetween, BoundIn)
+_LOWER: Final = frozenset({Operator.GREATER, Operator.GREATER_OR_EQUAL})
+_UPPER: Final = frozenset({Operator.LESS, Operator.LESS_OR_EQUAL})
+
+
+def leading_alternatives(root: BoundNode) -> BoundOr | BoundMultiIn | None:
+    """The OR in a filter's conjunction that had best be asked for by alternatives, None when none need be."""
+    conjuncts = _conjuncts(root)
+    if _is_narrow_together([one for one in conjuncts if not isinstance(one, BoundOr | BoundMultiIn)]):
+        return None
+    return next((one for one in conjuncts if isinstance(one, BoundOr | BoundMultiIn) and _is_narrow(one)), None)
+
+
+def narrow_keys(root: BoundNode) -> dict[int, list[BoundNode]]:
+    """The keys whose index could find what a conjunction selects, each with the conditions its index helps with.
+
+    An index continues with the next key, so that one equality behind another helps, too, and needs no index of its own.
+    """
+    conjuncts = [one for one in _conjuncts(root) if isinstance(one, _OF_ONE_KEY)]
+    conditions: dict[int, list[BoundNode]] = {}
+    for one in conjuncts:
+        conditions.setdefault(one.position, []).append(one)
+    found: dict[int, list[BoundNode]] = {}
+    for position, of_one in sorted(conditions.items()):
+        if is_equality(of_one) and is_equality(found.get(position - 1, [])):
+            found[position - 1] += of_one
+        elif _is_narrow_together(of_one):
+            found[position] = list(of_one)
+    return found
+
+
+def is_equality(conditions: Sequence[BoundNode]) -> bool:
+    """Whether one of the conditions names the values of its key."""
+    return any(
+        one.operator is Operator.EQUAL
+        if isinstance(one, BoundComparison)
+        else isinstance(one, BoundIn) and not one.negated
+        for one in conditions
+    )
+
+
+def _conjuncts(root: BoundNode) -> Sequence[BoundNode]:
+    return root.children if isinstance(root, BoundAnd) else (root,)
+
+
+def _is_narrow_together(conjuncts: Sequence[BoundNode]) -> bool:
+    """A key that is bounded from both sides counts, too."""
+    compared = [one for one in conjuncts if isinstance(one, BoundComparison)]
+    bounded_below = {one.position for one in compared if one.operator in _LOWER}
+    bounded_above = {one.position for one in compared if one.operator in _UPPER}
+    return any(map(_has_index, bounded_below & bounded_above)) or any(map(_is_narrow, conjuncts))
+
+
+def _is_narrow(node: BoundNode) -> bool:
+    match node:
+        case BoundAnd(children):
+            return _is_narrow_together(children)
+        case BoundOr(children):
+            return len(children) <= ALTERNATIVES_MAX and all(map(_is_narrow, children))
+        case BoundComparison(position, _, operator, _):
+            return operator is Operator.EQUAL and _has_index(position)
+        case BoundLike(position, pattern):
+            return _has_index(position) and all(one and isinstance(one[0], str) for one in pattern.alternatives)
+        case BoundBetween(position) | BoundIn(position):
+            return not node.negated and _has_index(position)
+        case BoundIsNull():
+            return False
+        case BoundMultiIn(positions, rows, negated):
+            return not negated and len(rows) <= ALTERNATIVES_MAX and any(map(_has_index, positions))
+
+
+def _has_index(position: int) -> bool:
+    return position < KEY_COLUMN_COUNT
+
 
 Condition: TypeAlias = ColumnElement[bool]
 
@@ -241,3 +329,37 @@ class _Group(Grouping[bool]):
 
 def _is_usable(text: str) -> bool:
     return len(text) <= _LIKE_CHARACTERS_MAX and is_storable(text)
+
+
+def may_match(filter: TableFilter, dialect: Dialect) -> Condition | None:
+    """A condition on TABLES that holds for all tables the filter selects; None where there is none."""
+    return _TableTranslator(dialect).node(filter.root)
+
+
+class _TableTranslator:
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def node(self, node: TableNode) -> Condition | None:
+        match node:
+            case TableAnd(children):
+                known = [condition for condition in map(self.node, children) if condition is not None]
+                return all_of(known) if known else None
+            case TableOr(children):
+                conditions = [self.node(child) for child in children]
+                known = [condition for condition in conditions if condition is not None]
+                return any_of(known) if len(known) == len(conditions) else None
+            case TableComparison(TableField.LAST_ACCESS, _, operator, operand):
+                return OPERATORS[operator](TABLES.c.last_access_time, literal(operand, BigInteger))
+            case TableComparison(TableField.OWNER, _, Operator.EQUAL, str() as owner):
+                return TABLES.c.owner == owner if is_storable(owner) else false()
+            case TableComparison(TableField.OWNER) | TableLike(TableField.OWNER):
+                return TABLES.c.owner.is_not(None)
+            case TableComparison() | TableLike():
+                return self._has_parameter(node.parameter or "")
+
+    def _has_parameter(self, name: str) -> Condition:
+        """Its name occurs in the text of the parameters."""
+        if not is_storable(name):
+            return false()
+        return self._dialect.position(TABLES.c.parameters, msgspec.json.encode(name).decode()) > 0

@@ -5,9 +5,40 @@ from typing import Any
 
 from sqlalchemy import Connection, Insert
 
-from hms_gateway.metastore.ports.store import Snapshot
-from hms_gateway.storage.dialects import dialect_of
+from hms_gateway.metastore.ports.store import Snapshot, UnstorableText
+from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
+from hms_gateway.storage.schema.catalog import NAME_BYTES_MAX
+
+
+def check_name(kind: str, name: str, dialect: Dialect) -> None:
+    """Raise UnstorableText unless `name` can be stored and indexed on a database of this kind."""
+    check_text(kind, name)
+    longest = dialect.characters_max(kind)
+    if longest is not None and len(name) > longest:
+        raise UnstorableText(f"{kind} {name[:80]}… is longer than {longest} characters")
+    if len(name) * 4 > NAME_BYTES_MAX and len(name.encode()) > NAME_BYTES_MAX:
+        raise UnstorableText(f"{kind} {name[:80]}… is longer than {NAME_BYTES_MAX} bytes")
+
+
+def check_text(kind: str, text: str | None) -> None:
+    """Raise UnstorableText for what no database can keep on its own; inside encoded fragments it is escaped."""
+    if text is not None and not is_storable(text):
+        shown = text.replace("\0", "\\0").encode(errors="backslashreplace").decode()
+        raise UnstorableText(f"{kind} {shown[:80]} contains a NUL character or half of a surrogate pair")
+
+
+def is_storable(text: str) -> bool:
+    """Whether a database can hold the text as it is."""
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Repository:

@@ -6,7 +6,7 @@ one that raises takes its changes back. A statement costs many times what a deci
 of many. A single call is a batch of one.
 
 What callers say they need (`ports.TxnWork`) is read ahead. What turns out to be missing is read when it is asked for
-(`storage.txn.connected_batch`). Where that would block the event loop (`storage.writing.pipelined_writer`) it raises
+(`storage.txn.batch`). Where that would block the event loop (`storage.writing.pipelined_writer`) it raises
 `BatchMiss`, and the unit of work is run by the other writer.
 
 Nothing here talks to the database: what is to be asked and changed are values.
@@ -18,18 +18,17 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+from sqlalchemy import Connection
 
 from hms_gateway.metastore.changes.events import aborted, committed
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.dialects import Dialect
-from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
-from hms_gateway.storage.dialects.statements import Rows, Statement
+from hms_gateway.storage.dialects import Dialect, dialect_of
+from hms_gateway.storage.dialects.statements import DATABASE_NOW, Rows, Statement
 from hms_gateway.storage.registry.outcomes import outcome_row
 from hms_gateway.storage.schema.txn import TXNS
-from hms_gateway.storage.sql.texts import check_text, is_storable
-from hms_gateway.storage.txn.batch_changes import BatchChanges
+from hms_gateway.storage.sql.repository import check_text, is_storable
 from hms_gateway.storage.txn.batch_statements import (
     BELOW_PARTITION,
     COUNT_OPEN,
@@ -38,6 +37,7 @@ from hms_gateway.storage.txn.batch_statements import (
     IN_DATABASE,
     OPEN_IDS,
     TXN_OF_REFUSED_LOCK,
+    BatchChanges,
     batch_statements,
     committed_since,
     over_partition,
@@ -100,7 +100,7 @@ class TxnBatch:
         self._dialect = dialect
         self._statements = batch_statements(dialect)
         self._clock = clock
-        self._jobs = jobs
+        self.jobs = jobs
         self._now_ms: int | None = None
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
         self._changed = BatchChanges()
@@ -123,7 +123,7 @@ class TxnBatch:
 
     def reading(self) -> Generator[Sequence[Statement], Sequence[Rows], None]:
         """Says what is to be read ahead, is sent the rows of each, and perhaps says more."""
-        works = [job.work for job in self._jobs]
+        works = [job.work for job in self.jobs]
         first = self._first_readings(works)
         wanted = [one for work in works for one in work.locks]
         # Whether a lock is in the way of requests that are there already is seen when they are known.
@@ -467,7 +467,7 @@ class TxnBatch:
         if lock_ids := {lock_id for work in works for lock_id in work.lock_ids}:
             readings.append(self._requests_reading(lock_ids))
         if any(work.opens for work in works):
-            readings.append(self._open_ids_reading(len(self._jobs) + _OPEN_IDS_MORE))
+            readings.append(self._open_ids_reading(len(self.jobs) + _OPEN_IDS_MORE))
         if keys := self._storable_keys():
             pairs = self._dialect.bound_pairs(keys)
             readings.append(Reading(Statement(self._statements.outcomes, pairs), self._learn_outcomes))
@@ -585,7 +585,7 @@ class TxnBatch:
             self._known_places.update((place, min(least, self._known_places.get(place, least))) for place in places)
 
     def _storable_keys(self) -> set[tuple[str, str]]:
-        keys = {(job.key.principal, job.key.text) for job in self._jobs if job.key is not None}
+        keys = {(job.key.principal, job.key.text) for job in self.jobs if job.key is not None}
         return {key for key in keys if all(map(is_storable, key))}
 
     def _bound(self, ids: Iterable[int]) -> dict[str, object]:
@@ -615,3 +615,41 @@ def _places(wanted: _Wanted) -> _Strengths:
         for place in [(target.db_name, None)] if target.table_name is None else of_table:
             places[place] = min(least, places.get(place, least))
     return places
+
+
+class ConnectedBatch(TxnBatch):
+    """Errors of the database, which end the batch, are those of SQLAlchemy."""
+
+    def __init__(self, connection: Connection, clock: Clock, jobs: Sequence[BatchJob] = ()) -> None:
+        super().__init__(dialect_of(connection), clock, jobs)
+        self._connection = connection
+
+    def read_ahead(self, lock: Statement | None = None) -> None:
+        """Read what the jobs said they will ask for; with the lock on the catalog, whose row has the newest event."""
+        before = [] if lock is None else [lock]
+        reading = self.reading()
+        statements = next(reading, None)
+        while before or statements is not None:
+            rows = self._rows([*before, *(statements or ())])
+            if before:
+                ((self.last_event_id,),) = rows[0]
+            try:
+                statements = None if statements is None else reading.send(rows[len(before) :])
+            except StopIteration:
+                statements = None
+            before = []
+
+    def write(self) -> None:
+        """Write what was changed. Nothing may be run afterwards."""
+        self._rows(self.changes())
+
+    def commit(self) -> None:
+        """Write what was changed, and commit. Raises ConnectionLost when it may have happened or not."""
+        self._dialect.commit_with(self._connection, self.changes())
+
+    def _load(self, *readings: Reading) -> None:
+        for reading, rows in zip(readings, self._rows([each.statement for each in readings]), strict=True):
+            reading.learn(rows)
+
+    def _rows(self, statements: Sequence[Statement]) -> list[Rows]:
+        return self._dialect.run_together(self._connection, statements)

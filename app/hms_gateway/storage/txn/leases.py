@@ -6,11 +6,10 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, insert, or_, select, update
 
 from hms_gateway.storage.dialects import Dialect
-from hms_gateway.storage.schema.leases import LEASE_WAITERS, LEASES
-from hms_gateway.storage.sql.counters import CountingWrites
+from hms_gateway.storage.schema.txn import LEASE_WAITERS, LEASES
 from hms_gateway.storage.sql.filter_sql import is_among
-from hms_gateway.storage.sql.texts import check_text
-from hms_gateway.storage.txn.state import object_columns, target_of
+from hms_gateway.storage.sql.repository import check_text
+from hms_gateway.storage.txn.state import CountingWrites, object_columns, target_of
 from hms_gateway.txn.rules.leases import Claim, LeasedObject, LeaseId, LeaseType, Ticket, Waiter, containers
 from hms_gateway.txn.rules.names import Target
 

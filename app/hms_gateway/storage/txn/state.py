@@ -3,24 +3,63 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import (
-    bindparam,
-    insert,
-    select,
-)
+from sqlalchemy import Connection, bindparam, insert, select, update
 
+from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.remembering import remembered
 from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import DATABASE_NOW
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, REPLICATED_TXNS, TXN_COUNTERS, TXNS
-from hms_gateway.storage.sql.counters import CountingWrites
 from hms_gateway.storage.sql.filter_sql import has_id_among
-from hms_gateway.storage.sql.repository import Repository
-from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
+from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
 from hms_gateway.structs import TxnInfo, TxnState, TxnType
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.locks import LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, TxnOperation, TxnStatus, Unfinished, Write
+
+_ADD: Final = (
+    update(TXN_COUNTERS)
+    .where(TXN_COUNTERS.c.name == bindparam("the_name"))
+    .values(last_id=TXN_COUNTERS.c.last_id + bindparam("count"))
+)
+_ADD_AND_TELL: Final = _ADD.returning(TXN_COUNTERS.c.last_id)
+_LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bindparam("the_name"))
+
+
+def next_ids(connection: Connection, name: str, count: int) -> int:
+    """Take so many ids of a kind and return the last one. The caller holds the lock on the catalog."""
+    values = {"the_name": name, "count": count}
+    if connection.dialect.update_returning:
+        last = connection.execute(_ADD_AND_TELL, values).scalar()
+    else:
+        connection.execute(_ADD, values)
+        last = connection.execute(_LAST_ID, {"the_name": name}).scalar()
+    if last is None:
+        last = count
+        connection.execute(insert(TXN_COUNTERS).values(name=name, last_id=last))
+    return int(last)
+
+
+class CountingWrites(Repository):
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        super().__init__(connection)
+        self._clock = clock
+        self._now_ms: int | None = None
+
+    def now_ms(self) -> int:
+        """One time for the whole unit of work. The process that writes a SQLite file is its server."""
+        if self._now_ms is None:
+            if self._dialect.has_clock:
+                self._now_ms = self._connection.execute(DATABASE_NOW).scalar_one()
+            else:
+                self._now_ms = self._clock.milliseconds()
+        return self._now_ms
+
+    def _next_ids(self, name: str, count: int) -> int:
+        """Take so many ids; the last one of them."""
+        return next_ids(self._connection, name, count)
+
 
 _OBJECT: Final = ("db_name", "table_name", "partition_name")
 COMPONENT_COLUMNS: Final = ("txn_id", *_OBJECT, "operation", "write_id")
@@ -32,7 +71,6 @@ _OPEN_TEXT: Final = TxnStatus.OPEN.value
 _OPEN: Final = int(TxnState.OPEN)
 _ABORTED: Final = int(TxnState.ABORTED)
 
-_LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bindparam("the_name"))
 _UNFINISHED: Final = TXNS.c.state.in_([TxnStatus.OPEN.value, TxnStatus.ABORTED.value])
 _ALL_UNFINISHED: Final = select(TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type).where(_UNFINISHED).order_by(TXNS.c.txn_id)
 _UNFINISHED_INFOS: Final = (

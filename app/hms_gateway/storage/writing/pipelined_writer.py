@@ -11,24 +11,91 @@ not read ahead, statements that are refused, and all that comes without a connec
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future
 from time import monotonic, perf_counter
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import structlog
 from sqlalchemy import text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.event_loop import call_in_loop
+from hms_gateway.runtime.presented import Actor
+from hms_gateway.runtime.suspension import Deliver, Done, Result
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
-from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, result_of
+from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.timing.spans import TraceSpans, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
+
+_logger = logging.getLogger(__name__)
+
+
+class Later(NamedTuple):
+    """Who gets the outcome, and how."""
+
+    done: Done
+    deliver: Deliver
+
+
+class Job(NamedTuple):
+    work: Callable[[SqlTransaction], Any]
+    outcome: "Future[Any] | Later"
+    key: CallKey | None
+    actor: Actor | None = None
+    notes: TraceSpans | None = None
+
+    @property
+    def open_key(self) -> CallKey | None:
+        """The key of the call whose change this job is."""
+        return None if self.key is None or self.key.is_concluded else self.key
+
+
+class Success(NamedTuple):
+    value: Any
+
+
+class Failure(NamedTuple):
+    reason: BaseException
+
+
+Outcome: TypeAlias = Success | Failure
+
+
+def deliver_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+    """Give the callers their outcomes, those with the same `deliver` together."""
+    later: dict[Deliver, list[tuple[Done, Result]]] = {}
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        result = result_of(job, outcome)
+        if isinstance(job.outcome, Later):
+            later.setdefault(job.outcome.deliver, []).append((job.outcome.done, result))
+        elif result.failure is not None:
+            job.outcome.set_exception(result.failure)
+        else:
+            job.outcome.set_result(result.value)
+    for deliver, outcomes_of in later.items():
+        try:
+            deliver(outcomes_of)
+        except Exception:
+            # The callers that waited are gone with their event loop; the others are not.
+            _logger.warning("%s outcomes could not be delivered", len(outcomes_of), exc_info=True)
+
+
+def result_of(job: Job, outcome: Outcome) -> Result:
+    """The caller's outcome. A call that succeeded has had its change from now on."""
+    if isinstance(outcome, Failure):
+        return Result(None, outcome.reason)
+    if job.key is not None:
+        job.key.is_concluded = True
+    return Result(outcome.value)
+
 
 BATCH_MAX: Final = 500
 CONNECT_AGAIN_SECONDS: Final = 1.0

@@ -8,9 +8,8 @@ from hms_gateway.storage.catalog.databases import DatabaseReads, database_statem
 from hms_gateway.storage.catalog.events import EventReads
 from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
-from hms_gateway.storage.partitions.partition_list import SharedSnapshot
-from hms_gateway.storage.partitions.reads import PartitionReads
-from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.partitions.reads import PartitionReads, SharedSnapshot
+from hms_gateway.storage.sql.repository import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
 

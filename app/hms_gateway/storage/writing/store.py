@@ -1,11 +1,13 @@
 """The store: snapshots to read from a pool of connections, units of work through the one writer."""
 
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, event, select
 
@@ -25,31 +27,146 @@ from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answerin
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
-from hms_gateway.storage.catalog.change_trail import changes_made
-from hms_gateway.storage.catalog.dropped_tables import first_dropped
-from hms_gateway.storage.catalog.events import CHANGES, change_headers
-from hms_gateway.storage.dialects import dialect_of_url, parse_url
+from hms_gateway.storage.catalog.databases import first_dropped
+from hms_gateway.storage.catalog.events import CHANGES_QUERY, change_headers, changes_made
+from hms_gateway.storage.dialects import Dialect, dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import LookUpConnection, Retryable
 from hms_gateway.storage.dialects.errors import as_unavailable, is_worth_another_try, translated
-from hms_gateway.storage.dialects.noted_statements import note_statements, system_of
+from hms_gateway.storage.dialects.kinds import system_of
+from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
-from hms_gateway.storage.partitions.partition_list import SharedSnapshot
+from hms_gateway.storage.partitions.reads import SharedSnapshot
 from hms_gateway.storage.registry.gateways import GatewayRow, forget_gateway, known_gateways, note_gateway
 from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing.availability import Availability
-from hms_gateway.storage.writing.look_ups import CONNECTIONS_MAX as LOOK_UP_CONNECTIONS_MAX
-from hms_gateway.storage.writing.look_ups import LookUps
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.spans import WorkTimes
+from hms_gateway.timing.spans import WorkTimes, current_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
     from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
     from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
+
+LOOK_UP_CONNECTIONS_MAX: Final = 8
+
+_look_up_log = logging.getLogger(__name__)
+
+
+class _InUsualWay(BaseException):
+    """The read has to be run in the usual way. Not an Exception, so that the read does not handle it."""
+
+
+class LookUps:
+    """`connect` gives a new connection, None where the database has none of this kind."""
+
+    def __init__(self, connect: Callable[[], LookUpConnection | None], dialect: Dialect) -> None:
+        self._connect = connect
+        self._dialect = dialect
+        self._lock = threading.Lock()
+        self._idle: list[LookUpConnection] = []
+        self._places = LOOK_UP_CONNECTIONS_MAX
+
+    @contextmanager
+    def snapshot(self, *, asks_once: bool) -> Iterator[Snapshot | None]:
+        """None, or one in which a read ends early that has to be run in the usual way. As in `LookUp`."""
+        connection = self._taken()
+        if connection is None:
+            yield None
+            return
+        try:
+            yield _LookUpSnapshot(self._dialect, connection, asks_once=asks_once)
+        except _InUsualWay:
+            pass
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """No read begins this way any more."""
+        with self._lock:
+            idle, self._idle, self._places = self._idle, [], -LOOK_UP_CONNECTIONS_MAX
+        for connection in idle:
+            connection.close()
+
+    def _taken(self) -> LookUpConnection | None:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            if self._places <= 0:
+                return None
+            self._places -= 1
+        connection = None
+        try:
+            connection = self._connect()
+        except Exception:
+            _look_up_log.debug("no connection for look-ups", exc_info=True)  # the usual way says what is wrong
+        if connection is None:
+            self._gone()
+        return connection
+
+    def _give_back(self, connection: LookUpConnection) -> None:
+        try:
+            connection.end()
+        except Exception:
+            # Others that were idle have probably been lost with it.
+            with self._lock:
+                lost, self._idle = [connection, *self._idle], []
+            for each in lost:
+                each.close()
+                self._gone()
+            return
+        with self._lock:
+            is_open = self._places >= 0
+            if is_open:
+                self._idle.append(connection)
+        if not is_open:
+            connection.close()
+
+    def _gone(self) -> None:
+        with self._lock:
+            self._places += 1
+
+
+class _LookUpSnapshot(SqlSnapshot):
+    def __init__(self, dialect: Dialect, connection: LookUpConnection, *, asks_once: bool) -> None:
+        self._dialect = dialect
+        self._look_ups = connection
+        self._asks_once = asks_once
+        self._has_asked = False
+
+    @property
+    def _connection(self) -> Connection:  # type: ignore[override]
+        raise _InUsualWay
+
+    def _run_together(self, statements: Sequence[Statement]) -> list[Rows]:
+        if self._asks_once and self._has_asked:
+            raise _InUsualWay
+        self._has_asked = True
+        try:
+            return self._look_ups.run(statements, is_all=self._asks_once)
+        except Exception as error:
+            raise _InUsualWay from error
+
+
+_BEGIN: Final = "statement began at"
+
+
+def note_statements(engine: Engine) -> None:
+    """From now on the statements of `engine` are noted."""
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def _began(connection: Connection, *_: Any) -> None:
+        connection.info[_BEGIN] = time.perf_counter()
+
+    @event.listens_for(engine, "after_cursor_execute")
+    def _ended(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        notes = current_notes()
+        if notes is not None:
+            notes.add("sql", connection.info[_BEGIN], statement)
+
 
 T = TypeVar("T")
 
@@ -196,7 +313,7 @@ class SqlStore:
     def version_watch(self) -> "PostgresVersionWatch | MysqlVersionWatch | None":
         """See `cache.freshness.QueriedFeed`; None where `data_version` answers."""
         try:
-            watch = self._dialect.version_watch(self._reading, self._url, CHANGES)
+            watch = self._dialect.version_watch(self._reading, self._url, CHANGES_QUERY)
         except StoreError as error:
             self.availability.note_answer(error)
             raise

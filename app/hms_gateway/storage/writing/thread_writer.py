@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, OutcomeUnknown, StoreUnavailable
@@ -34,12 +34,19 @@ from hms_gateway.storage.dialects.errors import (
     translated,
 )
 from hms_gateway.storage.dialects.statements import ConnectionLost, Statement, Values
-from hms_gateway.storage.txn.batch import BatchJob
+from hms_gateway.storage.txn.batch import BatchJob, ConnectedBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
-from hms_gateway.storage.txn.connected_batch import ConnectedBatch
 from hms_gateway.storage.writing.availability import Availability
-from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
-from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
+from hms_gateway.storage.writing.pipelined_writer import (
+    Failure,
+    Job,
+    Later,
+    Outcome,
+    Pipeline,
+    PipelinedWriter,
+    Success,
+    deliver_outcomes,
+)
 from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.timing.spans import WorkTimes, current_notes, set_notes, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
@@ -187,9 +194,16 @@ class Batch:
     def run(self) -> list[Outcome]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
         with translated(self._engine), self._engine.connect() as connection:
+            alike = self._alike(0)
+            if len(alike) == len(self._jobs):
+                alone = self._connected(connection, alike)
+                alone.read_ahead(Statement(LOCK_CATALOG, {}))
+                outcomes = self._run_batched(alone)
+                self._commit(alone)
+                return outcomes
             batch = CatalogBatch(connection, self._clock)
             batch.begin(Statement(LOCK_CATALOG, {}), *self._foreseen())
-            outcomes: list[Outcome] = []
+            outcomes = []
             while len(outcomes) < len(self._jobs):
                 together = self._alike(len(outcomes))
                 if together:
@@ -231,24 +245,31 @@ class Batch:
         """The jobs from there on that are about transactions and locks only."""
         return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
 
-    def _run_together(self, catalog: CatalogBatch, jobs: list[Job]) -> list[Outcome]:
-        """What became of them. A statement that the database refuses ends the batch."""
+    def _connected(self, connection: Connection, jobs: list[Job]) -> ConnectedBatch:
         batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        batch = ConnectedBatch(catalog.connection, self._clock, batched)
+        return ConnectedBatch(connection, self._clock, batched)
+
+    def _run_together(self, catalog: CatalogBatch, jobs: list[Job]) -> list[Outcome]:
+        """Their outcomes, between units of work on the catalog."""
+        batch = self._connected(catalog.connection, jobs)
         batch.last_event_id = catalog.last_event_id
         batch.read_ahead()
-        outcomes = [self._run_batched(batch, job) for job in batched]
+        outcomes = self._run_batched(batch)
         batch.write()
         catalog.last_event_id = EventId(batch.last_event_id)
         return outcomes
 
-    def _run_batched(self, batch: ConnectedBatch, job: BatchJob) -> Outcome:
-        try:
-            return Success(batch.run(job, self._clock.seconds()))
-        except BaseException as error:
-            if self._is_of_database(error):
-                raise
-            return Failure(self._reason(error))
+    def _run_batched(self, batch: ConnectedBatch) -> list[Outcome]:
+        """A statement that the database refuses ends the batch."""
+        outcomes: list[Outcome] = []
+        for job in batch.jobs:
+            try:
+                outcomes.append(Success(batch.run(job, self._clock.seconds())))
+            except BaseException as error:
+                if self._is_of_database(error):
+                    raise
+                outcomes.append(Failure(self._reason(error)))
+        return outcomes
 
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
         try:
@@ -282,7 +303,7 @@ class Batch:
         except BaseException as reason:
             return reason
 
-    def _commit(self, batch: CatalogBatch) -> None:
+    def _commit(self, batch: CatalogBatch | ConnectedBatch) -> None:
         notes, begin = current_notes(), time.perf_counter()
         try:
             batch.commit()

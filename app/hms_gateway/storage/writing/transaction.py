@@ -1,6 +1,7 @@
 """What units of work are handed: a state to change."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, cast
 
 from sqlalchemy import Connection, insert
@@ -20,11 +21,10 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.presented import Actor
-from hms_gateway.storage.catalog.batch import CatalogBatch
+from hms_gateway.storage.catalog.batch import NEW, CatalogBatch, Encoded, KnownRow
 from hms_gateway.storage.catalog.changes import CatalogChanges, DroppedPartition, DroppedTable, RenamedTable
 from hms_gateway.storage.catalog.databases import DatabaseWrites
 from hms_gateway.storage.catalog.events import EventWrites
-from hms_gateway.storage.catalog.known_partitions import NEW, Encoded, KnownRow
 from hms_gateway.storage.catalog.tables import (
     TableReads,
     TableRow,
@@ -34,17 +34,22 @@ from hms_gateway.storage.catalog.tables import (
     table_values,
 )
 from hms_gateway.storage.dialects.statements import Values
-from hms_gateway.storage.partitions.by_names import as_stored, stored_partitions
-from hms_gateway.storage.partitions.descriptors import Descriptors, by_id, descriptor_of_row, descriptor_row
-from hms_gateway.storage.partitions.keys import PartitionKeys
-from hms_gateway.storage.partitions.locations import PartitionLocations
 from hms_gateway.storage.partitions.reads import PartitionReads, lies_under, names_only
-from hms_gateway.storage.partitions.rows import ROW_COLUMNS, Descriptor
-from hms_gateway.storage.partitions.writes import PartitionNames, new_values
+from hms_gateway.storage.partitions.rows import (
+    ROW_COLUMNS,
+    Descriptor,
+    Descriptors,
+    as_stored,
+    by_id,
+    descriptor_of_row,
+    descriptor_row,
+    stored_partitions,
+)
+from hms_gateway.storage.partitions.writes import PartitionKeys, PartitionLocations, PartitionNames, new_values
 from hms_gateway.storage.registry.outcomes import OutcomeWrites, outcome_row
 from hms_gateway.storage.schema.catalog import KEY_COLUMN_COUNT, TABLES
-from hms_gateway.storage.sql.event_rows import event_row
-from hms_gateway.storage.sql.texts import check_name, is_storable
+from hms_gateway.storage.sql.repository import check_name, is_storable
+from hms_gateway.storage.txn.batch_statements import event_row
 from hms_gateway.storage.txn.leases import SqlLeaseWrites
 from hms_gateway.storage.txn.txns import SqlTxnWrites
 from hms_gateway.storage.writing.snapshot import Objects
@@ -89,11 +94,23 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
 
     @property
     def txns(self) -> SqlTxnWrites:
-        return SqlTxnWrites(self._connection, self._clock, self.append_event)
+        self._write()
+        return self._txn_writes
 
     @property
     def leases(self) -> SqlLeaseWrites:
-        return SqlLeaseWrites(self._connection, self._clock)
+        self._write()
+        return self._lease_writes
+
+    # Each knows one time for the whole unit of work.
+
+    @cached_property
+    def _txn_writes(self) -> SqlTxnWrites:
+        return SqlTxnWrites(self._batch.connection, self._clock, self.append_event)
+
+    @cached_property
+    def _lease_writes(self) -> SqlLeaseWrites:
+        return SqlLeaseWrites(self._batch.connection, self._clock)
 
     # Its beginning and its end.
 
