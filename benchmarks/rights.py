@@ -18,7 +18,7 @@ from benchmarks.edge import Link, Uncounted, first_answer, links, seconds_per_ca
 from benchmarks.http import BODY, PASSWORD, PATH, REQUEST, log_to_file
 from benchmarks.load import http_request
 from benchmarks.report import median_seconds, print_table
-from hms_gateway.catalog.access.grant_rows import Grant, GrantObject, GrantRows
+from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, GrantRows
 from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
@@ -29,7 +29,6 @@ from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.sql.statements import Principal
 from hms_gateway.structs import (
     METHODS,
     HiveObjectType,
@@ -98,11 +97,11 @@ def _fill(settings: Settings, grants: int) -> None:
         on = GrantObject(HiveObjectType.TABLE, table_id=table.table_id)
         GrantRows(tx).insert(
             [
-                Grant(on, Principal(f"role_{number % ROLES}", int(PrincipalType.ROLE)), f"p{number}", 0, False)
+                Grant(on, Grantee(f"role_{number % ROLES}", int(PrincipalType.ROLE)), f"p{number}", 0, False)
                 for number in range(grants)
             ]
         )
-        GrantRows(tx).insert([Grant(on, Principal("role_7", int(PrincipalType.ROLE)), "SELECT", 0, False)])
+        GrantRows(tx).insert([Grant(on, Grantee("role_7", int(PrincipalType.ROLE)), "SELECT", 0, False)])
 
     metastore.store.write(work)
     metastore.store.close()
@@ -207,7 +206,7 @@ def _list_names(settings: Settings, tables: int, seen: int) -> None:
         metastore.store.write(insert)
 
     def grant(tx: Transaction) -> None:
-        to = Principal("alice", int(PrincipalType.USER))
+        to = Grantee("alice", int(PrincipalType.USER))
         for number in range(0, tables, max(1, tables // seen)):
             table = tx.table(DATABASE, f"t{number:07}")
             assert table is not None

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from benchmarks.report import median_seconds, print_table
-from hms_gateway.metastore.filters.binding import bind, parse_filter
+from hms_gateway.metastore.filters.binding import bind
+from hms_gateway.metastore.filters.grammar import parse_filter
 from hms_gateway.metastore.ports.store import Event, NewPartition, Selection, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.runtime.clock import SystemClock

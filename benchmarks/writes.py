@@ -31,7 +31,7 @@ from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.files import Directories
 from hms_gateway.gateway.server import SWITCH_SECONDS
 from hms_gateway.idl import StructType
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits

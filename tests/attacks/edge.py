@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.gateway.assembly import build_authenticator, build_proxies
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.logins import build_authenticator, build_proxies
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, DATABASES, CannedProcessor, FakeCache, Running, post, read_response, running
 

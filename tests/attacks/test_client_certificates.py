@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from cryptography.x509 import DNSName, RFC822Name, UniformResourceIdentifier
 
-from hms_gateway.gateway.assembly import build_authenticator, build_proxies, served_certificate
+from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.logins import build_authenticator, build_proxies
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings

@@ -19,7 +19,7 @@ from hms_gateway.structs import (
 )
 from hms_gateway.wire import MessageType
 from tests.handlers.rights.privileges import bag
-from tests.handlers.rights.test_gate import Everybody, everybody, table  # noqa: F401
+from tests.handlers.rights.test_authorizer import Everybody, everybody, table  # noqa: F401
 
 REFUSED = "MetaException: Permission denied: user {} lacks OWNERSHIP on {}"
 CALLS = {

@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import Database, EnvironmentContext, LeaseObject
-from tests.handlers.rights.test_gate import Everybody, table
+from tests.handlers.rights.test_authorizer import Everybody, table
 from tests.support.catalog import place_empty_database
 
 NOBODYS = "Refused: lease 999 is not held any more: it ended, was dropped, or never was"

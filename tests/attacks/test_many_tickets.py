@@ -7,11 +7,10 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.tickets import TicketAuthenticator
+from hms_gateway.gateway.auth.external_logins import TicketLogin
 from hms_gateway.runtime.kerberos import Accepted
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.login_checks import LoginChecks
-from tests.gateway.serving import Anybody
 from tests.support.patience import PATIENCE_SECONDS
 
 FLOODER, ELSEWHERE, PROXY = "192.0.2.1", "198.51.100.7", "192.0.2.9"
@@ -24,8 +23,7 @@ class Tickets:
 
     def __init__(self) -> None:
         self.all_have_come = threading.Event()
-        self.authenticator = TicketAuthenticator(
-            Anybody(),
+        self.authenticator = TicketLogin(
             self.accept,
             checks=LoginChecks(LIMITS),
             share_of=lambda address: None if address == PROXY else address,

@@ -9,11 +9,11 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import Identity, ProxyTrust, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.assembly import build_authenticator
-from hms_gateway.gateway.auth.tickets import TicketAuthenticator
-from hms_gateway.gateway.auth.trusted_proxy import TrustedProxyAuthenticator, UserSource
-from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack
+from hms_gateway.gateway.auth.external_logins import TicketLogin, TrustedProxyAuthenticator, UserSource
+from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import add_user, remove_user
+from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.kerberos import Accepted
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.attacks.edge import basic, edge
@@ -46,9 +46,8 @@ def a_ticket(folder: Any, **settings: object) -> Iterator[Any]:
     loaded = load_settings(data_dir=folder, **settings)
     add_user(loaded.users_path, "admin", "admin's password")
     names: list[str] = []
-    tickets = TicketAuthenticator(
-        build_authenticator(loaded), lambda token: Accepted(f"{names[-1]}@LAKE.TEST", "HTTP/gateway@LAKE.TEST", b"")
-    )
+    login = TicketLogin(lambda token: Accepted(f"{names[-1]}@LAKE.TEST", "HTTP/gateway@LAKE.TEST", b""))
+    tickets = LoginStack([login], CredentialCache(), challenges=())
     users = UserFile(loaded.users_path, Clock(), loaded.users_by_other_logins)
     authenticator = TrustedProxyAuthenticator(tickets, is_reserved=users.is_reserved)
 

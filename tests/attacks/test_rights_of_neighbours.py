@@ -13,7 +13,7 @@ from hms_gateway.structs import (
     PrincipalType,
     SourceTable,
 )
-from tests.handlers.rights.test_gate import DENIED, Everybody, everybody, table  # noqa: F401
+from tests.handlers.rights.test_authorizer import DENIED, Everybody, everybody, table  # noqa: F401
 
 GONE = "Permission denied: user alice lacks {} on {}"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import add_user, list_users, remove_user
 from tests.gateway.auth.test_authentication import Clock
 from tests.support.patience import until

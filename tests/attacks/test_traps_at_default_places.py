@@ -19,7 +19,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
-from tests.handlers.rights.test_gate import Everybody
+from tests.handlers.rights.test_authorizer import Everybody
 from tests.support.catalog import place_empty_database
 
 EXTERNAL = {"EXTERNAL": "TRUE", "external.table.purge": "true"}

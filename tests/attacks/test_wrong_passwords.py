@@ -7,10 +7,9 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.assembly import build_authenticator
-from hms_gateway.gateway.auth.authentication import BasicAuthenticator
-from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from tests.gateway.auth.test_authentication import Bench, basic
@@ -29,17 +28,9 @@ class Guesses(Bench):
         self.answered: list[str] = []
         self.refused: list[Refused] = []
         self.authenticator.close()
-        self.authenticator = BasicAuthenticator(
-            UserFile(path, self.clock),
-            realm="test",
-            remembered_seconds=300.0,
-            verify=self.check,
-            monotonic=self.clock,
-            sleep=self.clock.sleep,
-            limits=limits,
-        )
-        self.take_next = self.authenticator._queue.next
-        self.authenticator._queue.next = self.next
+        self.authenticator = self.stack(UserFile(path, self.clock), verify=self.check, limits=limits)
+        self.take_next = self.passwords._queue.next
+        self.passwords._queue.next = self.next
 
     def next(self, *, suspects_too: bool):
         """Notes whose turn it is; the threads may begin in another order."""
@@ -167,7 +158,7 @@ def test_a_password_that_is_not_right_any_more_loses_its_privilege(guesses):
     guesses.clock.now += 301
     guesses.write({"ann": "new"})
     assert guesses.ask(basic("ann", "right"), NAT) == 401
-    assert guesses.authenticator._verified.find(basic("ann", "right")) is None
+    assert guesses.passwords._cache.find(basic("ann", "right")) is None
 
 
 def test_a_wrong_password_of_a_known_name_is_not_answered_before_those_of_unknown_ones(guesses):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS
@@ -93,7 +93,7 @@ async def bridge(
 ) -> AsyncIterator[BridgeServer]:
     """A bridge on a free port, without patience for a gateway that is away. Its port is `server.port`."""
     options = {"credentials": Credentials("spark", "secret"), "patience_seconds": 0.0, "is_insecure": True, **changes}
-    settings = BridgeSettings(url=url, server=ServerOptions(port=0, sasl=sasl), **options)
+    settings = BridgeSettings(url=url, server=BridgeOptions(port=0, sasl=sasl), **options)
     settings = replace(settings, limits=replace(settings.limits, drain_seconds_max=2.0))
     server = make_bridge(settings, BridgeMetrics(), None)
     server.port = await server.start()  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hms_gateway.catalog.partition_marks import expire_marks
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     InvalidPartitionException,

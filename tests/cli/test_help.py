@@ -8,7 +8,7 @@ import click
 import pytest
 
 from hms_gateway.cli.application import application
-from hms_gateway.cli.terminal.groups import Command, Group, sentence
+from hms_gateway.cli.terminal.groups import Group, SectionedCommand, sentence
 
 EXAMPLE = re.compile(r"^ *((?:[A-Za-z].*\| *)?hms-gateway .*)$", re.MULTILINE)
 WIDTH = 100
@@ -57,7 +57,7 @@ def test_help_is_a_sentence_with_an_example_and_own_options_first(path: tuple[st
     assert said[0].isupper()
     assert "..." not in said
     assert "Example" in (command.epilog or "")
-    assert isinstance(command, Command | Group)
+    assert isinstance(command, SectionedCommand | Group)
     own, shared = text.find("\nOptions:"), text.find("\nConnection options:")
     assert text.count("Connection options:") <= 1
     if shared >= 0:

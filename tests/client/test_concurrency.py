@@ -6,11 +6,11 @@ from hms_gateway.client.concurrency import (
     HIVE_CODE,
     HIVE_PAGE,
     Command,
+    LockPlace,
     Mode,
     NeededLock,
     NotAKey,
     Operation,
-    Place,
     in_key_order,
     lock_components,
     needed_locks,
@@ -18,18 +18,18 @@ from hms_gateway.client.concurrency import (
 from hms_gateway.structs import LockLevel, LockType
 
 S, X = Mode.SHARED, Mode.EXCLUSIVE
-T1, P1, T2 = Place("d", "t1"), Place("d", "t1", ("p1",)), Place("d", "t2")
+T1, P1, T2 = LockPlace("d", "t1"), LockPlace("d", "t1", ("p1",)), LockPlace("d", "t2")
 
 # Each row of the table of Hive's page; what HIVE_CODE says is given where it differs, without the databases.
 PAGE = {
     "select t1 partition p1": (Command(Operation.SELECT, reads=(P1,)), "S t1, S t1.p1", None),
     "insert into t2(p2) select t1 partition p1": (
-        Command(Operation.INSERT, (Place("d", "t2", ("p2",)),), (P1,)),
+        Command(Operation.INSERT, (LockPlace("d", "t2", ("p2",)),), (P1,)),
         "S t1, S t1.p1, S t2, X t2.p2",
         None,
     ),
     "insert into t2(p.q) select t1 partition p1": (
-        Command(Operation.INSERT, (Place("d", "t2", ("p", "q")),), (P1,)),
+        Command(Operation.INSERT, (LockPlace("d", "t2", ("p", "q")),), (P1,)),
         "S t1, S t1.p1, S t2, S t2.p, X t2.p.q",
         None,
     ),
@@ -52,11 +52,11 @@ PAGE = {
 # What Hive's code does for others.
 FURTHER = {
     "insert without partitions": (Command(Operation.INSERT, (T2,), (T1,)), "S t1, X t2"),
-    "insert dynamically below p": (Command(Operation.INSERT, (Place("d", "t2", ("p",)),)), "S t2, X t2.p"),
+    "insert dynamically below p": (Command(Operation.INSERT, (LockPlace("d", "t2", ("p",)),)), "S t2, X t2.p"),
     "insert into what is read": (Command(Operation.INSERT, (T1,), (T1,)), "X t1"),
     "insert into a partition that is read": (Command(Operation.INSERT, (P1,), (P1, T1)), "S t1, X t1.p1"),
     "rename partition": (
-        Command(Operation.RENAME_PARTITION, (P1, Place("d", "t1", ("p2",)))),
+        Command(Operation.RENAME_PARTITION, (P1, LockPlace("d", "t1", ("p2",)))),
         "S t1, X t1.p1, X t1.p2",
     ),
     "unset tblproperties": (Command(Operation.UNSET_TABLE_PROPERTIES, (T1,)), "X t1"),
@@ -68,7 +68,7 @@ FURTHER = {
     "partition column": (Command(Operation.PARTITION_COLUMN, (T1,)), "X t1"),
     "constraint": (Command(Operation.CONSTRAINT, (T1,)), "X t1"),
     "compact": (Command(Operation.COMPACT, (P1,)), ""),
-    "create database": (Command(Operation.CREATE_DATABASE, (Place("d"),)), ""),
+    "create database": (Command(Operation.CREATE_DATABASE, (LockPlace("d"),)), ""),
     "lock shared": (Command(Operation.LOCK_SHARED, (P1,)), "S t1, S t1.p1"),
     "lock exclusive": (Command(Operation.LOCK_EXCLUSIVE, (T1,)), "X t1"),
 }
@@ -100,9 +100,9 @@ def test_what_the_page_does_not_list(row, rules):
 
 
 def test_databases():
-    database = Place("d")
-    create = Command(Operation.CREATE_TABLE, (T1,), (Place("e", "t"),))
-    assert needed_locks(create) == [NeededLock(database, S), NeededLock(Place("e", "t"), S)]
+    database = LockPlace("d")
+    create = Command(Operation.CREATE_TABLE, (T1,), (LockPlace("e", "t"),))
+    assert needed_locks(create) == [NeededLock(database, S), NeededLock(LockPlace("e", "t"), S)]
     assert needed_locks(Command(Operation.DROP_DATABASE, (database,))) == [NeededLock(database, X)]
     assert needed_locks(Command(Operation.LOCK_SHARED, (database,))) == [NeededLock(database, S)]
     by_code = needed_locks(Command(Operation.DROP_TABLE, (T1,)), HIVE_CODE)
@@ -114,7 +114,13 @@ def test_every_operation_has_a_rule():
 
 
 def test_locks_are_taken_in_the_order_of_names_whatever_the_order_of_the_command():
-    places = [Place("b", "t"), Place("a", "u", ("y",)), Place("a", "t", ("x", "z")), Place("a", "t!"), Place("a", "t")]
+    places = [
+        LockPlace("b", "t"),
+        LockPlace("a", "u", ("y",)),
+        LockPlace("a", "t", ("x", "z")),
+        LockPlace("a", "t!"),
+        LockPlace("a", "t"),
+    ]
     commands = [Command(Operation.SELECT, reads=tuple(order)) for order in (places, reversed(places))]
     first, second = (needed_locks(command) for command in commands)
     assert first == second
@@ -123,7 +129,7 @@ def test_locks_are_taken_in_the_order_of_names_whatever_the_order_of_the_command
 
 
 def test_parents_are_locked_whenever_a_partition_is():
-    deep = Place("d", "t", ("a=1", "b=2", "c=3"))
+    deep = LockPlace("d", "t", ("a=1", "b=2", "c=3"))
     for operation in (Operation.DROP_PARTITION, Operation.LOCK_SHARED, Operation.INSERT):
         locks = dict(needed_locks(Command(operation, (deep,))))
         assert [locks[parent] for parent in deep.parents()] == [S, S, S]
@@ -142,25 +148,25 @@ def test_parents_are_locked_whenever_a_partition_is():
     ],
 )
 def test_partitions_are_named_in_the_order_of_the_tables_keys(partition, expected):
-    command = Command(Operation.DROP_PARTITION, (Place("d", "t", partition),), (Place("d", "t", partition),))
+    command = Command(Operation.DROP_PARTITION, (LockPlace("d", "t", partition),), (LockPlace("d", "t", partition),))
     ordered = in_key_order(command, lambda table: dict.fromkeys(["ds", "hr", "mi"], "string"))
-    assert ordered.places == ordered.reads == (Place("d", "t", expected),)
+    assert ordered.places == ordered.reads == (LockPlace("d", "t", expected),)
     assert ordered.operation is Operation.DROP_PARTITION
     assert in_key_order(command, lambda table: None) == command
 
 
 def test_only_tables_of_described_partitions_are_asked_for():
-    places = (Place("d"), Place("d", "t"), Place("d", "t", ("p",)), Place("d", "u", ("ds=1",)))
+    places = (LockPlace("d"), LockPlace("d", "t"), LockPlace("d", "t", ("p",)), LockPlace("d", "u", ("ds=1",)))
     asked = []
     in_key_order(Command(Operation.LOCK_SHARED, places), asked.append)
-    assert asked == [Place("d", "u")]
+    assert asked == [LockPlace("d", "u")]
 
 
 @pytest.mark.parametrize(("keys", "text"), [(["ds"], "which has ds"), ([], "which has none")])
 def test_what_is_no_partition_key_is_refused(keys, text):
     with pytest.raises(NotAKey, match=f"^sd is not a partition key of d.t, {text}$"):
         in_key_order(
-            Command(Operation.TRUNCATE, (Place("d", "t", ("sd=1",)),)), lambda table: dict.fromkeys(keys, "string")
+            Command(Operation.TRUNCATE, (LockPlace("d", "t", ("sd=1",)),)), lambda table: dict.fromkeys(keys, "string")
         )
 
 
@@ -172,8 +178,8 @@ def components(*locks):
 
 
 def test_a_request_leaves_out_what_the_metastore_knows_by_itself():
-    prefix, deep = Place("d", "t2", ("p",)), Place("d", "t2", ("p", "q"))
-    assert components((Place("d"), S), (T1, S), (P1, S), (T2, S), (prefix, S), (deep, X)) == [
+    prefix, deep = LockPlace("d", "t2", ("p",)), LockPlace("d", "t2", ("p", "q"))
+    assert components((LockPlace("d"), S), (T1, S), (P1, S), (T2, S), (prefix, S), (deep, X)) == [
         (LockType.SHARED_READ, LockLevel.PARTITION, "d", "t1", "p1"),
         (LockType.SHARED_READ, LockLevel.PARTITION, "d", "t2", "p"),
         (LockType.EXCLUSIVE, LockLevel.PARTITION, "d", "t2", "p/q"),
@@ -181,7 +187,7 @@ def test_a_request_leaves_out_what_the_metastore_knows_by_itself():
 
 
 def test_a_request_keeps_what_is_locked_for_itself():
-    assert components((T1, S), (T2, X), (Place("e"), S)) == [
+    assert components((T1, S), (T2, X), (LockPlace("e"), S)) == [
         (LockType.SHARED_READ, LockLevel.TABLE, "d", "t1", None),
         (LockType.EXCLUSIVE, LockLevel.TABLE, "d", "t2", None),
         (LockType.SHARED_READ, LockLevel.DB, "e", None, None),

@@ -6,7 +6,7 @@ import pytest
 
 from hms_gateway.composition.health import FREE_BYTES_MIN, Health, ReadFile, files_of, folders_of
 from hms_gateway.gateway.application import NotReady
-from hms_gateway.gateway.auth.groups import read_groups
+from hms_gateway.gateway.auth.users import read_groups
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.runtime.settings import Settings
 

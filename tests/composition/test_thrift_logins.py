@@ -14,11 +14,10 @@ from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.composition.thrift_port import _Identification
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refusals
-from hms_gateway.gateway.assembly import LoginParts
-from hms_gateway.gateway.delegation.logins import DelegationLogins
+from hms_gateway.gateway.auth.delegation import DelegationLogins
+from hms_gateway.gateway.logins import LoginParts
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.runtime.logins.delegation_token import TokenName, TokensAway
-from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.delegation_token import Proof, TokenName, TokensAway
 from hms_gateway.runtime.logins.login_checks import LoginChecks
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from hms_gateway.idl import StructType
-from hms_gateway.metastore.filters.binding import BoundFilter, bind, parse_filter
+from hms_gateway.metastore.filters.binding import BoundFilter, bind
+from hms_gateway.metastore.filters.grammar import parse_filter
 from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.storage import SqlStore

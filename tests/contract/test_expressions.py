@@ -6,7 +6,7 @@ import pytest
 
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.storage import SqlStore

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from hms_gateway.catalog.access.grant_rows import Grant, GrantObject, GrantRows
 from hms_gateway.catalog.access.roles import RoleRows
+from hms_gateway.catalog.rights.policy import Principal
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
-from hms_gateway.sql.statements import Principal
 from hms_gateway.storage import SqlStore
 from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant

@@ -8,8 +8,8 @@ import pytest
 
 from hms_gateway.structs import LeaseObject
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService, MustWait
+from hms_gateway.txn.services.settings import LeaseSettings
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sample import sample
 

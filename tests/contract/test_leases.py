@@ -7,10 +7,10 @@ import pytest
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.presented import presenting
 from hms_gateway.structs import InvalidOperationException, LeaseObject
-from hms_gateway.txn.rules.leases import Claim, Held, LeaseId, LeaseType, Waiter, containers
+from hms_gateway.txn.rules.leases import Claim, LeasedObject, LeaseId, LeaseType, Waiter, containers
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService
+from hms_gateway.txn.services.settings import LeaseSettings
 from tests.txn.lease_memory import MemoryLeases
 from tests.txn.lease_scenario import Scenario
 from tests.txn.services.test_leases import SCENARIOS
@@ -37,7 +37,7 @@ TARGETS = [
 def everywhere(store, now_ms):
     """A lease on each target, its id the place in the list from 1."""
     for number, target in enumerate(TARGETS, 1):
-        held = [Held(LeaseId(number), "ann", Claim(target, X), now_ms, now_ms + HOUR, HOUR)]
+        held = [LeasedObject(LeaseId(number), "ann", Claim(target, X), now_ms, now_ms + HOUR, HOUR)]
         store.write(lambda tx, held=held: tx.leases.insert_lease(held))
 
 
@@ -73,16 +73,16 @@ def test_what_surely_does_not_matter_is_not_loaded(store):
 
 def test_a_lease_comes_back_as_it_was_stored(store):
     claims = [Claim(target, S) for target in TARGETS]
-    held = [Held(LeaseId(7), "ännchen", claim, 5, 2**53, 10) for claim in claims]
+    held = [LeasedObject(LeaseId(7), "ännchen", claim, 5, 2**53, 10) for claim in claims]
     store.write(lambda tx: tx.leases.insert_lease(held))
     assert store.write(lambda tx: tx.leases.lease(7)) == held
     assert store.write(lambda tx: tx.leases.lease(8)) == []
 
 
 def test_some_objects_of_a_lease_change_or_go(store):
-    held = [Held(LeaseId(7), "ann", Claim(target, S), 5, 100, 10) for target in TARGETS[:4]]
+    held = [LeasedObject(LeaseId(7), "ann", Claim(target, S), 5, 100, 10) for target in TARGETS[:4]]
     store.write(lambda tx: tx.leases.insert_lease(held))
-    changed = [Held(LeaseId(7), "ann", Claim(target, X), 5, 200, 10) for target in TARGETS[1:3]]
+    changed = [LeasedObject(LeaseId(7), "ann", Claim(target, X), 5, 200, 10) for target in TARGETS[1:3]]
     store.write(lambda tx: tx.leases.update_lease(changed))
     assert store.write(lambda tx: tx.leases.lease(7)) == [held[0], *changed, held[3]]
     assert store.write(lambda tx: tx.leases.delete_lease(7, [*TARGETS[2:4], TARGETS[9]])) == 2
@@ -93,7 +93,7 @@ def test_some_objects_of_a_lease_change_or_go(store):
 def test_expired_leases_and_waiters_are_forgotten(store):
     now_ms = store.write(lambda tx: tx.leases.now_ms())
     for number, end_ms in enumerate((now_ms - 1, now_ms - HOUR, now_ms + HOUR), 1):
-        held = [Held(LeaseId(number), "ann", Claim(TARGETS[1], S), 5, end_ms, 10)]
+        held = [LeasedObject(LeaseId(number), "ann", Claim(TARGETS[1], S), 5, end_ms, 10)]
         store.write(lambda tx, held=held: tx.leases.insert_lease(held))
         store.write(lambda tx, n=number, end=end_ms: tx.leases.put_waiter(n, [Claim(TARGETS[1], X)], end))
     store.write(lambda tx: tx.leases.delete_expired())
@@ -116,12 +116,14 @@ def test_waiters_keep_their_place_and_count_only_for_later_ones(store):
 
 def test_the_memory_store_of_other_tests_behaves_alike(store, clock):
     memory = MemoryLeases(clock)
-    held = [Held(LeaseId(number), "ann", Claim(target, S), 5, 2**53, 10) for number, target in enumerate(TARGETS)]
+    held = [
+        LeasedObject(LeaseId(number), "ann", Claim(target, S), 5, 2**53, 10) for number, target in enumerate(TARGETS)
+    ]
 
     def work(leases):
         leases.insert_lease(held)
         gone = leases.delete_lease(3), leases.delete_lease(3), leases.delete_lease(4, [TARGETS[4], TARGETS[5]])
-        leases.update_lease([Held(LeaseId(5), "ann", Claim(TARGETS[5], X), 5, 9, 10)])
+        leases.update_lease([LeasedObject(LeaseId(5), "ann", Claim(TARGETS[5], X), 5, 9, 10)])
         inside = [one.lease_id for one in leases.leases_inside([TARGETS[1]])]
         return gone, inside, leases.lease(5), leases.next_lease_id(), leases.next_lease_id(), leases.next_ticket()
 

@@ -9,7 +9,7 @@ import pytest
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import METHODS, LockState, LockType, ShowLocksResponse
-from hms_gateway.txn.ports.txn import Client, LockFilter, Snapshot
+from hms_gateway.txn.ports.txn import Client, LockFilter, TxnSnapshot
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
@@ -71,7 +71,7 @@ FILTERS = [
 
 
 def read_both(store: SqlStore, filter: LockFilter, shown_types: Mapping[LockType, LockType]) -> tuple[Any, Any]:
-    def work(snapshot: Snapshot) -> tuple[Any, Any]:
+    def work(snapshot: TxnSnapshot) -> tuple[Any, Any]:
         return snapshot.txns.lock_list(filter, shown_types), snapshot.txns.shown_locks(filter)
 
     listed, values = store.read(work)

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
+from hms_gateway.metastore.checks.selection import names_of
 from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, StoreUnavailable, Transaction
-from hms_gateway.metastore.selection.partitions import names_of
 from hms_gateway.storage import SqlStore
 from hms_gateway.storage.writing.store import READ_CONNECTIONS_MAX
 from hms_gateway.structs import EncodedList

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Engine, create_engine, event
 
 from hms_gateway.catalog.rights.owners import RightsRows
+from hms_gateway.metastore.checks.selection import matching_filter, matching_partial
 from hms_gateway.metastore.ports.store import Selection, StoredTable
-from hms_gateway.metastore.selection.partitions import matching_filter, matching_partial
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import FieldSchema

@@ -13,9 +13,8 @@ import pytest
 from hms_gateway.catalog.partitions.reads import PartitionList, Projection
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
+from hms_gateway.metastore.checks.selection import TableName, matching_filter, matching_partial
 from hms_gateway.metastore.ports.store import Snapshot, StoredTable
-from hms_gateway.metastore.selection.partitions import matching_filter, matching_partial
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.limits import DEFAULT_LIMITS

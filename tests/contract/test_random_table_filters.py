@@ -9,7 +9,8 @@ from typing import Final
 
 import pytest
 
-from hms_gateway.metastore.filters.binding import FilterError, parse_table_filter
+from hms_gateway.metastore.filters.grammar import FilterError
+from hms_gateway.metastore.filters.table_filter import parse_table_filter
 from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.storage import SqlStore
 from tests.contract.filter_reference import (

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hms_gateway.metastore.filters.binding import BoundFilter, FilterError, ValueClass, bind, evaluate, parse_filter
+from hms_gateway.metastore.filters.binding import BoundFilter, bind, evaluate
+from hms_gateway.metastore.filters.grammar import FilterError, parse_filter
 from hms_gateway.metastore.ports.store import Selection, StoredTable, StoreError, UnstorableText
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, make_name
+from hms_gateway.metastore.vocabulary.typed_values import ValueClass
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import FieldSchema
 from tests.contract.objects import bound, create, names, table

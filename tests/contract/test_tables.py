@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.metastore.filters.binding import parse_table_filter
+from hms_gateway.metastore.filters.table_filter import parse_table_filter
 from hms_gateway.metastore.ports.store import DuplicateKey, Selection, UnstorableText
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
 from hms_gateway.storage import SqlStore

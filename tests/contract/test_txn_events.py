@@ -10,7 +10,7 @@ from hms_gateway.metastore.ports.store import EventId
 from hms_gateway.storage import SqlStore
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.names import target
-from hms_gateway.txn.rules.transactions import Operation
+from hms_gateway.txn.rules.transactions import TxnOperation
 from hms_gateway.txn.services.locks import LockService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
@@ -58,7 +58,7 @@ def test_transactions_without_write_ids_leave_no_trace(services: Services) -> No
         services.commit(services.begin(), names_write_ids)
     services.txns.abort(services.begin())
     writer = services.begin()
-    services.txns.add_writes(writer, [ORDERS], Operation.INSERT, None)
+    services.txns.add_writes(writer, [ORDERS], TxnOperation.INSERT, None)
     services.commit(writer)
     assert services.log() == []
 

@@ -17,10 +17,10 @@ from hms_gateway.txn.ports.txn import Client, LockFilter
 from hms_gateway.txn.rules.compaction import CompactionDetails, CompactionFilter
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import Operation
+from hms_gateway.txn.rules.transactions import TxnOperation
 from hms_gateway.txn.services.compaction import CompactionService
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
-from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
@@ -61,7 +61,7 @@ def world(store: SqlStore, database_url: str) -> World:
         of_table = Target("sales", name)
         written = [Target("sales", name, part) for part in (A, B)]
         for txn_id in (committed, open_txn):
-            transactions.add_writes(txn_id, written, Operation.UPDATE, None)
+            transactions.add_writes(txn_id, written, TxnOperation.UPDATE, None)
         write_ids.allocate(of_table, [committed, open_txn])
         locks.lock(LockSpec([ComponentSpec(each, LockType.SHARED_READ) for each in (of_table, *written)], CLIENT))
         for each in (of_table, *written):

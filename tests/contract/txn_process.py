@@ -11,7 +11,7 @@ from hms_gateway.storage import open_store
 from hms_gateway.structs import LockState, LockType, ThriftException
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.locks import NO_TXN, TxnId
-from hms_gateway.txn.rules.transactions import Operation
+from hms_gateway.txn.rules.transactions import TxnOperation
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
@@ -57,7 +57,7 @@ def main(url: str, seed: int, threads: int, rounds: int, register: str) -> None:
                     while answer.state is LockState.WAITING:
                         answer = locks.check_lock(answer.lock_id)
                 told["writes"].append(write_ids.allocate(place_of("d.a"), [txn_id])[txn_id])
-                transactions.add_writes(txn_id, [place_of("d.a")], Operation.INSERT, None)
+                transactions.add_writes(txn_id, [place_of("d.a")], TxnOperation.INSERT, None)
                 transactions.commit(txn_id, checks_writes=True)
             except ThriftException:
                 told["victims"].append(txn_id)

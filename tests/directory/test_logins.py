@@ -9,13 +9,13 @@ from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.assembly import build_authenticator
-from hms_gateway.gateway.auth.directory import Directory, DirectoryAway
-from hms_gateway.gateway.auth.directory_login import AWAY_SECONDS, DirectoryAuthenticator
+from hms_gateway.gateway.auth.directory import AWAY_SECONDS, DirectoryAway, LdapDirectory
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import Clock, basic
+from tests.gateway.auth.test_directory_login import directory_stack
 from tests.support.private_slapd import BASE, PASSWORD, SEARCH_PASSWORD, PrivateSlapd, SlapdUnavailable
 
 pytestmark = pytest.mark.ldap
@@ -50,11 +50,11 @@ def searches(slapd, tmp_path_factory):
     }
 
 
-def directory(slapd, url: str | None = None, **settings) -> Directory:
+def directory(slapd, url: str | None = None, **settings) -> LdapDirectory:
     urls = [url or f"ldap://127.0.0.1:{slapd.port}"]
     loaded = load_settings(ldap={"urls": urls, "authority": str(slapd.certificate), **settings})
     assert loaded.ldap is not None
-    return Directory(loaded.ldap)
+    return LdapDirectory(loaded.ldap)
 
 
 def test_a_user_is_searched_for_and_has_groups(slapd, searches):
@@ -132,7 +132,7 @@ def test_an_account_that_may_not_search_is_the_operators_to_change(slapd, search
 
 def test_the_next_server_is_asked_when_one_does_not_answer(slapd, searches):
     loaded = load_settings(ldap={"urls": ["ldap://localhost:1", f"ldap://localhost:{slapd.port}"], **searches})
-    assert Directory(loaded.ldap).check("ann", PASSWORD).name == "ann"
+    assert LdapDirectory(loaded.ldap).check("ann", PASSWORD).name == "ann"
 
 
 def test_a_server_that_says_nothing_is_away_in_time(searches):
@@ -141,7 +141,7 @@ def test_a_server_that_says_nothing_is_away_in_time(searches):
             ldap={"urls": [f"ldap://127.0.0.1:{silent.getsockname()[1]}"], "seconds_max": 0.2, **searches}
         )
         with pytest.raises(DirectoryAway):
-            Directory(loaded.ldap).check("ann", PASSWORD)
+            LdapDirectory(loaded.ldap).check("ann", PASSWORD)
 
 
 def ask(authenticator, header: bytes, address: str = "10.0.0.1"):
@@ -173,7 +173,7 @@ def test_the_password_file_comes_first_and_all_logins_go_on_beside_each_other(sl
 class Counted:
     """A directory that can go away."""
 
-    def __init__(self, asked: Directory) -> None:
+    def __init__(self, asked: LdapDirectory) -> None:
         self._asked = asked
         self.count = 0
         self.is_away = False
@@ -189,12 +189,9 @@ class Counted:
 def bench(slapd, searches, tmp_path):
     clock = Clock()
     counted = Counted(directory(slapd, **searches))
-    loaded = load_settings(data_dir=tmp_path)
-    authenticator = DirectoryAuthenticator(
-        build_authenticator(loaded),
+    authenticator = directory_stack(
         counted.check,
         is_local=lambda user: False,
-        challenges=(),
         remembered_seconds=300.0,
         kept_seconds=3_600.0,
         seconds_max=20.0,
@@ -269,11 +266,9 @@ def test_a_request_does_not_wait_for_a_directory_that_hangs(tmp_path):
     def hang(user: str, password: str) -> None:
         time.sleep(0.5)
 
-    authenticator = DirectoryAuthenticator(
-        build_authenticator(load_settings(data_dir=tmp_path)),
+    authenticator = directory_stack(
         hang,
         is_local=lambda user: False,
-        challenges=(),
         remembered_seconds=300.0,
         kept_seconds=3_600.0,
         seconds_max=0.02,

@@ -15,7 +15,7 @@ from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import LockState, LockType
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.compaction import Expiry
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService

@@ -5,7 +5,7 @@ import pytest
 from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
 from hms_gateway.catalog.access.roles import Roles, RoleService
 from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.metastore.selection.partitions import partitions_of
+from hms_gateway.metastore.checks.selection import partitions_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.structs import (
     GetPartitionsPsWithAuthRequest,

@@ -8,7 +8,7 @@ from hms_gateway.catalog.tables.alter import CommitKeyValue
 from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.locks import KeyOrder, Locks
 from hms_gateway.handlers.transactions import Transactions
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc import Processor
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
@@ -56,7 +56,7 @@ from hms_gateway.structs import (
 )
 from hms_gateway.txn.services.compaction import CompactionService
 from hms_gateway.txn.services.locks import LockService
-from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.bridge.thrift.sasl import Status
+from hms_gateway.bridge.thrift.sasl import SaslStatus
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess
 from tests.support.private_kdc import PrivateKdc
 from tests.support.sasl_client import SaslTransport, logged_in
@@ -53,16 +53,16 @@ class GssTransport(SaslTransport):
         super().__init__(port)
 
     def log_in(self) -> None:
-        self.send(Status.START, b"GSSAPI")
+        self.send(SaslStatus.START, b"GSSAPI")
         token = self._context.step()
         while not self._context.complete:
-            self.send(Status.OK, token)
-            token = self._context.step(self.receive(Status.OK)) or b""
-        self.send(Status.OK, token)
-        self.offered = self._context.unwrap(self.receive(Status.OK)).message[0]
+            self.send(SaslStatus.OK, token)
+            token = self._context.step(self.receive(SaslStatus.OK)) or b""
+        self.send(SaslStatus.OK, token)
+        self.offered = self._context.unwrap(self.receive(SaslStatus.OK)).message[0]
         choice = bytes([self._layer]) + (64 * 1024).to_bytes(3, "big") + self._acts_for.encode()
-        self.send(Status.COMPLETE, self._context.wrap(choice, False).message)
-        self.receive(Status.COMPLETE)
+        self.send(SaslStatus.COMPLETE, self._context.wrap(choice, False).message)
+        self.receive(SaslStatus.COMPLETE)
 
     def wrap(self, content: bytes) -> bytes:
         if self._layer > 1:

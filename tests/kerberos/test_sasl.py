@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.bridge.thrift.sasl import Status, negotiation_message
+from hms_gateway.bridge.thrift.sasl import SaslStatus, negotiation_message
 from tests.kerberos.conftest import LogIn
 from tests.kerberos.sasl_doors import HIVE_SERVICE, Doors, GssTransport, client
 from tests.kerberos.test_tickets import run
@@ -55,22 +55,22 @@ def test_users_of_another_realm_and_those_who_ask_to_be_others_are_refused(
 @pytest.mark.parametrize("token", [b"no ticket", b"\x60" * 70_000, b"\x60\x82\xff\xff"])
 def test_what_is_not_a_ticket_ends_the_negotiation(doors: Doors, door: str, token: bytes) -> None:
     with socket.create_connection(("127.0.0.1", doors.ports[door]), timeout=PATIENCE_SECONDS) as connection:
-        connection.sendall(negotiation_message(Status.START, b"GSSAPI") + negotiation_message(Status.OK, token))
+        connection.sendall(negotiation_message(SaslStatus.START, b"GSSAPI") + negotiation_message(SaslStatus.OK, token))
         answer = connection.recv(5)
-        assert answer[0] in (Status.BAD, Status.ERROR)
+        assert answer[0] in (SaslStatus.BAD, SaslStatus.ERROR)
 
 
 def test_a_negotiation_does_not_go_on_for_ever(doors: Doors) -> None:
     with socket.create_connection(("127.0.0.1", doors.ports["port"]), timeout=PATIENCE_SECONDS) as connection:
-        connection.sendall(negotiation_message(Status.START, b"GSSAPI"))
+        connection.sendall(negotiation_message(SaslStatus.START, b"GSSAPI"))
         with connection.makefile("rb") as answers:
             for _ in range(20):
-                connection.sendall(negotiation_message(Status.OK, b""))
+                connection.sendall(negotiation_message(SaslStatus.OK, b""))
                 head = answers.read(5)
                 text = answers.read(int.from_bytes(head[1:], "big"))
-                if head[0] == Status.BAD:
+                if head[0] == SaslStatus.BAD:
                     break
-            assert (head[0], text != b"") == (Status.BAD, True)
+            assert (head[0], text != b"") == (SaslStatus.BAD, True)
 
 
 @pytest.mark.parametrize("door", ["port", "bridge"])

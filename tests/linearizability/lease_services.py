@@ -12,8 +12,8 @@ from hms_gateway.runtime.presented import presenting
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import Database, LeaseObject
 from hms_gateway.txn.rules.leases import Ticket
-from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService, MustWait
+from hms_gateway.txn.services.settings import LeaseSettings
 from tests.support.server import trusting
 
 ADMIN: Final = "admin"

@@ -46,8 +46,8 @@ from hms_gateway.txn.ports.txn import Client, LockFilter
 from hms_gateway.txn.rules.implicit_locks import LockedByAnother, Needed
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import Operation, Write
-from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.rules.transactions import TxnOperation, Write
+from hms_gateway.txn.services.compaction import Expiry
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
@@ -125,7 +125,7 @@ class StoreServices:
         self._transactions.heartbeat(lock_id, txn_id)
 
     def add_writes(self, txn_id: int, place: Sequence[str | None], operation: str) -> None:
-        self._transactions.add_writes(txn_id, [_target(place)], Operation[operation], None)
+        self._transactions.add_writes(txn_id, [_target(place)], TxnOperation[operation], None)
 
     def open_txns(self, since: int) -> Any:
         found = self._transactions.open_txns()
@@ -134,7 +134,7 @@ class StoreServices:
 
     def lock(self, txn_id: int, is_of_hive_4: bool, parts: Sequence[Any]) -> Any:
         wanted = [
-            ComponentSpec(_target(place), LockType[kind], operation and Write(_target(place), Operation[operation]))
+            ComponentSpec(_target(place), LockType[kind], operation and Write(_target(place), TxnOperation[operation]))
             for place, kind, operation in parts
         ]
         answer = self._locks.lock(LockSpec(wanted, WHO, TxnId(txn_id), is_of_hive_4))

@@ -11,8 +11,8 @@ from hms_gateway.catalog.partitions.reads import PartitionList
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
 from hms_gateway.idl import StructType
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Store, StoredTable
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store

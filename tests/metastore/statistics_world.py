@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import (
     ColumnStatistics_v4,
     ColumnStatisticsData_v4,

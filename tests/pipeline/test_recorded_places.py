@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from hms_gateway.pipeline.audit.arguments import AuditArguments
 from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
 from hms_gateway.pipeline.audit.fixing.job import apply
-from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead, write_plan
+from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, write_plan
 from hms_gateway.pipeline.audit.job import audit
 from hms_gateway.pipeline.audit.rules.values import Fix
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -46,7 +46,9 @@ def client(gateway):
 @pytest.fixture
 def options(gateway, tmp_path):
     """Those of a test's own tables, which its name begins."""
-    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
+    return JobOptions(
+        connection=CatalogConnection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20
+    )
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def test_no_orphan_is_deleted_in_somebody_elses_folder(spark, client, options, t
     event = client.call("get_current_notificationEventId").eventId
     head = PlanHead(url=options.connection.url, run="", event=event, quiet_seconds=0)
     action = {"says": "", "database": "lake", "table": "orphans_of_others", "files": 1, "total_bytes": 13}
-    write_plan(plan, head, [Action(do=Fix.DELETE_ORPHAN, location=f"file:{home}/documents", **action)])
+    write_plan(plan, head, [PlannedFix(do=Fix.DELETE_ORPHAN, location=f"file:{home}/documents", **action)])
     [refused] = apply(options, ApplyArguments(plan=plan), spark=spark).refusals
     assert "outside of the gateway's roots" in refused["reason"]
     assert (home / "documents" / "thesis").read_bytes() == b"years of work"

@@ -13,7 +13,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
 from hms_gateway.storage.schema.catalog import OUTCOMES
 from hms_gateway.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
-from hms_gateway.txn.rules.errors import Refused
+from hms_gateway.txn.rules.errors import CommittedRefusal
 from hms_gateway.wire import MessageType, make_codecs
 from tests.support.manual_clock import ManualClock
 
@@ -53,10 +53,10 @@ class Databases:
             if self.add_refusal is not None:
                 raise self.add_refusal
             was_new = TokenRows(tx).insert_token(token_identifier, delegation_token)
-            return was_new if was_new else Refused(TxnAbortedException("it was there"))
+            return was_new if was_new else CommittedRefusal(TxnAbortedException("it was there"))
 
         outcome = self.store.write(work)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, CommittedRefusal):
             raise outcome.reason
         return outcome
 

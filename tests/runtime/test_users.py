@@ -19,7 +19,7 @@ USERS = {
         "storage.writing.pipelined_writer",
         "gateway.calls.dispatcher",
         "gateway.calls.worker_threads",
-        "handlers.rights.gate",
+        "handlers.rights.authorizer",
     },
     "call_keys": {
         "rpc.repeatable",
@@ -47,7 +47,7 @@ USERS = {
         "catalog.tables.databases",
         "catalog.tables.service",
         "handlers.steps",
-        "handlers.rights.gate",
+        "handlers.rights.authorizer",
         "metastore.ports.trail",
         "storage.txn.batch_statements",
         "storage.catalog.events",

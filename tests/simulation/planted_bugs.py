@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hms_gateway.structs import NoSuchTxnException
 from hms_gateway.txn.rules import locks
 from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
-from hms_gateway.txn.rules.transactions import State, Txn
+from hms_gateway.txn.rules.transactions import Txn, TxnStatus
 from hms_gateway.txn.services import locks as lock_service
 from hms_gateway.txn.services import transactions as transaction_service
 from hms_gateway.txn.services import write_ids as write_id_service
@@ -115,23 +115,23 @@ def _forgets_the_boundary(txn_id: Any, changes: Any, committed: Any, **rest: Any
 
 
 def _commits_aborted(txn_id: int, txn: Txn | None) -> bool:
-    is_aborted = txn is not None and txn.state is State.ABORTED
+    is_aborted = txn is not None and txn.state is TxnStatus.ABORTED
     return True if is_aborted else _needs_commit(txn_id, txn)
 
 
 def _refuses_to_commit_twice(txn_id: int, txn: Txn | None) -> bool:
-    if txn is not None and txn.state is State.COMMITTED:
+    if txn is not None and txn.state is TxnStatus.COMMITTED:
         raise NoSuchTxnException(f"No such transaction txnid:{txn_id}")
     return _needs_commit(txn_id, txn)
 
 
 def _takes_aborted_for_open(txn_id: int, txn: Txn | None) -> Txn:
-    is_aborted = txn is not None and txn.state is State.ABORTED
+    is_aborted = txn is not None and txn.state is TxnStatus.ABORTED
     return txn if is_aborted and txn is not None else _open_txn(txn_id, txn)
 
 
 def _counts_from_the_start(self: MemoryTxns, before_ms: int, limit: int) -> list[TxnId]:
-    return [one.txn_id for one in self.known.values() if one.state is State.OPEN and one.started_ms < before_ms]
+    return [one.txn_id for one in self.known.values() if one.state is TxnStatus.OPEN and one.started_ms < before_ms]
 
 
 def _uses_the_servers_clock(self: MemoryTxns) -> int:
@@ -155,7 +155,7 @@ def _forgets_at_once(self: MemoryTxns, ended_before_ms: int, limit: int, **victi
 
 
 def _shows_aborted_writes(self: MemoryTxns, table: Any, high_water_mark: int, excepted: Any) -> Any:
-    aborted = {one.txn_id for one in self.known.values() if one.state is State.ABORTED}
+    aborted = {one.txn_id for one in self.known.values() if one.state is TxnStatus.ABORTED}
     return [row for row in _hidden(self, table, high_water_mark, excepted) if row[0] not in aborted]
 
 
@@ -178,7 +178,7 @@ def _forgets_the_heartbeat_of_check_lock(txns: Any, request: Any) -> None:
 
 
 def _loses_the_listing(self: MemoryTxns) -> Any:
-    return [txn for _, txn in sorted(self.known.items()) if txn.state is State.OPEN]
+    return [txn for _, txn in sorted(self.known.items()) if txn.state is TxnStatus.OPEN]
 
 
 def _works_on_what_was_before(self: MemoryStore, work: Callable[[Any], Any]) -> Any:

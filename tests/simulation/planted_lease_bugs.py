@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hms_gateway.metastore.changes import fencing
 from hms_gateway.txn.rules import leases
-from hms_gateway.txn.rules.leases import Claim, Extension, Held, LeaseType
+from hms_gateway.txn.rules.leases import Claim, Extension, LeasedObject, LeaseType
 from hms_gateway.txn.services import leases as lease_service
 from tests.simulation import faulty_store
 from tests.simulation.lease_database import LeaseDatabase
@@ -50,11 +50,11 @@ def _looks_at_one_object(claims: Any, held: Any, waiting: Any, now_ms: int) -> A
     return _conflict(claims[:1], held, waiting, now_ms)
 
 
-def _is_live_at_its_end(self: Held, now_ms: int) -> bool:
+def _is_live_at_its_end(self: LeasedObject, now_ms: int) -> bool:
     return now_ms <= self.end_ms
 
 
-def _never_ends(self: Held, now_ms: int) -> bool:
+def _never_ends(self: LeasedObject, now_ms: int) -> bool:
     return True
 
 
@@ -77,15 +77,17 @@ def _extends_beside_others(lease_id: Any, user: Any, wanted: Any, held: Any, oth
     return _extension(lease_id, user, wanted, held, (), *rest)
 
 
-def _moves_the_end_back(held: Held, becomes: bool, now_ms: int, duration_ms: int | None, longest_ms: int) -> Held:
+def _moves_the_end_back(
+    held: LeasedObject, becomes: bool, now_ms: int, duration_ms: int | None, longest_ms: int
+) -> LeasedObject:
     kind = LeaseType.EXCLUSIVE if becomes else held.claim.type
     end_ms = now_ms + (held.duration_ms if duration_ms is None else duration_ms)
     return replace(held, claim=Claim(held.claim.target, kind), end_ms=end_ms)
 
 
 def _forgets_how_long_it_lasts(
-    held: Held, becomes: bool, now_ms: int, duration_ms: int | None, longest_ms: int
-) -> Held:
+    held: LeasedObject, becomes: bool, now_ms: int, duration_ms: int | None, longest_ms: int
+) -> LeasedObject:
     moved = _moves_the_end_back(held, becomes, now_ms, duration_ms, longest_ms)
     return replace(moved, end_ms=max(held.end_ms, moved.end_ms))
 
@@ -102,7 +104,7 @@ def _fences_only_what_is_over(lease_id: int, held: Any, now_ms: int, changed: An
     return _refusal(lease_id, held, now_ms, [])
 
 
-def _lets_readers_write(lease_id: int, held: Iterable[Held], now_ms: int, changed: Any) -> Any:
+def _lets_readers_write(lease_id: int, held: Iterable[LeasedObject], now_ms: int, changed: Any) -> Any:
     raised = [replace(one, claim=one.claim._replace(type=LeaseType.EXCLUSIVE)) for one in held]
     return _refusal(lease_id, raised, now_ms, changed)
 
@@ -167,8 +169,8 @@ BUGS: dict[str, Bug] = {
     "what contains the object is not looked at": (leases, "conflicts", _looks_down_only),
     "waiting requests are skipped": (lease_service, "conflict", _skips_waiting),
     "only one object is looked at": (lease_service, "conflict", _looks_at_one_object),
-    "a lease is live at its end": (leases.Held, "is_live", _is_live_at_its_end),
-    "a lease never ends": (leases.Held, "is_live", _never_ends),
+    "a lease is live at its end": (leases.LeasedObject, "is_live", _is_live_at_its_end),
+    "a lease never ends": (leases.LeasedObject, "is_live", _never_ends),
     "what has ended can be extended": (lease_service.LeaseService, "_extend", _extends_what_has_ended),
     "what has ended comes back": (_Leases, "delete_expired", _forgets_nothing),
     "becoming exclusive is always possible": (lease_service, "extension", _extends_beside_others),

@@ -3,8 +3,8 @@
 import pytest
 
 from hms_gateway.structs import LeaseObject
-from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService
+from hms_gateway.txn.services.settings import LeaseSettings
 from tests.simulation.lease_database import LeaseDatabase
 from tests.simulation.lease_simulation import LeaseSimulation
 from tests.simulation.planted_lease_bugs import BUGS

@@ -10,10 +10,10 @@ from hms_gateway.metastore.ports.store import Event
 from hms_gateway.structs import LockType, TxnType
 from hms_gateway.txn.ports.txn import Client, LockFilter, Rebuild, ShownLock
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
-from hms_gateway.txn.rules.implicit_locks import Held
+from hms_gateway.txn.rules.implicit_locks import AcquiredLock
 from hms_gateway.txn.rules.locks import NO_TXN, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import CommittedWrite, State, Txn, Unfinished, Write
+from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, TxnStatus, Unfinished, Write
 from tests.txn.lock_elements import ElementList, elements
 
 T = TypeVar("T")
@@ -37,10 +37,10 @@ class MemoryStore:
     def made_events(self) -> Sequence[Event]:
         return self._made
 
-    def held_locks(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+    def held_locks(self, targets: Sequence[Target]) -> tuple[list[AcquiredLock], int]:
         """No more than was asked for, so that a rule which needs more has to ask."""
         return [
-            Held(self.txns.alive(shown.lock), *_holder(shown.client))
+            AcquiredLock(self.txns.alive(shown.lock), *_holder(shown.client))
             for request in self.txns.locks.values()
             for shown in request
             if shown.lock.is_acquired and any(_is_around(shown.lock.target, each) for each in targets)
@@ -93,18 +93,18 @@ class MemoryTxns:
         return self.last_txn
 
     def unfinished_txns(self) -> list[Txn]:
-        return [txn for _, txn in sorted(self.known.items()) if txn.state is not State.COMMITTED]
+        return [txn for _, txn in sorted(self.known.items()) if txn.state is not TxnStatus.COMMITTED]
 
     def unfinished(self) -> list[Unfinished]:
-        return [Unfinished(txn.txn_id, txn.state is State.OPEN, txn.type) for txn in self.unfinished_txns()]
+        return [Unfinished(txn.txn_id, txn.state is TxnStatus.OPEN, txn.type) for txn in self.unfinished_txns()]
 
     def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
         ids = [TxnId(self.last_txn + number) for number in range(1, count + 1)]
-        open_ids = [txn.txn_id for txn in self.known.values() if txn.state is State.OPEN]
+        open_ids = [txn.txn_id for txn in self.known.values() if txn.state is TxnStatus.OPEN]
         for txn_id in ids:
             oldest = min(open_ids, default=ids[0])
             who = (client.user, client.hostname, client.agent_info)
-            self.known[txn_id] = Txn(txn_id, State.OPEN, type, *who, self.now_ms(), self.now_ms(), oldest)
+            self.known[txn_id] = Txn(txn_id, TxnStatus.OPEN, type, *who, self.now_ms(), self.now_ms(), oldest)
         self.last_txn = TxnId(self.last_txn + count)
         return ids
 
@@ -118,7 +118,7 @@ class MemoryTxns:
         return [txn for txn in self.unfinished() if first <= txn.txn_id <= last]
 
     def count_open(self) -> int:
-        return sum(txn.state is State.OPEN for txn in self.known.values())
+        return sum(txn.state is TxnStatus.OPEN for txn in self.known.values())
 
     def skip_txn_ids(self, last: TxnId) -> None:
         self.last_txn = max(self.last_txn, last)
@@ -131,14 +131,14 @@ class MemoryTxns:
 
     def refresh_txns(self, txn_ids: Sequence[TxnId]) -> None:
         for txn_id in txn_ids:
-            if self.known[txn_id].state is State.OPEN:
+            if self.known[txn_id].state is TxnStatus.OPEN:
                 self.known[txn_id] = replace(self.known[txn_id], last_heartbeat_ms=self.now_ms())
 
     def abort_txns(self, txn_ids: Sequence[TxnId], reason: str | None, refused_lock: LockId | None = None) -> None:
         for txn_id in txn_ids:
             # Of others there is no row.
-            if txn_id in self.known and self.known[txn_id].state is State.OPEN:
-                aborted = replace(self.known[txn_id], state=State.ABORTED, reason=reason, refused_lock=refused_lock)
+            if txn_id in self.known and self.known[txn_id].state is TxnStatus.OPEN:
+                aborted = replace(self.known[txn_id], state=TxnStatus.ABORTED, reason=reason, refused_lock=refused_lock)
                 self.known[txn_id] = aborted
                 self.ended_ms[txn_id] = self.now_ms()
         self._delete_locks_of(set(txn_ids))
@@ -151,7 +151,7 @@ class MemoryTxns:
         commit_id: TxnId,
         names_write_ids: bool | None = None,
     ) -> None:
-        self.known[txn_id] = replace(self.known[txn_id], state=State.COMMITTED)
+        self.known[txn_id] = replace(self.known[txn_id], state=TxnStatus.COMMITTED)
         self.ended_ms[txn_id] = self.now_ms()
         self.writes = [one for one in self.writes if one[0] != txn_id]
         self.write_sets += [CommittedWrite(txn_id, commit_id, one.target, one.operation) for one in changes]
@@ -268,7 +268,9 @@ class MemoryTxns:
     # Expiry.
 
     def silent_txns(self, before_ms: int, limit: int) -> list[TxnId]:
-        silent = (txn for txn in self.known.values() if txn.state is State.OPEN and txn.last_heartbeat_ms < before_ms)
+        silent = (
+            txn for txn in self.known.values() if txn.state is TxnStatus.OPEN and txn.last_heartbeat_ms < before_ms
+        )
         return [txn.txn_id for txn in silent][:limit]
 
     def silent_locks(self, before_ms: int, limit: int) -> list[LockId]:
@@ -284,11 +286,11 @@ class MemoryTxns:
             for txn_id, ended_ms in self.ended_ms.items()
             if ended_ms < ended_before_ms
             and txn_id not in shown
-            and (self.known[txn_id].state is State.COMMITTED or txn_id not in busy)
+            and (self.known[txn_id].state is TxnStatus.COMMITTED or txn_id not in busy)
         ][:limit]
         for txn_id in old:
             del self.known[txn_id], self.ended_ms[txn_id]
-        open_txns = [txn for txn in self.known.values() if txn.state is State.OPEN]
+        open_txns = [txn for txn in self.known.values() if txn.state is TxnStatus.OPEN]
         oldest = min((txn.txn_id for txn in open_txns), default=self.last_txn + 1)
         needed = min((txn.min_open_txn for txn in open_txns), default=self.last_txn + 1)
         self.write_sets = [one for one in self.write_sets if one.commit_id >= oldest]

@@ -16,8 +16,8 @@ from hms_gateway.structs import LockState, LockType, ThriftException
 from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
 from hms_gateway.txn.rules.locks import TIMED_OUT, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import Operation, State, Txn, Write
-from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.rules.transactions import Txn, TxnOperation, TxnStatus, Write
+from hms_gateway.txn.services.compaction import Expiry
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
@@ -236,10 +236,10 @@ class Simulation:
             client.txns.remove(txn_id)
             if self.latest_ms - self.seen_committed.get(txn_id, 0) <= REMEMBERED_MS:
                 self.fail(f"the repeated commit of txnid:{txn_id} was refused")
-            if self._state(txn_id) is State.OPEN:
+            if self._state(txn_id) is TxnStatus.OPEN:
                 self.fail(f"txnid:{txn_id} was refused and is open")
             raise
-        if self._state(txn_id) is not State.COMMITTED:
+        if self._state(txn_id) is not TxnStatus.COMMITTED:
             self.fail(f"txnid:{txn_id} was told to be committed")
         client.txns.remove(txn_id)
 
@@ -251,7 +251,7 @@ class Simulation:
         try:
             self._server.transactions.commit(txn_id, checks_writes=True)
         except ThriftException:
-            if state is State.COMMITTED:
+            if state is TxnStatus.COMMITTED:
                 self.fail(f"the repeated commit of txnid:{txn_id} was refused")
             raise
 
@@ -261,7 +261,7 @@ class Simulation:
             txn_id = self.random.choice(client.txns)
             client.txns.remove(txn_id)
             self._server.transactions.abort(txn_id)
-            if self._state(txn_id) is State.OPEN:
+            if self._state(txn_id) is TxnStatus.OPEN:
                 self.fail(f"txnid:{txn_id} was aborted and is open")
 
     def _heartbeat(self) -> None:
@@ -284,7 +284,7 @@ class Simulation:
         client = self._client
         if client.txns:
             txn_id = self.random.choice(client.txns)
-            write = Write(self.random.choice(PLACES[1:]), self.random.choice([Operation.UPDATE, *Operation]))
+            write = Write(self.random.choice(PLACES[1:]), self.random.choice([TxnOperation.UPDATE, *TxnOperation]))
             self._server.transactions.add_writes(txn_id, [write.target], write.operation, None)
             self.changed.setdefault(txn_id, set()).add((write.target, write.operation.value))
 
@@ -317,7 +317,7 @@ class Simulation:
         table = self.random.choice(TABLES)
         (seen,) = server.write_ids.valid_write_ids([("t", table)], None)
         for (place, txn_id), write_id in self.write_ids.items():
-            if place == table and seen.ids.is_valid(write_id) != (self._state(txn_id) in (State.COMMITTED, None)):
+            if place == table and seen.ids.is_valid(write_id) != (self._state(txn_id) in (TxnStatus.COMMITTED, None)):
                 self.fail(f"write id {write_id} of txnid:{txn_id} in {table} is seen wrongly")
 
     # What happens to everybody.
@@ -341,7 +341,7 @@ class Simulation:
         self._server.expiry.expire()
         before_ms = self.store.clock_ms - TIMEOUT_MS
         for txn in self.store.txns.unfinished_txns():
-            if txn.state is State.OPEN and txn.last_heartbeat_ms < before_ms:
+            if txn.state is TxnStatus.OPEN and txn.last_heartbeat_ms < before_ms:
                 self.fail(f"txnid:{txn.txn_id} is silent for too long and open")
 
     # What must hold.
@@ -363,12 +363,12 @@ class Simulation:
 
     def _check_txn(self, txn: Txn) -> None:
         txn_id = txn.txn_id
-        if txn.state is not State.COMMITTED and txn_id in self.seen_over:
+        if txn.state is not TxnStatus.COMMITTED and txn_id in self.seen_over:
             self.fail(f"txnid:{txn_id} was over for a reader and is not")
-        if txn.state is State.OPEN:
+        if txn.state is TxnStatus.OPEN:
             if txn_id in self.aborted or txn_id in self.committed:
                 self.fail(f"txnid:{txn_id} was over and is open")
-        elif txn.state is State.COMMITTED:
+        elif txn.state is TxnStatus.COMMITTED:
             if txn_id not in self.seen_committed:
                 # It is remembered from its own time on, which is before the latest where the clock went back.
                 self.seen_committed[txn_id] = self.store.clock_ms
@@ -502,12 +502,12 @@ class Simulation:
             (one.target, one.type, one.shares_writes), (other.target, other.type, other.shares_writes)
         )
 
-    def _state(self, txn_id: int) -> State | None:
+    def _state(self, txn_id: int) -> TxnStatus | None:
         txn = self.store.txns.known.get(txn_id)
         return None if txn is None else txn.state
 
     def _is_open(self, txn_id: int) -> bool:
-        return self._state(txn_id) is State.OPEN
+        return self._state(txn_id) is TxnStatus.OPEN
 
 
 def _owner(lock: Lock) -> tuple[int, int]:

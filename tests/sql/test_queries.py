@@ -4,11 +4,11 @@ import pytest
 
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.sql.queries import check_query, read_view_query
-from hms_gateway.sql.statements import TableName
+from hms_gateway.sql.statements import QualifiedName
 
 TABLES = {
-    TableName("default", "t"): {"a": "int", "b": "bigint", "s": "string", "p": "struct<x:int>"},
-    TableName("d", "u"): {"a": "int", "n": "decimal(10,2)"},
+    QualifiedName("default", "t"): {"a": "int", "b": "bigint", "s": "string", "p": "struct<x:int>"},
+    QualifiedName("d", "u"): {"a": "int", "n": "decimal(10,2)"},
 }
 
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.statement_reader import parse_statement
-from hms_gateway.sql.statements import KeyValue, PlaceName, Principal, TableName
+from hms_gateway.sql.statements import KeyValue, PlaceName, PrincipalName, QualifiedName
 from hms_gateway.structs import HiveObjectType, PrincipalType
 
-T = TableName("sales", "t")
+T = QualifiedName("sales", "t")
 DS = (KeyValue("ds", "1"),)
-USER = Principal(PrincipalType.USER, "ann")
+USER = PrincipalName(PrincipalType.USER, "ann")
 
 READ = {
     "show databases like 'a*'": say.ShowDatabases("a*"),
@@ -23,7 +23,7 @@ READ = {
     "show partitions T": say.ShowPartitions(T),
     "show partitions t partition (ds='1')": say.ShowPartitions(T, DS),
     "show partitions t where ds > '1' and hr = 2 limit 5": say.ShowPartitions(T, (), "ds > '1' and hr = 2", 5, 24),
-    "show columns in t in d": say.ShowColumns(TableName("d", "t")),
+    "show columns in t in d": say.ShowColumns(QualifiedName("d", "t")),
     "show functions like 'f*'": say.ShowFunctions(None, "f*"),
     "show tblproperties t ('a')": say.ShowTableProperties(T, "a"),
     "show create table `t`": say.ShowCreateTable(T),
@@ -41,13 +41,13 @@ READ = {
     "drop force lease hr.*, d.t": say.DropLeases((PlaceName("hr"), PlaceName("d", "t"))),
     "drop force lease d.t": say.DropLeases((PlaceName("d", "t"),)),
     "show grant user ann on table t": say.ShowGrants(USER, HiveObjectType.TABLE, PlaceName("sales", "t")),
-    "show grant role r": say.ShowGrants(Principal(PrincipalType.ROLE, "r"), None),
+    "show grant role r": say.ShowGrants(PrincipalName(PrincipalType.ROLE, "r"), None),
     "show grant on database d": say.ShowGrants(None, HiveObjectType.DATABASE, PlaceName("d")),
     "show roles": say.ShowRoles(),
     "show role grant user ann": say.ShowRoles(USER),
     "show principals r": say.ShowPrincipals("r"),
     "desc t": say.Describe(T),
-    "describe formatted d.t partition (ds='1')": say.Describe(TableName("d", "t"), DS, is_detailed=True),
+    "describe formatted d.t partition (ds='1')": say.Describe(QualifiedName("d", "t"), DS, is_detailed=True),
     "describe extended t": say.Describe(T, is_detailed=True),
     "describe t a": say.Describe(T, column="a"),
     "describe database extended d": say.DescribeDatabase("d", True),
@@ -61,9 +61,9 @@ READ = {
     "drop view if exists t": say.DropTable(T, True, True),
     "drop function f": say.DropFunction("sales", "f"),
     "truncate table t partition (ds='1')": say.Truncate(T, DS),
-    "alter table t rename to u": say.AlterTable(T, say.Rename(TableName("sales", "u"))),
-    "alter table d.t rename to u": say.AlterTable(TableName("d", "t"), say.Rename(TableName("d", "u"))),
-    "alter view t rename to d.u": say.AlterTable(T, say.Rename(TableName("d", "u")), is_view=True),
+    "alter table t rename to u": say.AlterTable(T, say.Rename(QualifiedName("sales", "u"))),
+    "alter table d.t rename to u": say.AlterTable(QualifiedName("d", "t"), say.Rename(QualifiedName("d", "u"))),
+    "alter view t rename to d.u": say.AlterTable(T, say.Rename(QualifiedName("d", "u")), is_view=True),
     "alter table t set tblproperties ('a'='b', 'c'='it\\'s')":
         say.AlterTable(T, say.SetProperties({"a": "b", "c": "it's"})),
     "alter table t unset tblproperties if exists ('a')": say.AlterTable(T, say.UnsetProperties(["a"], True)),
@@ -71,7 +71,7 @@ READ = {
         say.AlterTable(T, say.SetSerde("x", {"a": "b"})),
     "alter table t set serdeproperties ('a'='b')": say.AlterTable(T, say.SetSerde(None, {"a": "b"})),
     "alter table t partition (ds='1') set location 'x'": say.AlterTable(T, say.SetLocation("x"), (DS,)),
-    "alter table t set owner role r": say.AlterTable(T, say.SetOwner(Principal(PrincipalType.ROLE, "r"))),
+    "alter table t set owner role r": say.AlterTable(T, say.SetOwner(PrincipalName(PrincipalType.ROLE, "r"))),
     "alter table t not clustered": say.AlterTable(T, say.SetBuckets((), (), -1)),
     "alter table t clustered by (a) sorted by (b desc, c) into 4 buckets":
         say.AlterTable(T, say.SetBuckets(["a"], [("b", 0), ("c", 1)], 4)),
@@ -79,16 +79,16 @@ READ = {
     "alter table t partition (ds='1') rename to partition (ds='2')":
         say.AlterTable(T, say.RenamePartition((KeyValue("ds", "2"),)), (DS,)),
     "alter table t add if not exists partition (ds='1') location 'x' partition (ds=-2)":
-        say.AddPartitions(T, [say.NewPartition(DS, "x"), say.NewPartition((KeyValue("ds", "-2"),), None)], True),
+        say.AddPartitions(T, [say.AddedPartition(DS, "x"), say.AddedPartition((KeyValue("ds", "-2"),), None)], True),
     "alter table t drop if exists partition (ds < '1', hr != 2) purge":
         say.DropPartitions(T, [(KeyValue("ds", "1", "<"), KeyValue("hr", "2", "!="))], True, True),
     "alter table t exchange partition (ds='1') with table d.u":
-        say.ExchangePartition(T, DS, TableName("d", "u")),
+        say.ExchangePartition(T, DS, QualifiedName("d", "u")),
     "alter table t partition (ds='1') compact 'major'": say.Compact(T, DS, "MAJOR"),
     "alter table t drop constraint c": say.DropConstraint(T, "c"),
     "alter table t add constraint c primary key (a, b) disable novalidate": say.AddKey(T, "c", ["a", "b"]),
     "alter table t add constraint c foreign key (a) references d.u (b)":
-        say.AddKey(T, "c", ["a"], TableName("d", "u"), ["b"]),
+        say.AddKey(T, "c", ["a"], QualifiedName("d", "u"), ["b"]),
     "alter database d set dbproperties ('a'='b')": say.AlterDatabase("d", parameters={"a": "b"}),
     "alter database d set owner user ann": say.AlterDatabase("d", owner=USER),
     "alter view t as select 1": say.AlterViewQuery(T, "select 1", 16),
@@ -96,7 +96,7 @@ READ = {
     "abort transactions 1 2, 3": say.AbortTransactions([1, 2, 3]),
     "grant select, all privileges on t to user ann, role r with grant option":
         say.GrantPrivileges(["SELECT", "ALL"], HiveObjectType.TABLE, PlaceName("sales", "t"),
-                            [USER, Principal(PrincipalType.ROLE, "r")], is_option=True),
+                            [USER, PrincipalName(PrincipalType.ROLE, "r")], is_option=True),
     "revoke grant option for insert on database d from ann":
         say.GrantPrivileges(["INSERT"], HiveObjectType.DATABASE, PlaceName("d"), [USER], True, True),
     "grant role r to user ann with admin option": say.GrantRoles(["r"], [USER], is_option=True),
@@ -111,7 +111,7 @@ READ = {
     "alter table t concatenate": say.ForEngines("ALTER TABLE … CONCATENATE"),
     "explain select 1": say.ForEngines("EXPLAIN"),
     "create table if not exists t like d.u location 'x'":
-        say.CreateTableLike(T, TableName("d", "u"), True, False, "x"),
+        say.CreateTableLike(T, QualifiedName("d", "u"), True, False, "x"),
 }  # fmt: skip
 
 

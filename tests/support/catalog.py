@@ -22,7 +22,7 @@ from hms_gateway.files import Directories, FilePolicy
 from hms_gateway.idl import StructType
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import StoredEvent
-from hms_gateway.metastore.vocabulary.ids import EventId
+from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store

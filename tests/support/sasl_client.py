@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hms_gateway.bridge.thrift.sasl import Status, negotiation_message
+from hms_gateway.bridge.thrift.sasl import SaslStatus, negotiation_message
 from hms_gateway.runtime.logins.delegation_token import read_token_text
 from hms_gateway.structs import LeaseObject
 from tests.bridge.bridge_process import ApacheClient
@@ -37,10 +37,10 @@ class SaslTransport:
     def log_in(self) -> None:
         raise NotImplementedError
 
-    def send(self, status: Status, payload: bytes) -> None:
+    def send(self, status: SaslStatus, payload: bytes) -> None:
         self._socket.sendall(negotiation_message(status, payload))
 
-    def receive(self, wanted: Status) -> bytes:
+    def receive(self, wanted: SaslStatus) -> bytes:
         """Raises Refused."""
         head = self._file.read(5)
         payload = self._file.read(int.from_bytes(head[1:5], "big"))
@@ -83,9 +83,9 @@ class PlainTransport(SaslTransport):
         super().__init__(port)
 
     def log_in(self) -> None:
-        self.send(Status.START, b"PLAIN")
-        self.send(Status.COMPLETE, f"\0{self._user}\0{self._password}".encode())
-        self.receive(Status.COMPLETE)
+        self.send(SaslStatus.START, b"PLAIN")
+        self.send(SaslStatus.COMPLETE, f"\0{self._user}\0{self._password}".encode())
+        self.receive(SaslStatus.COMPLETE)
 
 
 class DigestTransport(SaslTransport):
@@ -101,12 +101,12 @@ class DigestTransport(SaslTransport):
         super().__init__(port)
 
     def log_in(self) -> None:
-        self.send(Status.START, b"DIGEST-MD5")
-        self.send(Status.OK, b"")
-        self.challenge = fields_of(self.receive(Status.OK).decode())
+        self.send(SaslStatus.START, b"DIGEST-MD5")
+        self.send(SaslStatus.OK, b"")
+        self.challenge = fields_of(self.receive(SaslStatus.OK).decode())
         self.response = self._change(response(self._user, self._password, self.challenge["nonce"]))
-        self.send(Status.OK, ",".join(f'{name}="{value}"' for name, value in self.response.items()).encode())
-        proof = self.receive(Status.COMPLETE).decode()
+        self.send(SaslStatus.OK, ",".join(f'{name}="{value}"' for name, value in self.response.items()).encode())
+        proof = self.receive(SaslStatus.COMPLETE).decode()
         assert proof == f"rspauth={digest(self._user, self._password, self.response, ':')}"
 
 

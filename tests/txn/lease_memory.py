@@ -2,14 +2,14 @@
 
 from msgspec.structs import replace
 
-from hms_gateway.txn.rules.leases import Held, LeaseId, Ticket, Waiter, containers
+from hms_gateway.txn.rules.leases import LeasedObject, LeaseId, Ticket, Waiter, containers
 from tests.support.manual_clock import ManualClock
 
 
 class MemoryLeases:
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
-        self._held: dict[tuple, Held] = {}
+        self._held: dict[tuple, LeasedObject] = {}
         self._waiting: dict[int, tuple] = {}
         self._ids = {"lease": 0, "ticket": 0}
 

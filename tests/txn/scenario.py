@@ -15,13 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 from hms_gateway.structs import LockState, LockType, ShowLocksResponseElement, ThriftException, TxnType
-from hms_gateway.txn.ports.txn import Client, LockFilter, Store
+from hms_gateway.txn.ports.txn import Client, LockFilter, TxnStore
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target, target
-from hms_gateway.txn.rules.transactions import Operation, Write
+from hms_gateway.txn.rules.transactions import TxnOperation, Write
 from hms_gateway.txn.rules.write_ids import valid_txns_text
-from hms_gateway.txn.services.compaction import CompactionService
-from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.locks import ComponentSpec, LockAnswer, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
@@ -33,7 +32,7 @@ CLIENT = Client("tester", "host", "test")
 class World:
     """The services over one store; `sleep` lets so many seconds of the database's time pass."""
 
-    def __init__(self, store: Store, sleep: Callable[[int], None], **settings: Any) -> None:
+    def __init__(self, store: TxnStore, sleep: Callable[[int], None], **settings: Any) -> None:
         self.settings = TxnSettings(**settings)
         self.sleep = sleep
         self.locks = LockService(store, self.settings)
@@ -133,7 +132,7 @@ class World:
         return f"aborted [{aborted}] nosuch [{missing}]"
 
     def _do_add(self, name: str, operation: str, *places: str) -> str:
-        self.transactions.add_writes(self._id(name), [place_of(one) for one in places], Operation[operation], None)
+        self.transactions.add_writes(self._id(name), [place_of(one) for one in places], TxnOperation[operation], None)
         return "OK"
 
     def _do_listed(self) -> str:
@@ -197,4 +196,4 @@ def place_of(text: str) -> Target:
 
 def _component(type_name: str, place: str, operation: str | None = None) -> ComponentSpec:
     where = place_of(place)
-    return ComponentSpec(where, LockType[type_name], Write(where, Operation[operation]) if operation else None)
+    return ComponentSpec(where, LockType[type_name], Write(where, TxnOperation[operation]) if operation else None)

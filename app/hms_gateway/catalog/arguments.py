@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.vocabulary.names import (
     DEFAULT_CATALOG,
     InvalidCatalogMarker,

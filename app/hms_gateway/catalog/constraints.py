@@ -11,11 +11,9 @@ from sqlalchemy.sql import Select
 from hms_gateway.catalog.arguments import in_catalog, is_newer, table_in, with_fields
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Event, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.constraint_names import generated_name
-from hms_gateway.metastore.vocabulary.ids import TableId
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
+from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, generated_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.runtime.clock import Clock

@@ -2,8 +2,8 @@
 
 from hms_gateway.catalog.arguments import table_in, table_named
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Store
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     EnvironmentContext,

@@ -9,9 +9,10 @@ from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, w
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, StoredDatabase, Transaction
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, FunctionId
 from hms_gateway.metastore.vocabulary.names import (
     DEFAULT_CATALOG,
+    DatabaseId,
+    FunctionId,
     InvalidName,
     check_function_name,
     display_name,

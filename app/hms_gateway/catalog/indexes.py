@@ -8,13 +8,11 @@ from sqlalchemy import Row, bindparam, delete, insert, select, update
 
 from hms_gateway.catalog.arguments import database_name, table_named, with_fields
 from hms_gateway.metastore.changes.events import EventMaker
-from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.errors import java_text, required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import stored_descriptor
 from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
-from hms_gateway.metastore.vocabulary.java_text import java_text
-from hms_gateway.metastore.vocabulary.names import display_name, normalize
+from hms_gateway.metastore.vocabulary.names import DatabaseId, IndexId, TableId, display_name, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_new_ddl_time, without_nulls
 from hms_gateway.metastore.vocabulary.table_types import TableType
 from hms_gateway.rpc.call import Call

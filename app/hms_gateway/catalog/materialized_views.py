@@ -10,10 +10,9 @@ from hms_gateway.catalog.arguments import database_name, table_in, with_fields
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.vocabulary.ids import TableId
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
-from hms_gateway.metastore.vocabulary.shown_text import shown
+from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, normalize
 from hms_gateway.metastore.vocabulary.table_types import TableType
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import DATABASES, TABLES, VIEW_SOURCES
@@ -26,7 +25,7 @@ from hms_gateway.structs import (
     Table,
     UpdateTransactionalStatsRequest,
 )
-from hms_gateway.txn.services.view_freshness import ViewFreshnessService
+from hms_gateway.txn.services.materialized_views import ViewFreshnessService
 
 _TABLES_USED_MAX: Final = 1_000
 _COUNT_MAX: Final = 2**63 - 1

@@ -9,6 +9,7 @@ from hms_gateway.catalog.arguments import in_catalog, is_newer
 from hms_gateway.catalog.runtime_records import RuntimeRecordRows
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName, values_name
 from hms_gateway.metastore.ports.store import (
     Event,
     EventId,
@@ -19,8 +20,6 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import values_name
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call

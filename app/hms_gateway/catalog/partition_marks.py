@@ -6,9 +6,9 @@ from sqlalchemy import delete, exists, insert, select
 
 from hms_gateway.catalog.arguments import table_named
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.ids import TableId
+from hms_gateway.metastore.vocabulary.names import TableId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock

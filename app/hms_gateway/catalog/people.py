@@ -4,8 +4,8 @@ from typing import Final
 
 from hms_gateway.catalog.arguments import database_name, table_named
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import filter_of_condition, matching_filter
 from hms_gateway.metastore.ports.store import Snapshot, Store
-from hms_gateway.metastore.selection.partitions import filter_of_condition, matching_filter
 from hms_gateway.metastore.vocabulary.create_text import create_table_text
 from hms_gateway.metastore.vocabulary.names import normalize, trim
 from hms_gateway.rpc.call import Call

@@ -11,7 +11,7 @@ import msgspec
 
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.vocabulary.names import normalize
-from hms_gateway.metastore.vocabulary.shown_text import shown
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.structs import (
     AlreadyExistsException,
     InvalidObjectException,

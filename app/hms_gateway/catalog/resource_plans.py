@@ -31,7 +31,7 @@ from hms_gateway.catalog.resource_plan_rules import (
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Store, Transaction
 from hms_gateway.metastore.vocabulary.names import normalize
-from hms_gateway.metastore.vocabulary.shown_text import shown
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
 from hms_gateway.storage.schema.catalog import RESOURCE_PLANS
 from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash

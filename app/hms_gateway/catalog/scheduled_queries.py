@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Row, delete, insert, select, update
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.metastore.vocabulary.shown_text import shown
+from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES

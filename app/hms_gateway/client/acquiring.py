@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from hms_gateway.client.concurrency import NeededLock, Place, lock_components
+from hms_gateway.client.concurrency import LockPlace, NeededLock, lock_components
 from hms_gateway.structs import (
     CheckLockRequest,
     HeartbeatRequest,
@@ -58,7 +58,7 @@ class SettingError(ValueError):
     """A setting of Hive has a value it cannot have; the text names it."""
 
 
-class Caller(Protocol):
+class MetastoreCaller(Protocol):
     """A client of the metastore, such as `client.metastore_client.MetastoreClient`."""
 
     def call(self, name: str, /, *arguments: Any) -> Any: ...
@@ -107,10 +107,10 @@ class LockHolder(msgspec.Struct, frozen=True):
 class PartitionKeys:
     """The partition keys of tables as a metastore knows them, for `client.concurrency.in_key_order`."""
 
-    def __init__(self, client: Caller) -> None:
+    def __init__(self, client: MetastoreCaller) -> None:
         self._client = client
 
-    def __call__(self, table: Place) -> dict[str, str] | None:
+    def __call__(self, table: LockPlace) -> dict[str, str] | None:
         """None for a table that is not there, which may be locked all the same. Raises what the client does."""
         try:
             found = self._client.call("get_table", table.db_name, table.table_name)
@@ -122,7 +122,7 @@ class PartitionKeys:
 class LockAcquirer:
     """`pause` waits so many seconds between two tries."""
 
-    def __init__(self, client: Caller, settings: ConcurrencySettings, pause: Callable[[float], None]) -> None:
+    def __init__(self, client: MetastoreCaller, settings: ConcurrencySettings, pause: Callable[[float], None]) -> None:
         self._client = client
         self._settings = settings
         self._pause = pause

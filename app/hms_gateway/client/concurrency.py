@@ -41,7 +41,7 @@ class Mode(StrEnum):
     EXCLUSIVE = "X"
 
 
-class Place(NamedTuple):
+class LockPlace(NamedTuple):
     """What a lock is on; `partition` has the components of a partition's name, fewer than all for a prefix."""
 
     db_name: str
@@ -58,21 +58,23 @@ class Place(NamedTuple):
         return "/".join(self.partition) if self.partition else None
 
     @property
-    def table(self) -> "Place":
-        return Place(self.db_name, self.table_name)
+    def table(self) -> "LockPlace":
+        return LockPlace(self.db_name, self.table_name)
 
-    def parents(self) -> list["Place"]:
+    def parents(self) -> list["LockPlace"]:
         """What contains it, up to its table; databases and tables have none."""
         if self.table_name is None or not self.partition:
             return []
-        return [Place(self.db_name, self.table_name, self.partition[:length]) for length in range(len(self.partition))]
+        return [
+            LockPlace(self.db_name, self.table_name, self.partition[:length]) for length in range(len(self.partition))
+        ]
 
     def __str__(self) -> str:
         return ".".join(self.path)
 
 
 class NeededLock(NamedTuple):
-    place: Place
+    place: LockPlace
     mode: Mode
 
 
@@ -124,8 +126,8 @@ class Command(msgspec.Struct, frozen=True):
     """
 
     operation: Operation
-    places: tuple[Place, ...] = ()
-    reads: tuple[Place, ...] = ()
+    places: tuple[LockPlace, ...] = ()
+    reads: tuple[LockPlace, ...] = ()
     where: tuple["Equal", ...] = ()
 
 
@@ -146,7 +148,7 @@ class Level(StrEnum):
     DATABASE = "database"
 
 
-class Rule(NamedTuple):
+class LockRule(NamedTuple):
     """The mode for a table or database as a whole, and for partitions; None means without a lock."""
 
     mode: Mode | None
@@ -156,36 +158,36 @@ class Rule(NamedTuple):
 
 _S, _X = Mode.SHARED, Mode.EXCLUSIVE
 
-HIVE_PAGE: Final[Mapping[Operation, Rule]] = MappingProxyType(
+HIVE_PAGE: Final[Mapping[Operation, LockRule]] = MappingProxyType(
     {
-        **dict.fromkeys(Operation, Rule(_X)),
-        Operation.SELECT: Rule(_S, _S),
-        Operation.SET_SERDE_PROPERTIES: Rule(_S),
-        Operation.SET_SERDE: Rule(_S),
-        Operation.SET_FILE_FORMAT: Rule(_S),
-        Operation.COMPACT: Rule(None, None),
-        Operation.ANALYZE: Rule(_S, _S),
-        Operation.REPAIR: Rule(_S),
-        Operation.CREATE_TABLE: Rule(_S, level=Level.DATABASE),
-        Operation.CREATE_DATABASE: Rule(None),
-        Operation.LOCK_SHARED: Rule(_S, _S),
+        **dict.fromkeys(Operation, LockRule(_X)),
+        Operation.SELECT: LockRule(_S, _S),
+        Operation.SET_SERDE_PROPERTIES: LockRule(_S),
+        Operation.SET_SERDE: LockRule(_S),
+        Operation.SET_FILE_FORMAT: LockRule(_S),
+        Operation.COMPACT: LockRule(None, None),
+        Operation.ANALYZE: LockRule(_S, _S),
+        Operation.REPAIR: LockRule(_S),
+        Operation.CREATE_TABLE: LockRule(_S, level=Level.DATABASE),
+        Operation.CREATE_DATABASE: LockRule(None),
+        Operation.LOCK_SHARED: LockRule(_S, _S),
     }
 )
 
-HIVE_CODE: Final[Mapping[Operation, Rule]] = MappingProxyType(
+HIVE_CODE: Final[Mapping[Operation, LockRule]] = MappingProxyType(
     {
         **HIVE_PAGE,
-        Operation.ADD_PARTITION: Rule(_S, level=Level.TABLE),
-        Operation.TOUCH: Rule(None, None),
-        Operation.SET_SERDE: Rule(_X),
-        Operation.SET_FILE_FORMAT: Rule(_X),
-        Operation.SET_TABLE_PROPERTIES: Rule(_S),
+        Operation.ADD_PARTITION: LockRule(_S, level=Level.TABLE),
+        Operation.TOUCH: LockRule(None, None),
+        Operation.SET_SERDE: LockRule(_X),
+        Operation.SET_FILE_FORMAT: LockRule(_X),
+        Operation.SET_TABLE_PROPERTIES: LockRule(_S),
     }
 )
 
 
 # A table's partition keys in their order with their types, None when they are unknown.
-KeysOf = Callable[[Place], Mapping[str, str] | None]
+KeysOf = Callable[[LockPlace], Mapping[str, str] | None]
 
 # By the type of a key: whether a value is how the name of a partition spells it, if it is quoted, and if it is not.
 _INTEGER: Final = re.compile(r"0|-?[1-9]\d*").fullmatch
@@ -217,7 +219,7 @@ def in_key_order(command: Command, keys_of: KeysOf) -> Command:
     return msgspec.structs.replace(command, places=places, reads=reads, where=())
 
 
-def needed_locks(command: Command, rules: Mapping[Operation, Rule] = HIVE_PAGE) -> list[NeededLock]:
+def needed_locks(command: Command, rules: Mapping[Operation, LockRule] = HIVE_PAGE) -> list[NeededLock]:
     """The locks that a command needs, in the order in which they are taken; X where an object is wanted in both modes.
 
     Under HIVE_CODE the databases are locked S as well, as Hive does.
@@ -228,7 +230,7 @@ def needed_locks(command: Command, rules: Mapping[Operation, Rule] = HIVE_PAGE) 
         mode = rule.partition_mode if place.partition and rule.level is Level.ITSELF else rule.mode
         if mode is not None:
             direct.append(NeededLock(_at(place, rule.level), mode))
-    modes: dict[Place, Mode] = {}
+    modes: dict[LockPlace, Mode] = {}
     for place, mode in direct:
         for parent in _parents(place, with_database=rules is HIVE_CODE):
             modes.setdefault(parent, Mode.SHARED)
@@ -254,7 +256,7 @@ def lock_components(locks: Sequence[NeededLock]) -> list[LockComponent]:
     ]
 
 
-def _in_key_order(place: Place, keys_of: KeysOf) -> Place:
+def _in_key_order(place: LockPlace, keys_of: KeysOf) -> LockPlace:
     """Partitions without keys, as in the short forms of Hive's page, stay what they are."""
     keys = keys_of(place.table) if place.partition and all("=" in part for part in place.partition) else None
     if keys is None:
@@ -266,7 +268,7 @@ def _in_key_order(place: Place, keys_of: KeysOf) -> Place:
     return place._replace(partition=tuple(given[key] for key in takewhile(given.__contains__, keys)))
 
 
-def _selected(place: Place, where: Sequence[Equal], keys_of: KeysOf) -> Place:
+def _selected(place: LockPlace, where: Sequence[Equal], keys_of: KeysOf) -> LockPlace:
     """The partition of a table that a condition is about; the table, unless each key has one value."""
     keys = {} if place.partition else keys_of(place) or {}
     parts: dict[str, str] = {}
@@ -280,23 +282,23 @@ def _selected(place: Place, where: Sequence[Equal], keys_of: KeysOf) -> Place:
     return place._replace(partition=tuple(parts[key] for key in keys)) if keys and len(parts) == len(keys) else place
 
 
-def _at(place: Place, level: Level) -> Place:
+def _at(place: LockPlace, level: Level) -> LockPlace:
     if level is Level.DATABASE:
-        return Place(place.db_name)
+        return LockPlace(place.db_name)
     return place.table if level is Level.TABLE else place
 
 
-def _parents(place: Place, *, with_database: bool) -> list[Place]:
-    database = [Place(place.db_name)] if with_database and place.table_name is not None else []
+def _parents(place: LockPlace, *, with_database: bool) -> list[LockPlace]:
+    database = [LockPlace(place.db_name)] if with_database and place.table_name is not None else []
     return database + place.parents()
 
 
-def _contains_any(place: Place, places: Iterable[Place]) -> bool:
+def _contains_any(place: LockPlace, places: Iterable[LockPlace]) -> bool:
     length = len(place.path)
     return any(other != place and other.path[:length] == place.path for other in places)
 
 
-def _lock_level(place: Place) -> LockLevel:
+def _lock_level(place: LockPlace) -> LockLevel:
     if place.partition:
         return LockLevel.PARTITION
     return LockLevel.DB if place.table_name is None else LockLevel.TABLE

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.client.concurrency import Mode, NeededLock, Place
+from hms_gateway.client.concurrency import LockPlace, Mode, NeededLock
 from hms_gateway.runtime.logging import printable
 from hms_gateway.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
 
@@ -165,5 +165,5 @@ def _legacy_mode(lock: ShowLocksResponseElement) -> str:
     return "EXCLUSIVE" if lock.type == LockType.EXCLUSIVE else "SHARED"
 
 
-def _place_text(place: Place) -> str:
+def _place_text(place: LockPlace) -> str:
     return ".".join(name for name in (place.db_name, place.table_name, place.partition_name) if name)

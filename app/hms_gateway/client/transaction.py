@@ -35,7 +35,7 @@ WRITE_IDS_HEADER: Final = "x-hms-valid-write-ids"
 HEADER_CHARACTERS_MAX: Final = 8192
 
 
-class Caller(Protocol):
+class TransactionCaller(Protocol):
     """What a transaction needs of `MetastoreClient`."""
 
     def call(self, name: str, /, *arguments: Any, **options: Any) -> Any: ...
@@ -55,7 +55,7 @@ class MetastoreTransaction:
     `txn_timeout_seconds` calls `heartbeat` meanwhile.
     """
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: TransactionCaller) -> None:
         self._caller = caller
         self._lists: dict[str, _Seen] = {}
         self._own: dict[str, int] = {}

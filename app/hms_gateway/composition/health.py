@@ -18,9 +18,8 @@ import msgspec
 import structlog
 
 from hms_gateway.gateway.application import NotReady
-from hms_gateway.gateway.auth.groups import read_groups
 from hms_gateway.gateway.auth.tokens import read_tokens
-from hms_gateway.gateway.auth.users import UserFileError, read_users
+from hms_gateway.gateway.auth.users import UserFileError, read_groups, read_users
 from hms_gateway.gateway.certificates.client_certificates import read_revocations
 from hms_gateway.gateway.certificates.tls import read_fields
 from hms_gateway.gateway.observability.figures import Replica, Watched

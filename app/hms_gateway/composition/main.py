@@ -12,7 +12,7 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
 from hms_gateway.catalog.access.roles import Roles, RoleService
 from hms_gateway.catalog.constraints import Constraints, ConstraintService
-from hms_gateway.catalog.directories.outside_places import OutsidePlaces, find_outside
+from hms_gateway.catalog.directories.known_places import OutsidePlaces, find_outside
 from hms_gateway.catalog.fields import Fields
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
@@ -36,18 +36,12 @@ from hms_gateway.catalog.types import Types
 from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
-from hms_gateway.gateway.assembly import (
-    EdgeComponents,
-    build_gateway,
-    build_groups,
-    impersonation_rules,
-    served_certificate,
-    user_file,
-)
-from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
+from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import UserFileError, list_users
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
+from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_file
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.change_trail import ChangeTrails
@@ -57,9 +51,8 @@ from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
 from hms_gateway.handlers.rights.explained import ExplainedRights
-from hms_gateway.handlers.rights.gate import Gate as RightsGate
-from hms_gateway.handlers.rights.gate import NoGrants
 from hms_gateway.handlers.service import Catalogs, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
@@ -94,15 +87,12 @@ from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.structs import METHODS, MetaException, Struct
-from hms_gateway.txn.services.compaction import CompactionService
-from hms_gateway.txn.services.expiry import Expiry
-from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.locks import LockService
-from hms_gateway.txn.services.rebuild import RebuildService
-from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.materialized_views import RebuildService, ViewFreshnessService
+from hms_gateway.txn.services.settings import LeaseSettings, TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
-from hms_gateway.txn.services.view_freshness import ViewFreshnessService
 from hms_gateway.txn.services.write_ids import WriteIdService
 from hms_gateway.wire import Codecs, make_codecs
 
@@ -341,18 +331,18 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
     return steps, keeper
 
 
-def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> RightsGate:
-    return RightsGate(NoGrants(), store, administrators, rights=lasting_rights())
+def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> Authorizer:
+    return Authorizer(NoGrants(), store, administrators, rights=lasting_rights())
 
 
-def _rights(settings: Settings, store: SqlStore) -> tuple[RightsGate, "PolicyKeeper"]:
+def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKeeper"]:
     # Only here, since a gateway without authorization needs none of it.
     from hms_gateway.handlers.rights.locations import LocationCheck
 
     keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
-    return RightsGate(keeper, store, frozenset(settings.administrators), locations), keeper
+    return Authorizer(keeper, store, frozenset(settings.administrators), locations), keeper
 
 
 def _implicit_locks(settings: Settings) -> Sequence[ImplicitLocks]:
@@ -537,7 +527,7 @@ def directories(settings: Settings) -> Directories:
             raise SettingsError(f"{name}: {error}") from error
     if settings.otel.endpoint is None:
         return Directories(policies, settings.roots, default=default)
-    from hms_gateway.files.noted_directories import NotedDirectories
+    from hms_gateway.files.directories import NotedDirectories
 
     return NotedDirectories(policies, settings.roots, default=default)
 

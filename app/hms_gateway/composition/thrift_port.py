@@ -5,22 +5,23 @@ from collections.abc import Callable
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay, user_as_named
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
-from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, Tokens
+from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, TokenDigests
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.rates import RateWaits
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import EdgeComponents, LoginParts, service_keys
-from hms_gateway.gateway.auth.trusted_proxy import check_reserved
+from hms_gateway.gateway.assembly import EdgeComponents
+from hms_gateway.gateway.auth.external_logins import check_reserved
+from hms_gateway.gateway.logins import LoginParts, service_keys
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.rpc.call import Caller, Dialect, Unavailable
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.delegation_token import Proof
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
@@ -45,7 +46,7 @@ class ThriftPort:
             admit=self._admit,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
-        options = ServerOptions(
+        options = BridgeOptions(
             host=settings.thrift_host,
             port=port,
             allows_remote=True,  # the settings have seen to it that others have to show a password
@@ -139,7 +140,7 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
             except Refused as refused:
                 raise LoginRefused(refused.text, refused.limit or refused.reason) from refused
 
-        mechanisms["DIGEST-MD5"] = Tokens(prove)
+        mechanisms["DIGEST-MD5"] = TokenDigests(prove)
     return mechanisms
 
 

@@ -1,10 +1,14 @@
-"""Finds the root a location lies below: nothing outside the roots is made, moved, deleted, listed or measured (D12)."""
+"""Finds the root a location lies below: nothing outside the roots is made, moved, deleted, listed or measured (D12).
+
+For traces, directories note what calls do with them. Locations are not noted: some hold credentials.
+"""
 
 import errno
 import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -12,11 +16,11 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from hms_gateway.files.local import LocalDirectories
-from hms_gateway.files.places import Place, parse_place
-from hms_gateway.files.policy import FilePolicy, policy_of
+from hms_gateway.files.places import FileLocation, FilePolicy, parse_place, policy_of
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError, Reach
 from hms_gateway.runtime.presented import is_recorded
+from hms_gateway.timing.spans import current_notes
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +59,7 @@ class Backend(Protocol):
 class _Root:
     """A location below which directories are managed; `places` are its spellings, through links and without."""
 
-    def __init__(self, place: Place, open_backend: Callable[[Place], Backend]) -> None:
+    def __init__(self, place: FileLocation, open_backend: Callable[[FileLocation], Backend]) -> None:
         self._open = open_backend
         self._opening = threading.Lock()
         self._backend: Backend | None = None
@@ -71,14 +75,14 @@ class _Root:
                 self._backend = self._backend or self._open(self.places[0])
         return self._backend
 
-    def relative(self, place: Place) -> str | None:
+    def relative(self, place: FileLocation) -> str | None:
         """The path of a place below this root, None where it lies elsewhere."""
         for root in self.places:
             if root.file_system == place.file_system and (path := place.below(root.path)) is not None:
                 return path
         return None
 
-    def is_at_or_below(self, place: Place) -> bool:
+    def is_at_or_below(self, place: FileLocation) -> bool:
         return any(root.file_system == place.file_system and root.below(place.path) is not None for root in self.places)
 
 
@@ -261,7 +265,7 @@ class Directories:
         """The root and the path below it, None for what is not managed. Raises FileSystemError for what is refused."""
         return self._usual(location) or self._managed_place(parse_place(location))
 
-    def _managed_place(self, place: Place) -> tuple[_Root, str] | None:
+    def _managed_place(self, place: FileLocation) -> tuple[_Root, str] | None:
         match self._policy(place.scheme):
             case FilePolicy.MANAGE:
                 return self._found(place)
@@ -277,7 +281,7 @@ class Directories:
             raise FileSystemError(f"{location} is outside the directories this server manages (file_roots)")
         return managed
 
-    def _found(self, place: Place) -> tuple[_Root, str] | None:
+    def _found(self, place: FileLocation) -> tuple[_Root, str] | None:
         if place.is_elsewhere:
             return None
         for root in self._roots:
@@ -285,14 +289,14 @@ class Directories:
                 return root, path
         return None
 
-    def _holds_root(self, place: Place) -> bool:
+    def _holds_root(self, place: FileLocation) -> bool:
         return any(root.is_at_or_below(place) for root in self._roots)
 
     def _check_free_of_roots(self, location: str, done: str) -> None:
         if self._holds_root(parse_place(location)):
             raise FileSystemError(f"{location} is the warehouse or one of file_roots, or holds one, and is not {done}")
 
-    def _opened(self, place: Place) -> Backend:
+    def _opened(self, place: FileLocation) -> Backend:
         # Only here, since what speaks other schemes is not small.
         from hms_gateway.files.remote import RemoteDirectories, UnknownFileSystem
 
@@ -355,3 +359,52 @@ def _translated(location: str) -> Iterator[None]:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {reason}") from error
     except Exception as error:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {error}") from error
+
+
+class NotedDirectories(Directories):
+    def is_directory(self, location: str) -> bool:
+        with _noted("is_directory"):
+            return super().is_directory(location)
+
+    def exists(self, location: str) -> bool:
+        with _noted("exists"):
+            return super().exists(location)
+
+    def make_directory(self, location: str) -> bool:
+        with _noted("make_directory"):
+            return super().make_directory(location)
+
+    def directory_maker(self) -> Callable[[str], bool | None]:
+        make = super().directory_maker()
+
+        def noted(location: str) -> bool | None:
+            with _noted("make_directory"):
+                return make(location)
+
+        return noted
+
+    def delete_directory(self, location: str) -> None:
+        with _noted("delete_directory"):
+            super().delete_directory(location)
+
+    def delete_empty_parents(self, location: str, levels: int) -> None:
+        with _noted("delete_empty_parents"):
+            super().delete_empty_parents(location, levels)
+
+    def move_directory(self, source: str, target: str) -> None:
+        with _noted("move_directory"):
+            super().move_directory(source, target)
+
+    def quick_statistics(self, location: str) -> tuple[int, int]:
+        with _noted("quick_statistics"):
+            return super().quick_statistics(location)
+
+
+@contextmanager
+def _noted(operation: str) -> Iterator[None]:
+    notes, begin = current_notes(), time.perf_counter()
+    try:
+        yield
+    finally:
+        if notes is not None:
+            notes.add(f"files {operation}", begin)

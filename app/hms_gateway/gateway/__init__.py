@@ -3,18 +3,17 @@
 from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.application import Gateway
-from hms_gateway.gateway.assembly import build_authenticator, build_gateway, ensure_first_user
-from hms_gateway.gateway.auth.authentication import BasicAuthenticator
+from hms_gateway.gateway.assembly import build_gateway
 from hms_gateway.gateway.auth.users import UserFileError
 from hms_gateway.gateway.certificates.tls import CertificateError, certificate_fingerprint
 from hms_gateway.gateway.http.endpoint import Endpoint
+from hms_gateway.gateway.logins import build_authenticator, ensure_first_user
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import Server, ServerOptions
 
 __all__ = [
     "Authenticator",
-    "BasicAuthenticator",
     "CertificateError",
     "Endpoint",
     "Gateway",

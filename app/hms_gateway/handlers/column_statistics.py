@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any, Final
 
 from hms_gateway.catalog.arguments import is_newer, table_in, table_named, table_shown, with_fields
+from hms_gateway.catalog.statistics.aggregation import member_of
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService, refuse_merge, single
-from hms_gateway.catalog.statistics.merging import member_of
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.structs import (
     STRUCTS,

@@ -7,8 +7,8 @@ import msgspec
 
 from hms_gateway.catalog.arguments import database_name, is_newer, with_fields
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape, unescape
 from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.structs import (

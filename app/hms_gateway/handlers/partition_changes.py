@@ -3,7 +3,7 @@
 from hms_gateway.catalog.arguments import in_catalog, table_in, table_named, table_shown, with_fields
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     AddPartitionsRequest,

@@ -9,8 +9,7 @@ from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.idl import ListType, StructType, Type
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.selection.partitions import names_of, partitions_of
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName, names_of, partitions_of
 from hms_gateway.metastore.vocabulary.partition_names import name_to_spec, name_to_values
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.structs import (

@@ -1,6 +1,6 @@
 """Steps of a call around its handler (`rpc.binding.Step`): what it may send, what it presents, what it has to say.
 
-`composition.main.call_steps` is the list of them, with the rights (`handlers.rights.gate`) among them.
+`composition.main.call_steps` is the list of them, with the rights (`handlers.rights.authorizer`) among them.
 """
 
 from collections import defaultdict
@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from hms_gateway.catalog.arguments import table_named
 from hms_gateway.idl.method_facts import MethodFacts
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
 from hms_gateway.rpc.binding import Bound

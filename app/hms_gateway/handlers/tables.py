@@ -20,8 +20,8 @@ from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Store
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.metastore.vocabulary.table_types import is_insert_only
 from hms_gateway.rpc.call import Call, Uncacheable

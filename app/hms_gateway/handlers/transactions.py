@@ -39,7 +39,7 @@ from hms_gateway.structs import (
 from hms_gateway.txn.rules.names import Target, target
 from hms_gateway.txn.rules.transactions import dynamic_operation
 from hms_gateway.txn.rules.write_ids import ValidWriteIds, aborted_bits
-from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.transactions import OpenTxns, TransactionService
 from hms_gateway.txn.services.write_ids import Replicated, WriteIdService
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth, TokenAuth
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.runtime.logins.client_certificate import CertificateError, ClientCertificate, show
+from hms_gateway.runtime.logins.client_certificate import ClientCertificate, ClientCertificateError, show
 from hms_gateway.structs import ClientCapabilities, ClientCapability, GetTablesRequest, Table
 from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
@@ -35,14 +35,14 @@ _CONTEXTS_MAX: Final = 8
 Client = MetastoreClient | ThriftClient
 
 
-class Caller(Protocol):
+class CatalogCaller(Protocol):
     """A client of a metastore."""
 
     def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
         """The value of a method; raises the declared exception."""
 
 
-def named_tables(client: Caller, database: str, names: Sequence[str]) -> list[Table]:
+def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> list[Table]:
     """Tables of these names, those that are there. Only the request says to Hive 3 that insert-only ones are known."""
     capabilities = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
     try:
@@ -57,7 +57,7 @@ def named_tables(client: Caller, database: str, names: Sequence[str]) -> list[Ta
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class CatalogConnection:
     """One metastore. `ca_text` holds the trusted certificates themselves, `shown_text` the one to show and its key:
     executors may not have the files.
     """
@@ -76,7 +76,7 @@ class Connection:
     option_prefix: str = "--"
 
     @classmethod
-    def of(cls, options: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> "Connection":
+    def of(cls, options: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> "CatalogConnection":
         """From options with lower-case names and the environment. Raises OptionError."""
         found = {name: options.get(name) or environment.get(VARIABLES.get(name, ""), "") for name in CONNECTION_OPTIONS}
         if not found["url"]:
@@ -211,5 +211,5 @@ def _shown(certificate: str, key: str) -> str:
         return ""
     try:
         return ClientCertificate(Path(certificate), Path(key) if key else None).text()
-    except CertificateError as error:
+    except ClientCertificateError as error:
         raise OptionError(f"option {error.option}: {error}") from error

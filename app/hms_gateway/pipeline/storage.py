@@ -15,7 +15,7 @@ import fsspec
 import msgspec
 
 from hms_gateway.files.local import LocalDirectories
-from hms_gateway.files.places import Place, parse_place
+from hms_gateway.files.places import FileLocation, parse_place
 from hms_gateway.metastore.ports.store import FileSystemError
 from hms_gateway.pipeline.errors import OptionError
 
@@ -58,13 +58,13 @@ class Storage:
             for root, directories in _opened_roots(self.roots):
                 if (
                     directories is not None
-                    and (rest := Place("file", "", path.rstrip("/")).below(root.path)) is not None
+                    and (rest := FileLocation("file", "", path.rstrip("/")).below(root.path)) is not None
                 ):
                     return directories, rest
         raise OSError(errno.EXDEV, OUTSIDE)
 
 
-def place_of(location: str) -> Place:
+def place_of(location: str) -> FileLocation:
     """A location in the form in which they are compared: `s3a` is `s3`. Raises OptionError."""
     try:
         place = parse_place(location)
@@ -74,9 +74,9 @@ def place_of(location: str) -> Place:
 
 
 @cache
-def _opened_roots(roots: tuple[str, ...]) -> tuple[tuple[Place, LocalDirectories | None], ...]:
+def _opened_roots(roots: tuple[str, ...]) -> tuple[tuple[FileLocation, LocalDirectories | None], ...]:
     """The innermost first; those of this machine also as they are spelled without links."""
-    found: list[tuple[Place, LocalDirectories | None]] = []
+    found: list[tuple[FileLocation, LocalDirectories | None]] = []
     for place in map(place_of, roots):
         directories = LocalDirectories(place.path or "/") if place.is_local and not place.is_elsewhere else None
         found.append((place, directories))

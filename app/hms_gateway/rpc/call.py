@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from hms_gateway.runtime.shares import Holder
-from hms_gateway.timing.spans import Notes
+from hms_gateway.timing.spans import TraceSpans
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Call(msgspec.Struct, frozen=True):
     last: Callable[[], None] | None = None
     real_user: str = ""
     may_get_token: bool = False
-    notes: Notes | None = None
+    notes: TraceSpans | None = None
 
     @property
     def holder(self) -> Holder:

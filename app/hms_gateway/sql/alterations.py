@@ -5,6 +5,7 @@ from collections.abc import Callable
 from hms_gateway.sql.definitions import DefinitionReader
 from hms_gateway.sql.statements import (
     AddColumns,
+    AddedPartition,
     AddKey,
     AddPartitions,
     AlterDatabase,
@@ -18,8 +19,8 @@ from hms_gateway.sql.statements import (
     DropPartitions,
     ExchangePartition,
     ForEngines,
-    NewPartition,
     PartitionSpec,
+    QualifiedName,
     Rename,
     RenamePartition,
     ReplaceColumns,
@@ -30,7 +31,6 @@ from hms_gateway.sql.statements import (
     SetProperties,
     SetSerde,
     Statement,
-    TableName,
     Touch,
     UnsetProperties,
     UnsetSerdeProperties,
@@ -89,7 +89,7 @@ class AlterationReader(DefinitionReader):
             return AlterTable(table, ChangePartitionColumn(column))
         specs = (self._spec(),) if self._takes("PARTITION") else ()
         word = self._peek()
-        readers: dict[str, Callable[[TableName, tuple[PartitionSpec, ...]], Statement]] = {
+        readers: dict[str, Callable[[QualifiedName, tuple[PartitionSpec, ...]], Statement]] = {
             "ADD": self._add,
             "DROP": self._drop_part,
             "COMPACT": self._compact,
@@ -104,7 +104,7 @@ class AlterationReader(DefinitionReader):
             return ForEngines(f"ALTER TABLE … {word}")
         return AlterTable(table, self._change(table, specs), specs)
 
-    def _change(self, table: TableName, specs: tuple[PartitionSpec, ...]) -> Change:
+    def _change(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Change:
         if self._takes("RENAME", "TO"):
             if specs:
                 self._needs("PARTITION")
@@ -130,10 +130,14 @@ class AlterationReader(DefinitionReader):
             "or TOUCH"
         )
 
-    def _table_name_in(self, db_name: str) -> TableName:
+    def _table_name_in(self, db_name: str) -> QualifiedName:
         """A new name without a database stays in the one where the table is."""
         first = self._object_name("the new name")
-        return TableName(first, self._object_name("the new name")) if self._takes(".") else TableName(db_name, first)
+        return (
+            QualifiedName(first, self._object_name("the new name"))
+            if self._takes(".")
+            else QualifiedName(db_name, first)
+        )
 
     def _cascades(self) -> bool:
         return self._takes_any("CASCADE", "RESTRICT") == "CASCADE"
@@ -172,14 +176,14 @@ class AlterationReader(DefinitionReader):
             SetLocation(self._string("the location in quotes")) if what == "LOCATION" else SetOwner(self._principal())
         )
 
-    def _touch(self, table: TableName, specs: tuple[PartitionSpec, ...]) -> Statement:
+    def _touch(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         found = list(specs)
         while self._takes("PARTITION"):
             found.append(self._spec())
             self._takes(",")
         return AlterTable(table, Touch(), tuple(found))
 
-    def _add(self, table: TableName, specs: tuple[PartitionSpec, ...]) -> Statement:
+    def _add(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After ADD."""
         if self._takes("COLUMNS"):
             return AlterTable(table, AddColumns(self._columns(), self._cascades()), specs)
@@ -194,14 +198,16 @@ class AlterationReader(DefinitionReader):
         partitions = []
         while self._takes("PARTITION"):
             spec = self._spec()
-            partitions.append(NewPartition(spec, self._string("the location in quotes") if self._location() else None))
+            partitions.append(
+                AddedPartition(spec, self._string("the location in quotes") if self._location() else None)
+            )
             self._takes(",")
         return AddPartitions(table, partitions, if_not_exists)
 
     def _location(self) -> bool:
         return self._takes("LOCATION")
 
-    def _add_key(self, table: TableName, name: str | None) -> Statement:
+    def _add_key(self, table: QualifiedName, name: str | None) -> Statement:
         """After PRIMARY or FOREIGN."""
         is_foreign = self._tokens[self._at - 1].upper == "FOREIGN"
         self._needs("KEY")
@@ -221,7 +227,7 @@ class AlterationReader(DefinitionReader):
         self._takes("NOVALIDATE")
         self._takes_any("RELY", "NORELY")
 
-    def _drop_part(self, table: TableName, specs: tuple[PartitionSpec, ...]) -> Statement:
+    def _drop_part(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After DROP."""
         if self._takes("CONSTRAINT"):
             return DropConstraint(table, self._object_name("the name of the constraint"))
@@ -234,7 +240,7 @@ class AlterationReader(DefinitionReader):
             self._takes(",")
         return DropPartitions(table, found, if_exists, self._takes("PURGE"))
 
-    def _compact(self, table: TableName, specs: tuple[PartitionSpec, ...]) -> Statement:
+    def _compact(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After COMPACT."""
         kind = self._string("'major' or 'minor'").upper()
         if kind not in ("MAJOR", "MINOR"):
@@ -242,7 +248,7 @@ class AlterationReader(DefinitionReader):
             raise self._expected("'major' or 'minor'")
         return Compact(table, specs[0] if specs else (), kind)
 
-    def _exchange(self, table: TableName, specs: tuple[PartitionSpec, ...]) -> Statement:
+    def _exchange(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After EXCHANGE."""
         self._needs("PARTITION")
         spec = self._spec()

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.metastore.vocabulary.hiveql_tokens import TokenReader
-from hms_gateway.sql.statements import KeyValue, PartitionSpec, Principal, TableName
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
+from hms_gateway.sql.statements import KeyValue, PartitionSpec, PrincipalName, QualifiedName
 from hms_gateway.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.structs import Order as SortOrder
 
@@ -39,11 +39,11 @@ class DefinitionReader(TokenReader):
         super().__init__(text)
         self._default_db = default_db.lower()
 
-    def _table_name(self) -> TableName:
+    def _table_name(self) -> QualifiedName:
         first = self._object_name("the name of a table")
         if self._takes("."):
-            return TableName(first, self._object_name("the name of a table"))
-        return TableName(self._default_db, first)
+            return QualifiedName(first, self._object_name("the name of a table"))
+        return QualifiedName(self._default_db, first)
 
     def _object_name(self, wanted: str) -> str:
         if not self._is_name():
@@ -62,9 +62,9 @@ class DefinitionReader(TokenReader):
         self._needs("NOT", "EXISTS")
         return True
 
-    def _principal(self) -> Principal:
+    def _principal(self) -> PrincipalName:
         kind = self._takes_any(*_PRINCIPALS)
-        return Principal(_PRINCIPALS[kind or "USER"], self._principal_name())
+        return PrincipalName(_PRINCIPALS[kind or "USER"], self._principal_name())
 
     def _principal_name(self) -> str:
         if self._is_string():

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from hms_gateway.client.concurrency import Command, Equal, Operation, Place
+from hms_gateway.client.concurrency import Command, Equal, LockPlace, Operation
 from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, TokenReader
 
 # Makes the name of a partition out of its keys and values.
@@ -77,7 +77,7 @@ class _Parser(TokenReader):
         for words in (("DROP", "DATABASE"), ("DROP", "SCHEMA")):
             if self._takes(*words):
                 self._takes("IF", "EXISTS")
-                return Command(Operation.DROP_DATABASE, (Place(self._name().lower()),))
+                return Command(Operation.DROP_DATABASE, (LockPlace(self._name().lower()),))
         raise self._expected("a statement whose locks are known")
 
     def described_partition(self) -> str:
@@ -114,7 +114,7 @@ class _Parser(TokenReader):
                 found.append(place)
         return found
 
-    def _inserted(self) -> list[Place]:
+    def _inserted(self) -> list[LockPlace]:
         """The table after INSERT; nothing for a directory."""
         if not (self._takes("INTO") or self._takes("OVERWRITE")):
             raise self._expected("INTO or OVERWRITE")
@@ -132,7 +132,7 @@ class _Parser(TokenReader):
     def _create(self) -> Command:
         if self._takes("DATABASE") or self._takes("SCHEMA"):
             self._takes("IF", "NOT", "EXISTS")
-            return Command(Operation.CREATE_DATABASE, (Place(self._name().lower()),))
+            return Command(Operation.CREATE_DATABASE, (LockPlace(self._name().lower()),))
         while self._takes("EXTERNAL") or self._takes("TEMPORARY") or self._takes("TRANSACTIONAL"):
             pass
         if not (self._takes("TABLE") or self._takes("VIEW")):
@@ -145,7 +145,7 @@ class _Parser(TokenReader):
 
     def _lock(self) -> Command:
         if self._takes("DATABASE") or self._takes("SCHEMA"):
-            place = Place(self._name().lower())
+            place = LockPlace(self._name().lower())
         elif self._takes("TABLE"):
             place = self._place()
         else:
@@ -163,7 +163,7 @@ class _Parser(TokenReader):
                 return self._altered(operation, place)
         raise self._expected("an alteration whose locks are known")
 
-    def _altered(self, operation: Operation, place: Place) -> Command:
+    def _altered(self, operation: Operation, place: LockPlace) -> Command:
         if operation is Operation.RENAME_TABLE and place.partition:
             self._takes("TO")
             return Command(Operation.RENAME_PARTITION, (place, self._partition_of(place.table)))
@@ -176,7 +176,7 @@ class _Parser(TokenReader):
             places.append(self._partition_of(place.table))
         return Command(operation, tuple(places) or (place,))
 
-    def _place(self) -> Place:
+    def _place(self) -> LockPlace:
         """A table with or without a partition."""
         table = self._table()
         if self._takes("(", "PARTITION"):
@@ -186,22 +186,22 @@ class _Parser(TokenReader):
             return place
         return self._partition_of(table) if self._peek() == "PARTITION" and self._peek(1) != "COLUMN" else table
 
-    def _table(self) -> Place:
+    def _table(self) -> LockPlace:
         first = self._name()
         if self._takes("."):
-            return Place(first.lower(), self._name().lower())
-        return Place(self._default_db.lower(), first.lower())
+            return LockPlace(first.lower(), self._name().lower())
+        return LockPlace(self._default_db.lower(), first.lower())
 
-    def _partition_of(self, table: Place) -> Place:
+    def _partition_of(self, table: LockPlace) -> LockPlace:
         self._needs("PARTITION")
         if not self._takes("("):
             parts = [self._name()]
             while self._takes("."):
                 parts.append(self._name())
-            return Place(table.db_name, table.table_name, tuple(parts))
+            return LockPlace(table.db_name, table.table_name, tuple(parts))
         keys, values = self._known_values()
         name = self._make_name(keys, values) if keys else ""
-        return Place(table.db_name, table.table_name, tuple(name.split("/")) if name else ())
+        return LockPlace(table.db_name, table.table_name, tuple(name.split("/")) if name else ())
 
     def _known_values(self) -> tuple[list[str], list[str]]:
         """The leading keys with one value each, up to the `)`; what follows a key without one is not known."""
@@ -231,12 +231,12 @@ class _Parser(TokenReader):
             text += "." + self._next("digits").text
         return text
 
-    def _reads(self) -> tuple[Place, ...]:
+    def _reads(self) -> tuple[LockPlace, ...]:
         """The tables after each FROM and JOIN from here on, but those that the statement itself names."""
         own = self._named_queries()
         if not any(token.upper == "FROM" for token in self._tokens[self._at :]):
             return tuple(self._short_sources())
-        places: list[Place] = []
+        places: list[LockPlace] = []
         # For each open bracket whether it has a query in it: `trim('x' FROM a)` reads no table.
         is_query = [True]
         while self._at < len(self._tokens):
@@ -250,7 +250,7 @@ class _Parser(TokenReader):
                 is_query[-1] = True
             elif word == "JOIN" or (word == "FROM" and (is_query[-1] or self._begins_query())):
                 places += self._sources()
-        unqualified = {Place(self._default_db.lower(), name) for name in own}
+        unqualified = {LockPlace(self._default_db.lower(), name) for name in own}
         return tuple(dict.fromkeys(place for place in places if place not in unqualified))
 
     def _equals(self, selects_max: int) -> tuple[Equal, ...]:
@@ -285,7 +285,7 @@ class _Parser(TokenReader):
         """Whether the word before is the first of a bracket: `(FROM u SELECT …)`."""
         return self._at >= 2 and self._tokens[self._at - 2].upper == "("
 
-    def _sources(self) -> list[Place]:
+    def _sources(self) -> list[LockPlace]:
         places = []
         while self._at < len(self._tokens) and self._tokens[self._at].is_name:
             places.append(self._place())
@@ -296,7 +296,7 @@ class _Parser(TokenReader):
                 break
         return places
 
-    def _short_sources(self) -> list[Place]:
+    def _short_sources(self) -> list[LockPlace]:
         """`select .. T1 partition P1`: the columns are dots."""
         if self._peek() != ".":
             self._finds("SELECT")

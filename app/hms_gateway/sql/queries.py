@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
-from hms_gateway.sql.statements import TableName
+from hms_gateway.sql.statements import QualifiedName
 from hms_gateway.structs import FieldSchema
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DIALECT: Final = "hive"
 _PLACE: Final = re.compile(r"Line: (\d+), Col: (\d+)")
 # Names and types of a table's columns; raises what the metastore does when it is not there.
-ColumnsOf = Callable[[TableName], Mapping[str, str]]
+ColumnsOf = Callable[[QualifiedName], Mapping[str, str]]
 
 
 class ViewQuery(NamedTuple):
@@ -99,13 +99,13 @@ def _position(text: str, line: int, column: int) -> int:
     return min(len(text), begins[min(line, len(begins)) - 1] + max(0, column))
 
 
-def _tables(tree: "exp.Expression", database: str) -> list[TableName]:
+def _tables(tree: "exp.Expression", database: str) -> list[QualifiedName]:
     """Those that are not named by WITH."""
     from sqlglot import exp
 
     own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
     names = [
-        TableName((each.db or database).lower(), each.name.lower())
+        QualifiedName((each.db or database).lower(), each.name.lower())
         for each in tree.find_all(exp.Table)
         if each.db or each.name.lower() not in own
     ]

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.lock_commands import parse_command
 from hms_gateway.sql.queries import check_query
 from hms_gateway.sql.showings import ShowReader
-from hms_gateway.sql.statements import Principal, Statement, TableName
+from hms_gateway.sql.statements import PrincipalName, QualifiedName, Statement
 from hms_gateway.structs import (
     Database,
     FieldSchema,
@@ -132,7 +132,7 @@ class StatementReader(ShowReader):
             raise self._expected("the columns in brackets, before the other clauses")
         return say.CreateTable(draft.table(name), if_not_exists)
 
-    def _create_like(self, name: TableName, *, if_not_exists: bool, is_external: bool) -> Statement:
+    def _create_like(self, name: QualifiedName, *, if_not_exists: bool, is_external: bool) -> Statement:
         like = self._table_name()
         location: str | None = None
         parameters: dict[str, str] = {}
@@ -241,7 +241,7 @@ class StatementReader(ShowReader):
         """Read once more as a command that needs locks."""
         command = parse_command(self._text, make_name, self._default_db)
         self._at = len(self._tokens)
-        return say.Lock(command, " ".join(self._text.split()).rstrip("; "))
+        return say.LockStatement(command, " ".join(self._text.split()).rstrip("; "))
 
     def _unlock(self) -> Statement:
         if self._peek() not in ("TABLE", "DATABASE", "SCHEMA"):
@@ -309,7 +309,7 @@ class StatementReader(ShowReader):
             is_option = True
         return say.GrantRoles(roles, principals, is_revoked, is_option)
 
-    def _principals(self, word: str) -> list[Principal]:
+    def _principals(self, word: str) -> list[PrincipalName]:
         self._needs(word)
         principals = [self._principal()]
         while self._takes(","):
@@ -347,7 +347,7 @@ class _TableDraft:
             storedAsSubDirectories=False,
         )
 
-    def table(self, name: TableName) -> Table:
+    def table(self, name: QualifiedName) -> Table:
         serde = self.row_format or SerDeInfo(serializationLib=self.format.serde or LAZY_SERDE, parameters={})
         assert serde.parameters is not None
         serde.parameters.setdefault("serialization.format", "1")

@@ -10,7 +10,7 @@ from hms_gateway.client.concurrency import Command
 from hms_gateway.structs import Database, FieldSchema, Function, HiveObjectType, PrincipalType, SerDeInfo, Table
 
 
-class TableName(NamedTuple):
+class QualifiedName(NamedTuple):
     db_name: str
     table_name: str
 
@@ -31,7 +31,7 @@ class KeyValue:
 PartitionSpec = tuple[KeyValue, ...]
 
 
-class Principal(NamedTuple):
+class PrincipalName(NamedTuple):
     kind: PrincipalType
     name: str
 
@@ -70,7 +70,7 @@ class ShowTables(Statement, frozen=True):
 class ShowPartitions(Statement, frozen=True):
     """`condition` is the one of WHERE, which begins at `condition_begin` of the text."""
 
-    table: TableName
+    table: QualifiedName
     spec: PartitionSpec = ()
     condition: str = ""
     limit: int | None = None
@@ -78,7 +78,7 @@ class ShowPartitions(Statement, frozen=True):
 
 
 class ShowColumns(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     pattern: str = "*"
 
 
@@ -90,12 +90,12 @@ class ShowFunctions(Statement, frozen=True):
 
 
 class ShowTableProperties(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     key: str | None = None
 
 
 class ShowCreateTable(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
 
 
 class ShowCreateDatabase(Statement, frozen=True):
@@ -134,7 +134,7 @@ class DropLeases(Statement, frozen=True):
 
 
 class ShowGrants(Statement, frozen=True):
-    principal: Principal | None
+    principal: PrincipalName | None
     kind: HiveObjectType | None
     place: PlaceName | None = None
 
@@ -142,7 +142,7 @@ class ShowGrants(Statement, frozen=True):
 class ShowRoles(Statement, frozen=True):
     """All, or those that were granted to one."""
 
-    principal: Principal | None = None
+    principal: PrincipalName | None = None
 
 
 class ShowPrincipals(Statement, frozen=True):
@@ -150,7 +150,7 @@ class ShowPrincipals(Statement, frozen=True):
 
 
 class Describe(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     spec: PartitionSpec = ()
     column: str | None = None
     is_detailed: bool = False
@@ -177,8 +177,8 @@ class CreateTable(Statement, frozen=True):
 
 
 class CreateTableLike(Statement, frozen=True):
-    table: TableName
-    like: TableName
+    table: QualifiedName
+    like: QualifiedName
     if_not_exists: bool = False
     is_external: bool = False
     location: str | None = None
@@ -188,7 +188,7 @@ class CreateTableLike(Statement, frozen=True):
 class CreateView(Statement, frozen=True):
     """`columns` are name and comment, empty to take those of the query, which begins at `query_begin` of the text."""
 
-    name: TableName
+    name: QualifiedName
     query: str
     query_begin: int = 0
     columns: Sequence[tuple[str, str | None]] = ()
@@ -198,7 +198,7 @@ class CreateView(Statement, frozen=True):
 
 
 class AlterViewQuery(Statement, frozen=True):
-    name: TableName
+    name: QualifiedName
     query: str
     query_begin: int = 0
 
@@ -221,14 +221,14 @@ class DropDatabase(Statement, frozen=True):
 
 
 class DropTable(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     if_exists: bool = False
     is_view: bool = False
     is_purging: bool = False
 
 
 class Truncate(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     spec: PartitionSpec = ()
 
 
@@ -239,7 +239,7 @@ class AlterDatabase(Statement, frozen=True):
     parameters: Mapping[str, str] | None = None
     location: str | None = None
     managed_location: str | None = None
-    owner: Principal | None = None
+    owner: PrincipalName | None = None
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -247,7 +247,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Rename(Change, frozen=True):
-    to: TableName
+    to: QualifiedName
 
 
 class RenamePartition(Change, frozen=True):
@@ -316,7 +316,7 @@ class Touch(Change, frozen=True):
 
 
 class SetOwner(Change, frozen=True):
-    owner: Principal
+    owner: PrincipalName
 
 
 class ChangePartitionColumn(Change, frozen=True):
@@ -324,58 +324,58 @@ class ChangePartitionColumn(Change, frozen=True):
 
 
 class AlterTable(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     change: Change
     specs: tuple[PartitionSpec, ...] = ()
     is_view: bool = False
 
 
-class NewPartition(NamedTuple):
+class AddedPartition(NamedTuple):
     spec: PartitionSpec
     location: str | None
 
 
 class AddPartitions(Statement, frozen=True):
-    table: TableName
-    partitions: Sequence[NewPartition]
+    table: QualifiedName
+    partitions: Sequence[AddedPartition]
     if_not_exists: bool = False
 
 
 class DropPartitions(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     specs: Sequence[PartitionSpec]
     if_exists: bool = False
     is_purging: bool = False
 
 
 class ExchangePartition(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     spec: PartitionSpec
-    source: TableName
+    source: QualifiedName
 
 
 class Compact(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     spec: PartitionSpec
     kind: str
 
 
 class DropConstraint(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     name: str
 
 
 class AddKey(Statement, frozen=True):
     """A primary key, or a foreign key where `references` names a table."""
 
-    table: TableName
+    table: QualifiedName
     name: str | None
     columns: Sequence[str]
-    references: TableName | None = None
+    references: QualifiedName | None = None
     referenced_columns: Sequence[str] = ()
 
 
-class Lock(Statement, frozen=True):
+class LockStatement(Statement, frozen=True):
     command: Command
     text: str
 
@@ -398,14 +398,14 @@ class GrantPrivileges(Statement, frozen=True):
     privileges: Sequence[str]
     kind: HiveObjectType
     place: PlaceName
-    principals: Sequence[Principal]
+    principals: Sequence[PrincipalName]
     is_revoked: bool = False
     is_option: bool = False
 
 
 class GrantRoles(Statement, frozen=True):
     roles: Sequence[str]
-    principals: Sequence[Principal]
+    principals: Sequence[PrincipalName]
     is_revoked: bool = False
     is_option: bool = False
 
@@ -419,7 +419,7 @@ class DropRole(Statement, frozen=True):
 
 
 class Repair(Statement, frozen=True):
-    table: TableName
+    table: QualifiedName
     is_adding: bool = True
     is_dropping: bool = False
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from hms_gateway.timing.spans import Note, Span
+from hms_gateway.timing.spans import Span, TraceSpan
 
 Objects: TypeAlias = tuple[str | tuple[str, ...], ...]
 """The databases and tables of a call: their names, or the scopes of a kept reply."""
@@ -62,13 +62,13 @@ class CallRecord(msgspec.Struct):
     partitions: int = 0
     is_paid: bool = True
     spans: Sequence[Span] = ()
-    notes: Sequence[Note] = ()
+    notes: Sequence[TraceSpan] = ()
     trace: Trace | None = None
 
     @property
-    def parts(self) -> list[Note]:
+    def parts(self) -> list[TraceSpan]:
         """All that was done for the call."""
-        return [*(Note(*span) for span in self.spans), *self.notes]
+        return [*(TraceSpan(*span) for span in self.spans), *self.notes]
 
 
 def object_names(objects: Objects) -> list[str]:

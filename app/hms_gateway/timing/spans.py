@@ -1,6 +1,6 @@
 """Spans of a call: its thread records each part as a name and two moments of `time.perf_counter`.
 
-Nothing is noted for threads that do not answer a call. Calls that are traced have `Notes` besides, with more of it.
+Nothing is noted for threads that do not answer a call. Calls that are traced have `TraceSpans` besides, with more.
 Units of work are counted by store as well (`WorkTimes`).
 """
 
@@ -15,7 +15,7 @@ SPANS_MAX = 1_000
 NOTES_MAX = 500
 
 
-class Note(NamedTuple):
+class TraceSpan(NamedTuple):
     """Something that was done for a call; `text` is that of `statement_count` statements that were sent together."""
 
     name: str
@@ -25,44 +25,44 @@ class Note(NamedTuple):
     statement_count: int = 1
 
 
-class Notes:
+class TraceSpans:
     """The spans of one call. Threads take turns at it."""
 
     def __init__(self) -> None:
-        self.parts: list[Note] = []
+        self.parts: list[TraceSpan] = []
 
     def add(self, name: str, begin: float, text: str = "", statement_count: int = 1) -> float:
         """Something that was done from `begin` to now; now."""
         end = time.perf_counter()
-        self.keep(Note(name, begin, end, text, statement_count))
+        self.keep(TraceSpan(name, begin, end, text, statement_count))
         return end
 
-    def keep(self, note: Note) -> None:
+    def keep(self, note: TraceSpan) -> None:
         if len(self.parts) < NOTES_MAX:
             self.parts.append(note)
 
 
-class SharedNotes(Notes):
+class SharedTraceSpans(TraceSpans):
     """About what is done for several calls at once: each of them gets every note."""
 
-    def __init__(self, of_calls: Iterable[Notes]) -> None:
+    def __init__(self, of_calls: Iterable[TraceSpans]) -> None:
         super().__init__()
         self._of_calls = list(of_calls)
 
-    def keep(self, note: Note) -> None:
+    def keep(self, note: TraceSpan) -> None:
         for notes in self._of_calls:
             notes.keep(note)
 
 
 class _Here(threading.local):
     spans: list[Span] | None = None
-    notes: Notes | None = None
+    notes: TraceSpans | None = None
 
 
 _here = _Here()
 
 
-def begin_spans(notes: Notes | None = None) -> list[Span]:
+def begin_spans(notes: TraceSpans | None = None) -> list[Span]:
     """From now on the calling thread notes its spans in the list that is returned, until `end_spans`."""
     spans: list[Span] = []
     _here.spans = spans
@@ -83,20 +83,20 @@ def note_span(name: str, begin: float) -> float:
     return now
 
 
-def current_notes() -> Notes | None:
+def current_notes() -> TraceSpans | None:
     """Of the call, or of the calls, that the thread works for; None where none of them is traced."""
     return _here.notes
 
 
-def set_notes(notes: Notes | None) -> None:
+def set_notes(notes: TraceSpans | None) -> None:
     """What `current_notes` gives from now on."""
     _here.notes = notes
 
 
-def shared_notes(of_calls: Iterable[Notes | None]) -> Notes | None:
+def shared_notes(of_calls: Iterable[TraceSpans | None]) -> TraceSpans | None:
     """Of all calls that are traced; None where none is."""
     traced = [notes for notes in of_calls if notes is not None]
-    return SharedNotes(traced) if traced else None
+    return SharedTraceSpans(traced) if traced else None
 
 
 def seconds_by_name(spans: Iterable[Span]) -> dict[str, float]:

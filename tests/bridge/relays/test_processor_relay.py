@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.errors import CallFailed, NotTried
 from hms_gateway.composition.thrift_port import failure_of
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc.call import Releases
-from hms_gateway.rpc.processor import Processor, Unavailable
+from hms_gateway.rpc.call import Releases, Unavailable
+from hms_gateway.rpc.processor import Processor
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, NoSuchObjectException
 from hms_gateway.wire import ApplicationErrorType
@@ -95,7 +95,7 @@ async def port(make_answers=Answers, **settings):
     handler = Databases()
     answered = {name for name in METHODS if hasattr(handler, name)}
     relay = ProcessorRelay(make_answers(Processor([handler], answered=answered)), CODECS, **settings)
-    server = BridgeServer(relay, ServerOptions(port=0), Limits())
+    server = BridgeServer(relay, BridgeOptions(port=0), Limits())
     server.port = await server.start()
     try:
         async with client(server) as peer:

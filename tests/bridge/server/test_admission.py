@@ -16,7 +16,7 @@ import uvloop
 from hms_gateway.bridge.server import admission as admission_module
 from hms_gateway.bridge.server.admission import Admission
 from hms_gateway.bridge.server.peer_accounts import Ends, NetlinkAccounts, ProcAccounts, find_accounts
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.runtime.logging import configure_logging
 from tests.bridge.canned_upstream import CannedUpstream
 from tests.bridge.thrift_bytes import bridge, call, client
@@ -147,7 +147,7 @@ def asked(ask):
     ],
 )
 def test_the_account_decides_unless_a_password_does(find, sasl, own, is_open, policy):
-    admission = Admission(ServerOptions(sasl=sasl, is_open=is_open), find, lambda: own)
+    admission = Admission(BridgeOptions(sasl=sasl, is_open=is_open), find, lambda: own)
     admission.start()
     with a_connection() as (ends, _):
         assert asked(lambda: admission.policy_for(ends)) == policy
@@ -156,7 +156,7 @@ def test_the_account_decides_unless_a_password_does(find, sasl, own, is_open, po
 
 def test_where_accounts_are_not_known_only_passwords_open(logged):
     for sasl, policy in (("off", None), ("allow", "require"), ("require", "require")):
-        admission = Admission(ServerOptions(sasl=sasl), lambda: None)
+        admission = Admission(BridgeOptions(sasl=sasl), lambda: None)
         admission.start()
         with a_connection() as (ends, _):
             assert admission.policy_for(ends) == policy
@@ -167,7 +167,7 @@ def test_where_accounts_are_not_known_only_passwords_open(logged):
 
 def test_an_address_that_others_reach_is_beyond_accounts():
     """Whoever starts a bridge there has said so by --allow-remote."""
-    options = ServerOptions(host="0.0.0.0", allows_remote=True)
+    options = BridgeOptions(host="0.0.0.0", allows_remote=True)
     admission = Admission(options, NetlinkAccounts, lambda: ANOTHER)
     admission.start()
     with a_connection() as (ends, _):
@@ -176,7 +176,7 @@ def test_an_address_that_others_reach_is_beyond_accounts():
 
 def test_refusals_are_logged_once_in_a_while(logged):
     now = [100.0]
-    refusals = admission_module.Refusals(lambda: now[0])
+    refusals = admission_module.ConnectionRefusals(lambda: now[0])
     ends = Ends(("127.0.0.1", 5), ("127.0.0.1", 6))
     for _ in range(1000):
         refusals.log(ends, 4711)
@@ -247,7 +247,7 @@ def test_the_list_of_sockets_is_read_in_a_thread():
             threads.append(threading.current_thread() is threading.main_thread())
             return super().owners(asked)
 
-    admission = Admission(ServerOptions(), Watched)
+    admission = Admission(BridgeOptions(), Watched)
     admission.start()
     with a_connection() as (ends, _):
         assert asked(lambda: admission.policy_for(ends)) == "off"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hms_gateway.bridge.server.call_log import CallLog
 from hms_gateway.bridge.server.client_connection import READ_AHEAD_BYTES_MAX
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.server.side_port import SidePort
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.limits import Limits
@@ -390,7 +390,7 @@ def test_others_are_not_let_in_unless_told(host):
     assert not is_loopback(host)
 
     async def work():
-        server = BridgeServer(None, ServerOptions(host=host, port=0), Limits())
+        server = BridgeServer(None, BridgeOptions(host=host, port=0), Limits())
         with pytest.raises(ValueError, match="allow-remote"):
             await server.start()
 

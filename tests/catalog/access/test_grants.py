@@ -8,8 +8,7 @@ import pytest
 
 from hms_gateway.catalog.access.grants import PrivilegeService
 from hms_gateway.catalog.access.roles import RoleService
-from hms_gateway.metastore.selection.partitions import partitions_of
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName, partitions_of
 from hms_gateway.structs import (
     Database,
     HiveObjectPrivilege,

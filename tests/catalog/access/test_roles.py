@@ -8,8 +8,8 @@ import pytest
 
 from hms_gateway.catalog.access.grant_rows import GrantRows
 from hms_gateway.catalog.access.roles import RoleService, ancestors
+from hms_gateway.catalog.rights.policy import Principal
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.sql.statements import Principal
 from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
 from tests.metastore.statistics_world import refusal
 from tests.support.catalog import NOW, Catalog, open_catalog

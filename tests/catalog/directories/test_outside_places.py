@@ -1,9 +1,9 @@
 """What lies outside is counted and named in little room, with roots that would hold it."""
 
-from hms_gateway.catalog.directories.outside_places import OutsidePlaces, RootsToName
+from hms_gateway.catalog.directories.known_places import OutsidePlaces, RootsToName
 from hms_gateway.catalog.directories.places import DatabasePlace, TablePlace
 from hms_gateway.files import Directories
-from hms_gateway.metastore.vocabulary.ids import TableId
+from hms_gateway.metastore.vocabulary.names import TableId
 
 
 def roots_of(*locations: str, refused: tuple[str, ...] = ()) -> list[str]:

@@ -10,8 +10,8 @@ from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.catalog.directories.unknown import ASIDE, DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.files import Directories
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.places import Tree
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import Database, Partition
 from tests.support.catalog import Catalog, columns, new_table, open_catalog, to_tjson

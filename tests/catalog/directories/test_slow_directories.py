@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hms_gateway.catalog.partitions.service import PartitionService
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 from tests.support.catalog import Catalog, new_table, to_tjson
 from tests.support.patience import PATIENCE_SECONDS

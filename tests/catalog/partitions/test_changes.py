@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import FileSystemError
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.structs import (
     EnvironmentContext,
     FieldSchema,

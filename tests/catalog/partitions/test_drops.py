@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import (
     DropPartitionsExpr,
     MetaException,

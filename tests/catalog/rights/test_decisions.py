@@ -2,23 +2,24 @@
 
 import pytest
 
-from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Sight, decide
-from hms_gateway.catalog.rights.policy import Action, Held, Party, Policy, Thing
+from hms_gateway.catalog.access.grant_rows import Grantee
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Permissions, decide
+from hms_gateway.catalog.rights.policy import Action, GrantedPrivilege, Policy, Securable
 from hms_gateway.catalog.rights.rules_file import parse_rules
 from hms_gateway.metastore.ports.store import EventId
 
 NOBODY: frozenset[str] = frozenset()
-ALICE, STAFF = Party(USER, "alice"), Party(GROUP, "staff")
-ORDERS, SALES, EVERYTHING = Thing("sales", "orders"), Thing("sales"), Thing()
+ALICE, STAFF = Grantee(USER, "alice"), Grantee(GROUP, "staff")
+ORDERS, SALES, EVERYTHING = Securable("sales", "orders"), Securable("sales"), Securable()
 OBJECT_ACTIONS = [action for action in Action if action is not Action.ADMIN]
 
 
-def allowed(policy: Policy, thing: Thing, groups: frozenset[str] = NOBODY, owners: Owners = Owners({})) -> set[str]:
+def allowed(policy: Policy, thing: Securable, groups: frozenset[str] = NOBODY, owners: Owners = Owners({})) -> set[str]:
     return {action.value for action in Action if decide("alice", groups, action, thing, policy, owners).allowed}
 
 
-def held(privilege: str, on: Thing, *, is_partial: bool = False, party: Party = ALICE) -> Policy:
-    return Policy(EventId(1), held={party: (Held(privilege, on, is_partial),)})
+def held(privilege: str, on: Securable, *, is_partial: bool = False, party: Grantee = ALICE) -> Policy:
+    return Policy(EventId(1), held={party: (GrantedPrivilege(privilege, on, is_partial),)})
 
 
 @pytest.mark.parametrize(
@@ -34,13 +35,13 @@ def held(privilege: str, on: Thing, *, is_partial: bool = False, party: Party = 
     ],
 )
 def test_what_a_grant_gives(
-    privilege: str, on: Thing, of_table: set[str], of_database: set[str], of_everything: set[str]
+    privilege: str, on: Securable, of_table: set[str], of_database: set[str], of_everything: set[str]
 ) -> None:
     policy = held(privilege, on)
     assert allowed(policy, ORDERS) == of_table
     assert allowed(policy, SALES) == of_database
     assert allowed(policy, EVERYTHING) == of_everything
-    assert allowed(policy, Thing("sales", "other")) == (set() if on == ORDERS else of_table)
+    assert allowed(policy, Securable("sales", "other")) == (set() if on == ORDERS else of_table)
 
 
 def test_all_is_every_action_but_ownership_and_administration() -> None:
@@ -58,19 +59,19 @@ def test_owners_may_do_everything_with_what_is_theirs() -> None:
     owners = Owners({ALICE: {"sales": frozenset({"orders"})}})
     assert allowed(Policy(), ORDERS, owners=owners) == everything
     assert allowed(Policy(), SALES, owners=owners) == {"see"}
-    assert allowed(Policy(), Thing("sales", "other"), owners=owners) == set()
+    assert allowed(Policy(), Securable("sales", "other"), owners=owners) == set()
 
 
 def test_what_public_owns_everybody_sees_and_creates_in() -> None:
-    policy = Policy(databases={"sales": Party(ROLE, "public")})
+    policy = Policy(databases={"sales": Grantee(ROLE, "public")})
     assert allowed(policy, SALES) == {"see", "create"}
     assert allowed(policy, ORDERS) == set()
 
 
 def test_roles_in_roles_and_circles_end() -> None:
-    chain = {Party(ROLE, f"r{n}"): frozenset({f"r{n + 1}"}) for n in range(100)}
-    members = {STAFF: frozenset({"r0"}), **chain, Party(ROLE, "r100"): frozenset({"r0"})}
-    policy = Policy(members=members, held={Party(ROLE, "r100"): (Held("select", ORDERS),)})
+    chain = {Grantee(ROLE, f"r{n}"): frozenset({f"r{n + 1}"}) for n in range(100)}
+    members = {STAFF: frozenset({"r0"}), **chain, Grantee(ROLE, "r100"): frozenset({"r0"})}
+    policy = Policy(members=members, held={Grantee(ROLE, "r100"): (GrantedPrivilege("select", ORDERS),)})
     assert allowed(policy, ORDERS) == set()
     decision = decide("alice", frozenset({"staff"}), Action.SELECT, ORDERS, policy)
     assert decision.allowed
@@ -80,7 +81,7 @@ def test_roles_in_roles_and_circles_end() -> None:
 
 def test_too_many_roles_are_bounded() -> None:
     members = {ALICE: frozenset(f"r{n}" for n in range(5_000))}
-    assert len(Sight("alice", NOBODY, Policy(members=members)).parties) < 1_010
+    assert len(Permissions("alice", NOBODY, Policy(members=members)).parties) < 1_010
 
 
 def test_administrators() -> None:
@@ -100,28 +101,30 @@ def test_rules_name_databases_or_tables() -> None:
     policy, groups = Policy(rules=rules), frozenset({"staff"})
     assert allowed(policy, ORDERS, groups) == {"see", "select"}
     assert allowed(policy, SALES, groups) == {"see", "select", "create", "register"}
-    assert allowed(policy, Thing("hr", "public_holidays"), groups) == {"see", "select"}
-    assert allowed(policy, Thing("hr", "people"), groups) == set()
-    assert allowed(policy, Thing("hr"), groups) == {"see"}
+    assert allowed(policy, Securable("hr", "public_holidays"), groups) == {"see", "select"}
+    assert allowed(policy, Securable("hr", "people"), groups) == set()
+    assert allowed(policy, Securable("hr"), groups) == {"see"}
     assert allowed(policy, ORDERS) == set()
     assert decide("alice", groups, Action.SELECT, ORDERS, policy).why == "rule 'team' for group staff"
 
 
 def test_lists_show_what_decisions_allow() -> None:
     rules = parse_rules('[[rule]]\nusers=["alice"]\nactions=["select"]\nobjects=["sales.a_*"]\n')
-    policy = Policy(rules=rules, held={ALICE: (Held("drop", ORDERS),)})
+    policy = Policy(rules=rules, held={ALICE: (GrantedPrivilege("drop", ORDERS),)})
     owners = Owners({ALICE: {"sales": frozenset({"mine"})}})
-    sight = Sight("alice", NOBODY, policy, owners)
+    permissions = Permissions("alice", NOBODY, policy, owners)
     names = ["a_1", "b", "mine", "orders", "zzz"]
-    assert sight.visible("sales").select(names) == ["a_1", "mine", "orders"]
-    assert sight.visible("sales").select(names) == [
-        name for name in names if sight.decide(Action.SEE, Thing("sales", name)).allowed
+    assert permissions.visible("sales").select(names) == ["a_1", "mine", "orders"]
+    assert permissions.visible("sales").select(names) == [
+        name for name in names if permissions.decide(Action.SEE, Securable("sales", name)).allowed
     ]
 
 
 def test_the_grant_option_is_of_one_privilege() -> None:
-    policy = Policy(held={ALICE: (Held("select", SALES, with_grant_option=True), Held("drop", SALES))})
-    sight = Sight("alice", NOBODY, policy)
-    assert sight.may_grant("select", ORDERS).allowed
-    assert not sight.may_grant("drop", ORDERS).allowed
-    assert not sight.may_grant("select", Thing("hr", "people")).allowed
+    policy = Policy(
+        held={ALICE: (GrantedPrivilege("select", SALES, with_grant_option=True), GrantedPrivilege("drop", SALES))}
+    )
+    permissions = Permissions("alice", NOBODY, policy)
+    assert permissions.may_grant("select", ORDERS).allowed
+    assert not permissions.may_grant("drop", ORDERS).allowed
+    assert not permissions.may_grant("select", Securable("hr", "people")).allowed

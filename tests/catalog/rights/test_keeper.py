@@ -23,9 +23,9 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
 
 
 def test_what_users_of_long_ago_own_is_forgotten(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keepers, "SIGHTS_MAX", 5)
+    monkeypatch.setattr(keepers, "PERMISSIONS_MAX", 5)
     monkeypatch.setattr(keepers, "PARTIES_MAX", 30)
     keeper = PolicyKeeper(store, frozenset({"admin"}))
     for number in range(100):
-        sight = keeper.sight(f"user{number}", frozenset({f"group{number}"}))
-        assert keeper.parties <= 30 + len(sight.parties)
+        permissions = keeper.permissions(f"user{number}", frozenset({f"group{number}"}))
+        assert keeper.parties <= 30 + len(permissions.parties)

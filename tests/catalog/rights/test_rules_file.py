@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.catalog.rights.patterns import NamePattern
+from hms_gateway.catalog.rights.policy import NamePattern
 from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile, parse_rules
 
 GOOD = """

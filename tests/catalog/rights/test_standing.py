@@ -1,11 +1,12 @@
 """What a start says about administrators and rights on everything."""
 
+from hms_gateway.catalog.access.grant_rows import Grantee
 from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER
-from hms_gateway.catalog.rights.policy import EVERYTHING, Held, Party, Policy, Thing
+from hms_gateway.catalog.rights.keeper import standing_lines
+from hms_gateway.catalog.rights.policy import EVERYTHING, GrantedPrivilege, Policy, Securable
 from hms_gateway.catalog.rights.rules_file import parse_rules
-from hms_gateway.catalog.rights.standing import standing_lines
 
-ADMIN, ETL = Party(ROLE, "admin"), Party(ROLE, "etl")
+ADMIN, ETL = Grantee(ROLE, "admin"), Grantee(ROLE, "etl")
 RULES = """
 [[rule]]
 name = "operators"
@@ -28,19 +29,19 @@ objects = ["sales_*", "*.public"]
 
 
 def test_a_new_catalog_has_one_line() -> None:
-    policy = Policy(held={ADMIN: (Held("all", EVERYTHING),)}, administrators=frozenset({"admin"}))
+    policy = Policy(held={ADMIN: (GrantedPrivilege("all", EVERYTHING),)}, administrators=frozenset({"admin"}))
     assert standing_lines(policy) == ["administrators: user admin (setting)"]
     assert standing_lines(Policy()) == ["administrators: none"]
 
 
 def test_each_way_to_be_an_administrator_and_to_have_everything_is_told() -> None:
     policy = Policy(
-        members={Party(USER, "bob"): frozenset({"ops", "etl"}), Party(ROLE, "ops"): frozenset({"admin"})},
+        members={Grantee(USER, "bob"): frozenset({"ops", "etl"}), Grantee(ROLE, "ops"): frozenset({"admin"})},
         held={
-            ADMIN: (Held("all", EVERYTHING),),
-            ETL: (Held("select", EVERYTHING), Held("drop", Thing("sales"))),
-            Party(GROUP, "staff"): (Held("all", EVERYTHING),),
-            Party(USER, "eve"): (Held("all", Thing("sales")),),
+            ADMIN: (GrantedPrivilege("all", EVERYTHING),),
+            ETL: (GrantedPrivilege("select", EVERYTHING), GrantedPrivilege("drop", Securable("sales"))),
+            Grantee(GROUP, "staff"): (GrantedPrivilege("all", EVERYTHING),),
+            Grantee(USER, "eve"): (GrantedPrivilege("all", Securable("sales")),),
         },
         administrators=frozenset({"root", "admin"}),
         rules=parse_rules(RULES),
@@ -54,7 +55,7 @@ def test_each_way_to_be_an_administrator_and_to_have_everything_is_told() -> Non
 
 
 def test_roles_in_a_circle_end() -> None:
-    members = {ETL: frozenset({"admin"}), Party(ROLE, "admin"): frozenset({"etl"})}
+    members = {ETL: frozenset({"admin"}), Grantee(ROLE, "admin"): frozenset({"etl"})}
     assert standing_lines(Policy(members=members)) == ["administrators: role etl (role admin)"]
 
 
@@ -62,8 +63,10 @@ def test_lines_are_bounded() -> None:
     names = [f"{number:04}{'x' * 300}" for number in range(1_000)]
     policy = Policy(
         administrators=frozenset(names),
-        members={Party(USER, name): frozenset({"etl"}) for name in names},
-        held={party: (Held("all", EVERYTHING),) for party in (ETL, *(Party(GROUP, name) for name in names))},
+        members={Grantee(USER, name): frozenset({"etl"}) for name in names},
+        held={
+            party: (GrantedPrivilege("all", EVERYTHING),) for party in (ETL, *(Grantee(GROUP, name) for name in names))
+        },
     )
     first, second = standing_lines(policy)
     assert first.endswith(", 980 more")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService, refuse_merge, single
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import (
     ColumnStatisticsData_v4,
     ColumnStatisticsObj_v4,

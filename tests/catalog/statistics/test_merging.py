@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.catalog.statistics.merging import MixedStatistics, member_of, merged, updated
+from hms_gateway.catalog.statistics.aggregation import MixedStatistics, member_of, merged, updated
 from hms_gateway.structs import (
     BooleanColumnStatsData_v4,
     ColumnStatisticsData_v4,

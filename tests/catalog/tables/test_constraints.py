@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.constraints import ConstraintKind, ConstraintService
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import (
     Database,
     EnvironmentContext,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
     AlreadyExistsException,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import (
     AlreadyExistsException,
     Database,

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import NewPartition, Selection
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.structs import EnvironmentContext, MetaException, Partition
 from tests.support.catalog import NOW, Catalog, columns, new_table
 

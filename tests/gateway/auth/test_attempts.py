@@ -1,6 +1,6 @@
 """The bookkeeping of failed attempts, on a clock that stands still until told."""
 
-from hms_gateway.gateway.auth.attempts import (
+from hms_gateway.gateway.auth.credentials import (
     DELAY_SECONDS_MAX,
     FREE_FAILURES,
     SOURCES_MAX,

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.authentication import BasicAuthenticator
-from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack, basic_challenge
+from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.users import UserFileError, hash_password
 from hms_gateway.runtime.file_versions import file_version
 
@@ -48,14 +48,19 @@ class Bench:
         self.verify = Counting()
         self.write(users)
         self.file = UserFile(path, self.clock)
-        self.authenticator = BasicAuthenticator(
-            self.file,
-            realm="test",
-            remembered_seconds=seconds,
-            verify=self.verify,
-            monotonic=self.clock,
-            sleep=self.clock.sleep,
+        self.authenticator = self.stack(self.file, remembered_seconds=seconds)
+
+    def stack(self, file: UserFile, *others, remembered_seconds=300.0, **options) -> LoginStack:
+        """The passwords of the file behind other logins, which are made with the cache."""
+        cache, challenges = CredentialCache(), (basic_challenge("test"),)
+        self.passwords = PasswordLogin(
+            file,
+            cache,
+            challenges=challenges,
+            remembered_seconds=remembered_seconds,
+            **{"verify": self.verify, "monotonic": self.clock, "sleep": self.clock.sleep, **options},
         )
+        return LoginStack([*(other(cache) for other in others), self.passwords], cache, challenges=challenges)
 
     def write(self, users: dict[str, str]) -> None:
         self.path.write_text("".join(f"{name}:$2b${password}\n" for name, password in users.items()), "utf-8")
@@ -208,7 +213,7 @@ def test_a_password_changed_while_its_hash_is_computed_is_not_remembered(bench):
         bench.file.generation += 1
         return True
 
-    bench.authenticator._verify = change_meanwhile
+    bench.passwords._verify = change_meanwhile
     bench.ask(basic("ann", "right"))
     bench.ask(basic("ann", "right"))
     assert len(checked) == 2
@@ -282,7 +287,9 @@ def test_real_hashes_let_in(tmp_path):
     path = tmp_path / "users"
     path.write_text(f"ann:{hash_password('pä:ss')}\n", "utf-8")
     clock = Clock()
-    authenticator = BasicAuthenticator(UserFile(path, clock), realm="r", remembered_seconds=1)
+    cache = CredentialCache()
+    passwords = PasswordLogin(UserFile(path, clock), cache, challenges=(), remembered_seconds=1)
+    authenticator = LoginStack([passwords], cache, challenges=())
     for header in (basic("ann", "pä:ss"), basic("ann", "pä:ss", "latin-1"), basic("ann", "pä:ss").rstrip(b"=")):
         head = RequestHead({b"authorization": header}, [(b"authorization", header)], b"", "10.0.0.1")
         assert asyncio.run(authenticator.authenticate(head)).user == "ann"

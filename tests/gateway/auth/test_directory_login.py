@@ -6,21 +6,22 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.assembly import build_authenticator
-from hms_gateway.gateway.auth.directory import DirectoryUser
-from hms_gateway.gateway.auth.directory_login import DirectoryAuthenticator
+from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack
+from hms_gateway.gateway.auth.directory import DirectoryLogin, DirectoryUser
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import Clock, basic
 
 
-def test_another_spelling_is_not_a_user_of_the_file(tmp_path):
+def directory_stack(check, **options) -> LoginStack:
+    cache = CredentialCache()
+    return LoginStack([DirectoryLogin(cache, check, challenges=(), **options)], cache, challenges=())
+
+
+def test_another_spelling_is_not_a_user_of_the_file():
     """A directory finds `ADMIN` as `admin`, whom the password file has."""
-    authenticator = DirectoryAuthenticator(
-        build_authenticator(load_settings(data_dir=tmp_path)),
+    authenticator = directory_stack(
         lambda user, password: DirectoryUser(user.lower(), frozenset()),
         is_local={"admin"}.__contains__,
-        challenges=(),
         remembered_seconds=300.0,
         kept_seconds=300.0,
         seconds_max=20.0,
@@ -37,12 +38,10 @@ def test_another_spelling_is_not_a_user_of_the_file(tmp_path):
         authenticator.close()
 
 
-def test_a_check_that_gets_no_thread_keeps_no_place(tmp_path):
-    authenticator = DirectoryAuthenticator(
-        build_authenticator(load_settings(data_dir=tmp_path)),
+def test_a_check_that_gets_no_thread_keeps_no_place():
+    authenticator = directory_stack(
         lambda user, password: DirectoryUser(user, frozenset()),
         is_local=lambda user: False,
-        challenges=(),
         remembered_seconds=300.0,
         kept_seconds=300.0,
         seconds_max=20.0,
@@ -55,13 +54,11 @@ def test_a_check_that_gets_no_thread_keeps_no_place(tmp_path):
             asyncio.run(authenticator.authenticate(head))
 
 
-def test_guesses_of_one_entry_count_together_however_its_name_is_written(tmp_path):
+def test_guesses_of_one_entry_count_together_however_its_name_is_written():
     clock = Clock()
-    authenticator = DirectoryAuthenticator(
-        build_authenticator(load_settings(data_dir=tmp_path)),
+    authenticator = directory_stack(
         lambda user, password: None,
         is_local=lambda user: False,
-        challenges=(),
         remembered_seconds=300.0,
         kept_seconds=300.0,
         seconds_max=20.0,

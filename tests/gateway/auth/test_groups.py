@@ -7,11 +7,10 @@ import time
 import httpx
 import pytest
 
-from hms_gateway.gateway.assembly import build_authenticator, build_proxies
-from hms_gateway.gateway.auth import groups
-from hms_gateway.gateway.auth.groups import READ_AT_ONCE_BYTES, GroupsFile, GroupsFileError, read_groups
+from hms_gateway.gateway.auth import users
 from hms_gateway.gateway.auth.tokens import create_token
-from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.auth.users import READ_AT_ONCE_BYTES, GroupsFile, GroupsFileError, add_user, read_groups
+from hms_gateway.gateway.logins import build_authenticator, build_proxies
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, CannedProcessor, running
@@ -58,7 +57,7 @@ def test_a_large_file_is_read_beside_the_event_loop(tmp_path, monkeypatch):
         readers.append(threading.current_thread())
         return read_groups(path)
 
-    monkeypatch.setattr(groups, "read_groups", noted)
+    monkeypatch.setattr(users, "read_groups", noted)
     moments.now += 2
     rewritten(path, "staff: ann\n" + "# more\n" * READ_AT_ONCE_BYTES)
     groups_file.of("ann")

@@ -13,11 +13,10 @@ from joserfc.jwk import KeySet
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.issuer_keys import REFETCH_EVERY_SECONDS
-from hms_gateway.gateway.auth.issuers import make_issuer
-from hms_gateway.gateway.auth.signed_tokens import TOKEN_BYTES_MAX, SignedTokenAuthenticator
-from hms_gateway.gateway.auth.token_authenticator import TokenAuthenticator, TokenFile
-from hms_gateway.gateway.auth.tokens import TokenUses, create_token
+from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack, wrong_token_challenges
+from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, make_issuer
+from hms_gateway.gateway.auth.signed_tokens import TOKEN_BYTES_MAX, SignedTokenLogin
+from hms_gateway.gateway.auth.tokens import TokenFile, TokenLogin, TokenUses, create_token
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import Clock
@@ -37,18 +36,14 @@ class IssuerBench:
         self.clock = Clock()
         self.clock.now = time.time()
         self.tokens = folder / "tokens"
-        personal = TokenAuthenticator(
-            TokenFile(WatchedFile(self.tokens, self.clock)), TokenUses(folder / "uses"), realm="test", now=self.clock
+        cache, challenges = CredentialCache(), wrong_token_challenges("test")
+        clock = {"challenges": challenges, "now": self.clock, "monotonic": self.clock, "sleep": self.clock.sleep}
+        made = [make_issuer(one, self.clock) for one in load_settings(token_issuers=issuers).token_issuers.values()]
+        personal = TokenLogin(
+            TokenFile(WatchedFile(self.tokens, self.clock)), TokenUses(folder / "uses"), cache, **clock
         )
-        settings = load_settings(token_issuers=issuers)
-        self.authenticator = SignedTokenAuthenticator(
-            [make_issuer(one, self.clock) for one in settings.token_issuers.values()],
-            personal,
-            realm="test",
-            now=self.clock,
-            monotonic=self.clock,
-            sleep=self.clock.sleep,
-        )
+        logins = [SignedTokenLogin(made, cache, **clock), personal]
+        self.authenticator = LoginStack(logins, cache, challenges=challenges)
 
     def head(self, token: str) -> RequestHead:
         fields = [(b"authorization", b"Bearer " + token.encode())]

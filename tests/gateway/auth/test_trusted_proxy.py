@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
+from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 
 PROXY, STRANGER = "10.1.2.3", "192.0.2.9"
 SECRET = "correct-horse-battery"

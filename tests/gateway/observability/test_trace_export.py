@@ -13,7 +13,7 @@ pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the 
 
 from hms_gateway.gateway.observability.trace_export import TraceExport, open_exporter
 from hms_gateway.timing.call_record import Trace
-from hms_gateway.timing.spans import Note
+from hms_gateway.timing.spans import TraceSpan
 from tests.bridge.bridge_process import connected
 from tests.gateway.serving import record
 from tests.support.patience import until
@@ -247,7 +247,7 @@ def test_what_was_exported_is_in_the_metrics(server, collector):
     assert figures()["hms_gateway_spans_dropped_total"] == 0
 
 
-def exported(parts: list[Note], make: Callable[[], object] = lambda: open_exporter("http://127.0.0.1:9")) -> bool:
+def exported(parts: list[TraceSpan], make: Callable[[], object] = lambda: open_exporter("http://127.0.0.1:9")) -> bool:
     export = TraceExport(make(), "1", "sqlite", {"get_table"})
     return export([record(time=9.0, ended=2.0, seconds=1.0, trace=Trace(None), notes=parts)])
 
@@ -259,8 +259,8 @@ def test_a_collector_that_is_away_is_no_error(monkeypatch):
 
 def test_statements_are_named_by_what_they_do(collector):
     parts = [
-        Note("sql", 1.1, 1.2, "SELECT a FROM b; SELECT c FROM d", 2),
-        Note("sql", 1.3, 1.4, "INSERT INTO b (a) VALUES (?); UPDATE d SET c = ?", 2),
+        TraceSpan("sql", 1.1, 1.2, "SELECT a FROM b; SELECT c FROM d", 2),
+        TraceSpan("sql", 1.3, 1.4, "INSERT INTO b (a) VALUES (?); UPDATE d SET c = ?", 2),
     ]
     before = len(collector.requests)
     assert exported(parts, lambda: open_exporter(f"{collector.url}/"))

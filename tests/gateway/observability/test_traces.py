@@ -12,7 +12,7 @@ from hms_gateway.gateway.observability.traces import SPANS_WAITING_MAX, Traces, 
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.timing.call_record import CallRecord, Trace, TraceParent
-from hms_gateway.timing.spans import Note, Notes, set_notes, shared_notes
+from hms_gateway.timing.spans import TraceSpan, TraceSpans, set_notes, shared_notes
 from hms_gateway.timing.spans import current_notes as notes_here
 from tests.gateway.serving import CALL, CannedProcessor, post, read_response, record, running
 from tests.support.patience import PATIENCE_SECONDS, until
@@ -75,7 +75,7 @@ def test_a_parent_decides_and_without_one_the_share(traces):
 
 
 def a_call(parts: int = 0) -> CallRecord:
-    return record(trace=Trace(None), notes=[Note("parse", 1.0, 2.0)] * parts)
+    return record(trace=Trace(None), notes=[TraceSpan("parse", 1.0, 2.0)] * parts)
 
 
 def test_calls_that_a_slow_collector_has_no_place_for_are_counted_and_not_waited_for():
@@ -132,7 +132,7 @@ def test_a_call_is_handed_over_when_it_is_answered(traces, exported):
 
 
 def test_what_is_done_for_several_calls_at_once_is_noted_for_each():
-    one, other = Notes(), Notes()
+    one, other = TraceSpans(), TraceSpans()
     set_notes(shared_notes([one, None, other]))
     assert notes_here() is not None
     notes_here().add("sql", 0.0, "SELECT 1")

@@ -20,7 +20,7 @@ import uvloop
 
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
@@ -28,7 +28,7 @@ from hms_gateway.composition.thrift_port import ThriftPort
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.assembly import build_gateway, served_certificate, server_options
-from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator
+from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedProxyAuthenticator
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server
@@ -327,7 +327,7 @@ class Replica:
     def bridge_settings(self, encoding: Any, *, acts: bool) -> BridgeSettings:
         return BridgeSettings(
             url=f"https://localhost:{self.port}{PATHS[self.dialect]}",
-            server=ServerOptions(port=0, sasl="off" if acts else "require"),
+            server=BridgeOptions(port=0, sasl="off" if acts else "require"),
             credentials=Credentials(BRIDGE, _password(Caller(BRIDGE))) if acts else None,
             is_insecure=True,
             encoding=encoding,

@@ -29,7 +29,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
-from tests.handlers.rights.test_gate import Everybody
+from tests.handlers.rights.test_authorizer import Everybody
 from tests.support.catalog import place_empty_database
 
 RULES = """

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.rights.decisions import USER, Sight
+from hms_gateway.catalog.access.grant_rows import Grantee
+from hms_gateway.catalog.rights.decisions import USER, Permissions
 from hms_gateway.catalog.rights.keeper import _touched
-from hms_gateway.catalog.rights.policy import Held, Party, Policy, Thing
+from hms_gateway.catalog.rights.policy import GrantedPrivilege, Policy, Securable
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.handlers.rights.answers import ANSWERS
 from hms_gateway.runtime.settings import MetastoreRules, Settings
@@ -35,7 +36,7 @@ from hms_gateway.structs import (
     SQLPrimaryKey,
     StorageDescriptor,
 )
-from tests.handlers.rights.test_gate import DENIED, MISSING, Everybody, everybody, table  # noqa: F401
+from tests.handlers.rights.test_authorizer import DENIED, MISSING, Everybody, everybody, table  # noqa: F401
 from tests.support.catalog import columns, place_empty_database, transactional_table
 
 REFUSED = "PROTOCOL_ERROR"
@@ -174,10 +175,14 @@ def test_names_of_tables_with_more_points_are_those_that_the_handler_reads(every
 
 
 def test_a_source_without_a_database_hides_no_view(everybody: Everybody) -> None:  # noqa: F811
-    sight = Sight("alice", frozenset(), Policy(held={Party(USER, "alice"): (Held("select", Thing("sales", "v")),)}))
+    permissions = Permissions(
+        "alice",
+        frozenset(),
+        Policy(held={Grantee(USER, "alice"): (GrantedPrivilege("select", Securable("sales", "v")),)}),
+    )
     view = table("sales", "v")
     view.creationMetadata = CreationMetadata("hive", "sales", "v", {"nothing", "sales.v", "hive.sales.v"}, "")
-    shown = ANSWERS["table"](sight, SimpleNamespace(), view, (), None)  # type: ignore[arg-type]
+    shown = ANSWERS["table"](permissions, SimpleNamespace(), view, (), None)  # type: ignore[arg-type]
     assert shown.creationMetadata.tablesUsed == {"sales.v", "hive.sales.v"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.metastore.changes import fencing
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.structs import EnvironmentContext, InvalidOperationException, Partition
 from tests.metastore.partition_world import NOW, SALES, World, partition_world
 from tests.support.catalog import Catalog, new_table, open_catalog

@@ -11,14 +11,12 @@ from hms_gateway.metastore.filters.binding import (
     BoundComparison,
     BoundIn,
     BoundMultiIn,
-    FilterError,
-    Operator,
-    ValueClass,
     bind,
     evaluate,
-    parse_filter,
 )
+from hms_gateway.metastore.filters.grammar import FilterError, Operator, parse_filter
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
+from hms_gateway.metastore.vocabulary.typed_values import ValueClass
 
 KEYS = [("ds", "string"), ("hr", "int"), ("d", "date")]
 ROWS = [

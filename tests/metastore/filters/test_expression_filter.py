@@ -3,7 +3,13 @@ import pytest
 from hms_gateway.metastore.filters.binding import bind
 from hms_gateway.metastore.filters.expression_filter import ExpressionFilter, expression_filter
 from hms_gateway.metastore.filters.grammar import And, Comparison, Or
-from hms_gateway.metastore.filters.hive_expression import Column, Constant, Expression, Function, read_expression
+from hms_gateway.metastore.filters.hive_expression import (
+    ColumnReference,
+    Constant,
+    Expression,
+    Function,
+    read_expression,
+)
 from tests.metastore.recorded_expressions import KEYS, VALUES, Recorded, recorded
 
 
@@ -32,7 +38,7 @@ def test_expressions_select_what_hive_selects() -> None:
     assert sum(exact) > 0.8 * len(exact)
 
 
-DS, HR = Column("ds", "string"), Column("HR", "int")
+DS, HR = ColumnReference("ds", "string"), ColumnReference("HR", "int")
 TEXT, NUMBER = Constant("string", "a"), Constant("int", 1)
 IS_A, IS_ONE = Function("GenericUDFOPEqual", (DS, TEXT)), Function("GenericUDFOPEqual", (HR, NUMBER))
 TRUE, FALSE, NULL = (Constant("boolean", value) for value in (True, False, None))
@@ -61,10 +67,10 @@ def no(part: Expression) -> Function:
         Function("GenericUDFOPEqual", (HR, TEXT)),
         Function("GenericUDFOPEqual", (HR, Constant("double", 1.0))),
         Function("GenericUDFOPEqual", (DS, Constant("string", None))),
-        Function("GenericUDFOPEqual", (Column("d", "date"), Constant("string", "tomorrow"))),
-        Function("GenericUDFOPEqual", (Column("note", "string"), TEXT)),
-        Function("GenericUDFOPEqual", (DS, Column("v", "varchar"))),
-        Function("GenericUDFOPNull", (Column("note", "string"),)),
+        Function("GenericUDFOPEqual", (ColumnReference("d", "date"), Constant("string", "tomorrow"))),
+        Function("GenericUDFOPEqual", (ColumnReference("note", "string"), TEXT)),
+        Function("GenericUDFOPEqual", (DS, ColumnReference("v", "varchar"))),
+        Function("GenericUDFOPNull", (ColumnReference("note", "string"),)),
         Function("GenericUDFIn", (DS, TEXT, NULL)),
         Function("GenericUDFIn", (DS, TEXT, DS)),
         Function("GenericUDFIn", (DS,)),
@@ -82,7 +88,7 @@ def test_what_cannot_be_told_selects_everything_and_says_so(expression: Expressi
 
 @pytest.mark.parametrize("type_name", ["char(3)", "boolean", "float", "timestamp", "binary"])
 def test_types_that_hive_compares_otherwise_are_left_to_it(type_name: str) -> None:
-    key = Column("k", type_name)
+    key = ColumnReference("k", type_name)
     for expression in (Function("GenericUDFOPEqual", (key, TEXT)), Function("GenericUDFOPNull", (key,))):
         assert expression_filter(expression, [("k", type_name)]) == ExpressionFilter(True, is_exact=False)
 
@@ -139,7 +145,7 @@ IS_NOT_A = Function("GenericUDFOPNotEqual", (DS, TEXT))
         (Function("GenericUDFIn", (DS, TEXT, Constant("string", ""))), False),
         (Function("GenericUDFOPEqual", (DS, Constant("string", ""))), False),
         (Function("GenericUDFOPGreaterThan", (DS, Constant("string", ""))), True),
-        (Function("GenericUDFOPNotEqual", (Column("v", "varchar(10)"), TEXT)), False),
+        (Function("GenericUDFOPNotEqual", (ColumnReference("v", "varchar(10)"), TEXT)), False),
     ],
 )
 def test_what_is_a_filter_treats_the_default_partition_as_filters_do(expression: Expression, is_selected: bool) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hms_gateway.metastore.filters.hive_expression import (
     CHARACTERS_MAX,
     NODES_MAX,
-    Column,
+    ColumnReference,
     Constant,
     Expression,
     Function,
@@ -26,7 +26,7 @@ def test_everything_recorded_can_be_read() -> None:
 
 def columns(expression: Expression) -> set[str]:
     match expression:
-        case Column(name):
+        case ColumnReference(name):
             return {name}
         case Function(_, children):
             return set().union(*map(columns, children))
@@ -45,15 +45,20 @@ def test_all_its_columns_are_those_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("sql", "expression"),
     [
-        ("(ds = 'ab')", Function(EQUALS, (Column("ds", "string"), Constant("string", "ab")))),
-        ("(9223372036854775807 = n)", Function(EQUALS, (Constant("bigint", 2**63 - 1), Column("n", "bigint")))),
-        ("(d > 2024-01-02)", Function(GREATER, (Column("d", "date"), Constant("date", date(2024, 1, 2))))),
-        ("(d = '2024-01-02')", Function(EQUALS, (Column("d", "date"), Constant("string", "2024-01-02")))),
-        ("('a' = v)", Function(EQUALS, (Constant("varchar", "a"), Column("v", "varchar")))),
-        ("(ds like 'a%')", Function("UDFLike", (Column("ds", "string"), Constant("string", "a%")))),
+        ("(ds = 'ab')", Function(EQUALS, (ColumnReference("ds", "string"), Constant("string", "ab")))),
+        (
+            "(9223372036854775807 = n)",
+            Function(EQUALS, (Constant("bigint", 2**63 - 1), ColumnReference("n", "bigint"))),
+        ),
+        ("(d > 2024-01-02)", Function(GREATER, (ColumnReference("d", "date"), Constant("date", date(2024, 1, 2))))),
+        ("(d = '2024-01-02')", Function(EQUALS, (ColumnReference("d", "date"), Constant("string", "2024-01-02")))),
+        ("('a' = v)", Function(EQUALS, (Constant("varchar", "a"), ColumnReference("v", "varchar")))),
+        ("(ds like 'a%')", Function("UDFLike", (ColumnReference("ds", "string"), Constant("string", "a%")))),
         (
             "(ds) IN ('ab', 'é')",
-            Function("GenericUDFIn", (Column("ds", "string"), Constant("string", "ab"), Constant("string", "é"))),
+            Function(
+                "GenericUDFIn", (ColumnReference("ds", "string"), Constant("string", "ab"), Constant("string", "é"))
+            ),
         ),
     ],
 )

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_gateway.metastore.filters.binding import bind, parse_filter
+from hms_gateway.metastore.filters.binding import bind
+from hms_gateway.metastore.filters.grammar import parse_filter
 from hms_gateway.metastore.filters.hiveql_condition import divided_condition, metastore_filter, not_of_type
 from hms_gateway.metastore.vocabulary.create_text import literal
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError

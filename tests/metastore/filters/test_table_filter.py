@@ -1,7 +1,13 @@
 import pytest
 
-from hms_gateway.metastore.filters.binding import FilterError, Operator, parse_table_filter
-from hms_gateway.metastore.filters.table_filter import TableComparison, TableField, TableFilter, TableLike
+from hms_gateway.metastore.filters.grammar import FilterError, Operator
+from hms_gateway.metastore.filters.table_filter import (
+    TableComparison,
+    TableField,
+    TableFilter,
+    TableLike,
+    parse_table_filter,
+)
 
 OWNER = "hive_filter_field_owner__"
 LAST_ACCESS = "hive_filter_field_last_access__"

@@ -1,6 +1,6 @@
 """Generated names: Java's hash, the time, and a number."""
 
-from hms_gateway.metastore.vocabulary.constraint_names import generated_name, java_hash
+from hms_gateway.metastore.vocabulary.names import generated_name, java_hash
 
 
 def test_the_hash_is_javas() -> None:

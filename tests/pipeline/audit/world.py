@@ -17,13 +17,13 @@ from msgspec.structs import replace
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow
-from hms_gateway.pipeline.audit.rules.values import Directory, Key, Limits
+from hms_gateway.pipeline.audit.rules.values import Directory, Key, Thresholds
 
 NOW = 1_800_000_000.0
 OLD = NOW - 10 * 86_400
 SMALL_BYTES = 8_192
 SMALL_FILES_MIN = 5
-LIMITS = Limits(now_seconds=NOW, small_bytes=SMALL_BYTES, small_files_min=SMALL_FILES_MIN)
+LIMITS = Thresholds(now_seconds=NOW, small_bytes=SMALL_BYTES, small_files_min=SMALL_FILES_MIN)
 
 INPUT_FORMATS = {
     "parquet": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",

@@ -13,8 +13,8 @@ from hms_gateway.pipeline.compact.cleaning import CleanStep
 from hms_gateway.pipeline.compact.leftovers import RemoveLeftovers
 from hms_gateway.pipeline.compact.looking import CANDIDATE, LEFT, LEFTOVERS, Look, NamesOf
 from hms_gateway.pipeline.compact.step import CompactStep
-from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.jobs.batches import Batch
+from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import LeaseLost
 from hms_gateway.pipeline.storage import Storage
@@ -51,7 +51,7 @@ TARGET = 1 << 20
 
 @pytest.fixture
 def connection(gateway):
-    return Connection.of(gateway.options)
+    return CatalogConnection.of(gateway.options)
 
 
 @pytest.fixture
@@ -86,13 +86,13 @@ def found(connection, table, run="compact-1"):
 def compact(client, connection, table, run="compact-1", *, locks=False, client_of_run=None):
     candidates = pyarrow.Table.from_pylist(found(connection, table, run).get(CANDIDATE, []))
     step = CompactStep(run, TARGET, locks, DISKS)
-    return step((client_of_run or client).begin(run), Batch("compact", "0", candidates))
+    return step((client_of_run or client).begin(run), RowBatch("compact", "0", candidates))
 
 
 def clean(client, connection, table, *, grace=0.0, shared=False):
     left = [{**row, "shared": shared} for row in found(connection, table).get(LEFT, [])]
     return CleanStep(grace, DISKS)(
-        client.begin(f"clean {time.time()}"), Batch("clean", "0", pyarrow.Table.from_pylist(left))
+        client.begin(f"clean {time.time()}"), RowBatch("clean", "0", pyarrow.Table.from_pylist(left))
     )
 
 
@@ -268,7 +268,7 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(client, connection, tab
     assert content(client, table) == content_before
     rest = found(connection, table, "compact-2")
     assert LEFTOVERS in rest
-    removed = RemoveLeftovers(DISKS)(client, Batch("leftovers", "0", pyarrow.Table.from_pylist(rest[LEFTOVERS])))
+    removed = RemoveLeftovers(DISKS)(client, RowBatch("leftovers", "0", pyarrow.Table.from_pylist(rest[LEFTOVERS])))
     assert removed.counts == {"leftovers": 0 if at == "swap" else 1}
     done = compact(client, connection, table, "compact-2")
     assert done.counts["compacted"] == (1 if at == "swap" else 2)
@@ -306,7 +306,7 @@ def test_what_a_note_names_stays_where_a_partition_of_another_name_has_it(client
     client.call("drop_partition", "lake", table.tableName, ["1"], False)
     content_before = content(client, table)
     rest = found(connection, table, "compact-2")[LEFTOVERS]
-    removed = RemoveLeftovers(DISKS)(client, Batch("leftovers", "0", pyarrow.Table.from_pylist(rest)))
+    removed = RemoveLeftovers(DISKS)(client, RowBatch("leftovers", "0", pyarrow.Table.from_pylist(rest)))
     assert (removed.counts, content(client, table)) == ({"leftovers": 0}, content_before)
 
 
@@ -327,8 +327,8 @@ def test_a_run_that_was_killed_after_a_swap_counts_it(client, connection, table,
     step = CompactStep("compact-1", TARGET, False, DISKS)
     with monkeypatch.context() as patch:
         patch.setattr(stepping.Note, "remove", lambda self: None)
-        first = step(client.begin("1"), Batch("compact", "0", planned))
-    assert step(client.begin("1 again"), Batch("compact", "0", planned)).counts == first.counts
+        first = step(client.begin("1"), RowBatch("compact", "0", planned))
+    assert step(client.begin("1 again"), RowBatch("compact", "0", planned)).counts == first.counts
     assert not [name for name in leftovers(table) if name.endswith(".json")]
 
 
@@ -412,7 +412,7 @@ def test_what_is_not_plain_is_never_touched(client, connection, changed, reason)
         assert found(connection, table) == {}
         row = {"database": "lake", "table": "special", "name": "", "files": 2, "bytes": 2}
         done = CompactStep("compact-1", TARGET, False, DISKS)(
-            client, Batch("compact", "0", pyarrow.Table.from_pylist([row]))
+            client, RowBatch("compact", "0", pyarrow.Table.from_pylist([row]))
         )
         assert len(done.refused) == 1
         assert not done.counts

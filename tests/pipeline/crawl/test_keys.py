@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.pipeline.crawl.keys import NotAPartition, Shape, spelled, split_component
+from hms_gateway.pipeline.crawl.keys import KeyShape, NotAPartition, spelled, split_component
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_the_smallest_value_of_a_type_is_one_of_its_values():
     ],
 )
 def test_the_type_of_a_key_is_the_narrowest_that_keeps_every_value(values, kind):
-    shape = Shape(("d",), [0])
+    shape = KeyShape(("d",), [0])
     for value in values:
         shape.add([value])
     assert shape.types() == [kind]
-    parts = [Shape(("d",), [0]) for _ in values]
+    parts = [KeyShape(("d",), [0]) for _ in values]
     for part, value in zip(parts, values, strict=True):
         part.add([value])
-    together = Shape(("d",), [0])
+    together = KeyShape(("d",), [0])
     for part in reversed(parts):
         together.merge(part.kinds, part.directories)
     assert (together.types(), together.directories) == ([kind], len(values))

@@ -12,14 +12,14 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 import pyarrow
 
 from hms_gateway.pipeline.crawl import walking
-from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, REFUSED, PartitionsOf, Target
+from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, REFUSED, CrawledTable, PartitionsOf
 from hms_gateway.pipeline.crawl.tables import SHAPES, Names, ShapesOf, merged
 from hms_gateway.pipeline.crawl.walking import DATA, TO_LIST, Walk, to_list
 from hms_gateway.pipeline.storage import Storage
 
 DISKS = Storage(roots=("file:/",))
 
-TARGET = Target("sales", "orders", "file:/lake/orders", (("ds", "string"), ("hr", "int")))
+TARGET = CrawledTable("sales", "orders", "file:/lake/orders", (("ds", "string"), ("hr", "int")))
 
 
 def make(folder, *names):

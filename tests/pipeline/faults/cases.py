@@ -14,10 +14,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
-from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead, write_plan
+from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, write_plan
 from hms_gateway.pipeline.audit.rules.values import Fix
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, compact
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.crawl.job import CrawlArguments
 from hms_gateway.pipeline.crawl.registering import table_of
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -61,7 +61,7 @@ class Place:
     def options(self, **changed: Any) -> JobOptions:
         values = {"state": str(self.folder / "state"), "calls": 2, "patience_seconds": 120, "yes": True}
         values["roots"] = (str(self.lake),)
-        return JobOptions(connection=Connection.of(self.metastore.options), **{**values, **changed})
+        return JobOptions(connection=CatalogConnection.of(self.metastore.options), **{**values, **changed})
 
 
 @contextmanager
@@ -173,8 +173,8 @@ def fill_apply(place: Place) -> tuple[Any, dict[str, Any]]:
         event = client.call("get_current_notificationEventId").eventId
     size = (place.lake / f"t/d={new[0]}/f").stat().st_size
 
-    def action(do: Fix, path: str, partition: str | None, amount: int) -> Action:
-        return Action(
+    def action(do: Fix, path: str, partition: str | None, amount: int) -> PlannedFix:
+        return PlannedFix(
             do=do,
             says="",
             database="default",
@@ -235,7 +235,7 @@ def compacted(place: Place, result: dict[str, Any]) -> Any:
 
 
 def fill_migrate(place: Place) -> tuple[Any, dict[str, Any]]:
-    return MigrateArguments(source=Connection.of(place.source.options)), {}
+    return MigrateArguments(source=CatalogConnection.of(place.source.options)), {}
 
 
 def fill_source(source: Metastore) -> None:

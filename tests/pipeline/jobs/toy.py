@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pyarrow
 
-from hms_gateway.pipeline.jobs.batches import Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Refusal, StepOutcome
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.structs import NoSuchObjectException
@@ -74,4 +74,4 @@ def set_parameter(client, batch):
             continue
         changed = msgspec.structs.replace(table, parameters={**table.parameters, "toy": row["value"]})
         client.call("alter_table", row["database"], row["table"], changed)
-    return Outcome({"set": len(batch.table) - len(refused)}, refused)
+    return StepOutcome({"set": len(batch.table) - len(refused)}, refused)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from hms_gateway.pipeline.footers import Figures, joined
+from hms_gateway.pipeline.footers import FooterFigures, joined
 from hms_gateway.pipeline.stats.column_statistics import (
     NotKnown,
     column_statistics,
@@ -20,7 +20,9 @@ from tests.pipeline.stats.oracles import exact, member
 
 
 def known(low, high, **more):
-    return Figures(**{"rows": 10, "nulls": 1, "low": low, "high": high, "has_bounds": True, "is_exact": True} | more)
+    return FooterFigures(
+        **{"rows": 10, "nulls": 1, "low": low, "high": high, "has_bounds": True, "is_exact": True} | more
+    )
 
 
 def data_of(column_type, figures):
@@ -85,11 +87,11 @@ def test_distinct_values_are_a_bound_where_they_are_not_counted(column_type, fig
 @pytest.mark.parametrize(
     ("column_type", "figures", "missing_words"),
     [
-        ("int", Figures(10, 1), "which value is the smallest"),
-        ("int", Figures(10, None), "how many values are null"),
+        ("int", FooterFigures(10, 1), "which value is the smallest"),
+        ("int", FooterFigures(10, None), "how many values are null"),
         ("boolean", known(0, 1), "how many values are true"),
-        ("string", Figures(10, 1), "how long the values are"),
-        ("array<int>", Figures(10, 1), "has no statistics in Hive"),
+        ("string", FooterFigures(10, 1), "how long the values are"),
+        ("array<int>", FooterFigures(10, 1), "has no statistics in Hive"),
     ],
 )
 def test_what_is_not_known_is_said(column_type, figures, missing_words):
@@ -107,7 +109,7 @@ def test_spark_gets_microseconds_and_what_is_known_only():
         "avgLen": "8",
         "maxLen": "8",
     }
-    assert "min" not in spark_statistics(TableColumn("n", "bigint"), Figures(10, 1))
+    assert "min" not in spark_statistics(TableColumn("n", "bigint"), FooterFigures(10, 1))
 
 
 @pytest.mark.parametrize("days", [-(10**7), 10**8])
@@ -128,8 +130,8 @@ def test_figures_of_a_narrower_type_are_those_of_the_column():
 def test_raw_bytes_are_those_of_the_values():
     assert raw_bytes("int", known(1, 2)) == 36
     assert raw_bytes("string", known(b"a", b"b", byte_count=12)) == 12
-    assert raw_bytes("array<int>", Figures(10, None, stored=77)) == 77
-    assert raw_bytes("int", Figures(10, None)) is None
+    assert raw_bytes("array<int>", FooterFigures(10, None, stored=77)) == 77
+    assert raw_bytes("int", FooterFigures(10, None)) is None
 
 
 def test_figures_come_back_from_the_tables_of_a_run():
@@ -147,7 +149,7 @@ def test_parts_add_up_and_what_one_does_not_know_is_not_known():
     parts = [known(1, 5, distinct=3), known(-2, 3, distinct=2), missing(4)]
     both = joined(parts)
     assert (both.rows, both.nulls, both.low, both.high, both.has_bounds, both.distinct) == (24, 6, -2, 5, True, None)
-    assert not joined([*parts, Figures(3, 0)]).has_bounds
-    assert joined([known(1, 5), Figures(3, None)]).nulls is None
+    assert not joined([*parts, FooterFigures(3, 0)]).has_bounds
+    assert joined([known(1, 5), FooterFigures(3, None)]).nulls is None
     assert joined([known(7, 7, distinct=1), known(7, 7, distinct=1)]).distinct == 1
     assert joined([known(7, 7, distinct=1), missing(4)]).distinct == 1

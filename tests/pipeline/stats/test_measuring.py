@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Column, Figures, Footer
+from hms_gateway.pipeline.footers import Column, Footer, FooterFigures
 from hms_gateway.pipeline.stats.files import File, NotListed, data_files, digest, uri_of
 from hms_gateway.pipeline.stats.kinds import TableColumn
 from hms_gateway.pipeline.stats.measuring import measured, of_footers
@@ -21,7 +21,7 @@ MEMORY = Storage(roots=("memory://listed", "memory://nothing-here"))
 
 
 def known(rows, low, high):
-    return Figures(rows, 0, low, high, True, True)
+    return FooterFigures(rows, 0, low, high, True, True)
 
 
 def test_a_file_without_a_column_has_nulls_there():

@@ -7,7 +7,7 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from hms_gateway.runtime.logins.client_certificate import CertificateError, ClientCertificate, show
+from hms_gateway.runtime.logins.client_certificate import ClientCertificate, ClientCertificateError, show
 from tests.support.certificates import write_certificate
 
 AUTHORITY = trustme.CA()
@@ -80,7 +80,7 @@ def test_certificate_chain_and_key_are_shown(folder, certificate, key):
 
 def test_the_key_that_is_named_counts_before_one_beside_the_certificate(folder):
     text = named(folder, "both-of-another.pem", "other-key.pem")
-    with pytest.raises(CertificateError, match=r"other-key.pem is not that of the certificate in "):
+    with pytest.raises(ClientCertificateError, match=r"other-key.pem is not that of the certificate in "):
         text.text()
 
 
@@ -102,7 +102,7 @@ def test_the_key_that_is_named_counts_before_one_beside_the_certificate(folder):
     ],
 )
 def test_what_cannot_be_shown_is_named_with_its_option(folder, certificate, key, option, text):
-    with pytest.raises(CertificateError) as caught:
+    with pytest.raises(ClientCertificateError) as caught:
         named(folder, certificate, key).text()
     assert (caught.value.option, "\n" in str(caught.value)) == (option, False)
     assert text in str(caught.value)

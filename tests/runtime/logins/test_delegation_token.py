@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_gateway.runtime.logins.delegation_token import (
+    PART_CHARACTERS_MAX,
+    DigestError,
+    Proof,
     TokenName,
     UnreadableToken,
+    read_response,
     read_token_text,
     token_text,
 )
-from hms_gateway.runtime.logins.digest import PART_CHARACTERS_MAX, DigestError, Proof, read_response
 
 NAME = TokenName("alice", "yarn", "", 1_700_000_000_000, 1_700_604_800_000, 7)
 # As Hadoop writes this name: a version, three texts, two long numbers, two short ones.

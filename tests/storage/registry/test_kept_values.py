@@ -28,20 +28,29 @@ from hms_gateway.structs import (
 )
 from hms_gateway.txn.ports.txn import Client, ShownLock
 from hms_gateway.txn.rules.compaction import Compaction, CompactionDetails, CompactionState
-from hms_gateway.txn.rules.errors import Refused
-from hms_gateway.txn.rules.leases import Claim, Conflict, Extension, Held, LeaseId, LeaseType, Ticket, Waiter
+from hms_gateway.txn.rules.errors import CommittedRefusal
+from hms_gateway.txn.rules.leases import (
+    Claim,
+    Extension,
+    LeaseConflict,
+    LeasedObject,
+    LeaseId,
+    LeaseType,
+    Ticket,
+    Waiter,
+)
 from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.compaction import AbortOutcome, CompactionService
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.locks import LockAnswer, LockService
-from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.transactions import RangeHeartbeat, TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
 
 TARGET = Target("sales", "orders", "ds=ä/hr=1")
 LOCK = Lock(LockId(7), 1, TxnId(0), TARGET, LockType.SHARED_WRITE, True, last_heartbeat_ms=2**40)
-HELD = Held(LeaseId(3), "ann", Claim(TARGET, LeaseType.EXCLUSIVE), 1, 2, 3)
+HELD = LeasedObject(LeaseId(3), "ann", Claim(TARGET, LeaseType.EXCLUSIVE), 1, 2, 3)
 SKEW = SkewedInfo(["a"], [["x"]], {("x",): "file:/x"})
 DETAILS = CompactionDetails(properties={"a": "b"}, end_ms=2)
 COMPACTION = Compaction(9, TARGET, CompactionType.MAJOR, CompactionState.WORKING, DETAILS)
@@ -69,8 +78,8 @@ VALUES = [
     [AbortOutcome(9, False, "No Such Compaction Id Available")],
     [HELD],
     Extension([HELD]),
-    Conflict(HELD.claim, HELD, None),
-    Conflict(HELD.claim, Waiter(Ticket(1), HELD.claim, 4), 5),
+    LeaseConflict(HELD.claim, HELD, None),
+    LeaseConflict(HELD.claim, Waiter(Ticket(1), HELD.claim, 4), 5),
 ]
 
 
@@ -85,13 +94,13 @@ def test_values_come_back(value):
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_what_is_stored_does_not_depend_on_where_classes_are(value):
     written = unpacked(packed_value(value))
-    paths = {kind.__module__ for kind in (*TAGS, Refused, Partition, LockState)} | {"app.", "hms_gateway"}
+    paths = {kind.__module__ for kind in (*TAGS, CommittedRefusal, Partition, LockState)} | {"app.", "hms_gateway"}
     assert not {path for path in paths if path.encode() in written}
 
 
 def test_a_refusal_comes_back_with_its_reason():
-    kept = unpacked_value(packed_value(Refused(NoSuchTxnException("gone"))))
-    assert type(kept.value) is Refused
+    kept = unpacked_value(packed_value(CommittedRefusal(NoSuchTxnException("gone"))))
+    assert type(kept.value) is CommittedRefusal
     assert kept.value.reason == NoSuchTxnException("gone")
     assert unpacked_value(packed_value(InvalidObjectException())).value == InvalidObjectException()
 

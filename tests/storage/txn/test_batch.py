@@ -22,10 +22,10 @@ from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Success
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.structs import LockType, MetaException
 from hms_gateway.txn.ports.txn import Client, LockFilter, TxnWork
-from hms_gateway.txn.rules.errors import Refused
+from hms_gateway.txn.rules.errors import CommittedRefusal
 from hms_gateway.txn.rules.locks import STRENGTH, Lock, TxnId, weakest_conflicting
 from hms_gateway.txn.rules.names import target
-from hms_gateway.txn.rules.transactions import Operation, Write
+from hms_gateway.txn.rules.transactions import TxnOperation, Write
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
@@ -150,7 +150,7 @@ def state(txns: Any) -> Any:
 
 def shown(outcome: Any) -> str:
     value = outcome.value if isinstance(outcome, Success) else outcome.reason
-    return repr(value.reason if isinstance(value, Refused) else value)
+    return repr(value.reason if isinstance(value, CommittedRefusal) else value)
 
 
 def unannounced(work: Any) -> Any:
@@ -174,7 +174,7 @@ def random_call(dice: random.Random, ids_max: int) -> tuple[Any, ...]:
         txn_id = TxnId(dice.choice([0, some_id]))
         wanted = []
         for place in dice.sample(PLACES, dice.choice([1, 1, 2])):
-            writes = Write(place, dice.choice([Operation.INSERT, Operation.UPDATE]))
+            writes = Write(place, dice.choice([TxnOperation.INSERT, TxnOperation.UPDATE]))
             wanted.append(ComponentSpec(place, dice.choice(TYPES), writes if txn_id and dice.random() < 0.4 else None))
         return "lock", LockSpec(wanted, WHO, txn_id, shares_writes=dice.random() < 0.3)
     return name, some_id
@@ -259,7 +259,9 @@ def test_changes_of_one_call_are_seen_by_the_next(tmp_path: Path) -> None:
     """Also those that nobody outside of the batch can know yet."""
     side = Database(tmp_path / "one.db", ManualClock())
     lock = LockSpec(
-        [ComponentSpec(target("d", "t"), LockType.EXCLUSIVE, Write(target("d", "t"), Operation.UPDATE))], WHO, TxnId(1)
+        [ComponentSpec(target("d", "t"), LockType.EXCLUSIVE, Write(target("d", "t"), TxnOperation.UPDATE))],
+        WHO,
+        TxnId(1),
     )
     calls = [("open", 2, WHO), ("lock", lock), ("check_lock", 1), ("heartbeat", 1, 2), ("commit", 1), ("check_lock", 1)]
     outcome = side.run([side.work(call) for call in [*calls, ("abort", 2), ("commit", 2)]])
@@ -288,7 +290,7 @@ def test_no_statement_is_made_for_a_call(tmp_path: Path, monkeypatch: pytest.Mon
 
     def write_and_commit(txn_id: int) -> None:
         place = target("d", "t")
-        component = ComponentSpec(place, LockType.SHARED_WRITE, Write(place, Operation.UPDATE))
+        component = ComponentSpec(place, LockType.SHARED_WRITE, Write(place, TxnOperation.UPDATE))
         for call in (("open", 1, WHO), ("lock", LockSpec([component], WHO, TxnId(txn_id))), ("commit", txn_id)):
             side.run([side.work(call)])
 

@@ -11,7 +11,7 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import Database, StorageDescriptor, Table
-from hms_gateway.timing.spans import Note, Notes, set_notes
+from hms_gateway.timing.spans import TraceSpan, TraceSpans, set_notes
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -25,13 +25,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
     store.close()
 
 
-def noted() -> Notes:
-    notes = Notes()
+def noted() -> TraceSpans:
+    notes = TraceSpans()
     set_notes(notes)
     return notes
 
 
-def statements(notes: Notes) -> list[Note]:
+def statements(notes: TraceSpans) -> list[TraceSpan]:
     return [note for note in notes.parts if note.name == "sql"]
 
 

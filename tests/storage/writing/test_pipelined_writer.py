@@ -18,7 +18,7 @@ from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.structs import LockState, LockType, NoSuchTxnException
-from hms_gateway.timing.spans import Notes, set_notes
+from hms_gateway.timing.spans import TraceSpans, set_notes
 from hms_gateway.txn.ports.txn import TxnWork
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
@@ -200,7 +200,7 @@ def test_calls_of_one_turn_are_one_batch_and_no_thread_runs_them(store: SqlStore
 
 
 def test_a_call_that_is_traced_gets_the_statements_of_its_batch(store: SqlStore) -> None:
-    services, notes = Services(store), Notes()
+    services, notes = Services(store), TraceSpans()
 
     async def run() -> None:
         await connected(store)

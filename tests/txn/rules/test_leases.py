@@ -2,7 +2,7 @@ import pytest
 
 from hms_gateway.txn.rules.leases import (
     Claim,
-    Held,
+    LeasedObject,
     LeaseId,
     LeaseType,
     Lost,
@@ -27,7 +27,7 @@ OTHER_DAY, OTHER_TABLE = Target("d", "t", "ds=10"), Target("d", "t2")
 
 
 def held(target, type=X, lease_id=1, user="ann", start=0, end=100, duration=100):
-    return Held(LeaseId(lease_id), user, Claim(target, type), start, end, duration)
+    return LeasedObject(LeaseId(lease_id), user, Claim(target, type), start, end, duration)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.rules.transactions import (
     CommittedWrite,
-    Operation,
-    State,
     Txn,
+    TxnOperation,
+    TxnStatus,
     Write,
     batch_size,
     changes_to_check,
@@ -35,7 +35,7 @@ STATES = """
 CALLS: dict[str, Callable[[int, Txn | None], object]] = {"use": open_txn, "commit": needs_commit, "abort": needs_abort}
 
 
-def txn(state: State, reason: str | None = None) -> Txn:
+def txn(state: TxnStatus, reason: str | None = None) -> Txn:
     return Txn(TxnId(7), state, TxnType.DEFAULT, "u", "h", None, 0, 0, TxnId(7), reason)
 
 
@@ -47,7 +47,7 @@ def cells() -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("call", "state", "cell"), cells())
 def test_every_cell_of_the_state_table(call: str, state: str, cell: str) -> None:
-    known = None if state == "unknown" else txn(State[state.upper()])
+    known = None if state == "unknown" else txn(TxnStatus[state.upper()])
     if cell in ("go on", "nothing"):
         assert bool(CALLS[call](7, known)) == (cell == "go on")
         return
@@ -58,7 +58,7 @@ def test_every_cell_of_the_state_table(call: str, state: str, cell: str) -> None
 
 def test_whoever_was_aborted_by_the_server_is_told_why() -> None:
     with pytest.raises(ThriftException, match="already aborted: deadlock with txnid:3"):
-        open_txn(7, txn(State.ABORTED, "deadlock with txnid:3"))
+        open_txn(7, txn(TxnStatus.ABORTED, "deadlock with txnid:3"))
 
 
 @pytest.mark.parametrize(("asked", "size"), [(0, 0), (1, 1), (1000, 1000), (2000, 1000)])
@@ -133,7 +133,7 @@ COLLISIONS = """
 
 def write(operation: str, name: str) -> Write:
     table, _, partition = name.partition("/")
-    return Write(target("d", table, partition), Operation(operation))
+    return Write(target("d", table, partition), TxnOperation(operation))
 
 
 @pytest.mark.parametrize("line", COLLISIONS.strip().splitlines())
@@ -170,7 +170,7 @@ def test_inserts_are_not_checked_and_nothing_twice() -> None:
 @pytest.mark.parametrize(("name", "place"), [("t", "d/t"), ("t/p=1", "d/t/p=1")])
 def test_a_collision_in_words(name: str, place: str) -> None:
     mine = write("u", name)
-    other = CommittedWrite(TxnId(5), TxnId(11), mine.target, Operation.DELETE)
+    other = CommittedWrite(TxnId(5), TxnId(11), mine.target, TxnOperation.DELETE)
     assert collision_text(TxnId(10), TxnId(12), mine, other) == (
         f"Aborting [txnid:10,12] due to a write conflict on {place} committed by [txnid:5,11] u/d"
     )

@@ -8,8 +8,8 @@ from hms_gateway.structs import (
     LeaseAlreadyExistsException,
     LeaseObject,
 )
-from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService, MustWait
+from hms_gateway.txn.services.settings import LeaseSettings
 from tests.support.manual_clock import ManualClock
 from tests.txn.lease_memory import MemoryStore
 from tests.txn.lease_scenario import Scenario

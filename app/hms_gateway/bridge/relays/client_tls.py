@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from hms_gateway.runtime.file_versions import WatchedFile
-from hms_gateway.runtime.logins.client_certificate import CertificateError, ClientCertificate, show
+from hms_gateway.runtime.logins.client_certificate import ClientCertificate, ClientCertificateError, show
 
 _log = structlog.get_logger("hms_gateway.bridge")
 
@@ -63,7 +63,7 @@ class ClientTls:
         if self._have_changed(at_once=at_once):
             try:
                 self._context = self._make()
-            except (OSError, CertificateError) as error:
+            except (OSError, ClientCertificateError) as error:
                 _log.warning("a new certificate cannot be used; the previous one stays in use", problem=str(error))
         return self._context
 

@@ -2,12 +2,12 @@
 with a delegation token has shown.
 """
 
-from hms_gateway.bridge.relays.relay import Relay, Reply
+from hms_gateway.bridge.relays.relay import Relay, RelayedReply
 from hms_gateway.bridge.thrift.errors import BridgeError
 from hms_gateway.bridge.thrift.exchanges import LoginRefused
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.delegation_token import Proof
 from hms_gateway.wire import Codecs, MessageType
 
 METHOD = "getName"
@@ -37,7 +37,7 @@ async def prove(relay: Relay, codecs: Codecs, proof: Proof, owner: str, share_ad
     return reply.login_answer
 
 
-async def _ask(relay: Relay, codecs: Codecs, session: Session) -> Reply | None:
+async def _ask(relay: Relay, codecs: Codecs, session: Session) -> RelayedReply | None:
     """Raises BridgeError."""
     before, after = codecs.binary.envelope(METHOD, MessageType.CALL, 0)
     message = ThriftMessage("binary", METHOD, MessageType.CALL, 0, before + _NO_ARGUMENTS + after, len(before))

@@ -23,9 +23,9 @@ import msgspec
 import structlog
 
 from hms_gateway.bridge.relays.held_answers import ASKING_FOR_A_TAG, HeldAnswers, tag_of
-from hms_gateway.bridge.relays.relay import Reply
+from hms_gateway.bridge.relays.relay import RelayedReply
 from hms_gateway.bridge.relays.transcoding import Encoding
-from hms_gateway.bridge.relays.upstream import Answer, NotTrusted, TooSlow, UpstreamError
+from hms_gateway.bridge.relays.upstream import Answer, TooSlow, UpstreamError, UpstreamNotTrusted
 from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
 from hms_gateway.bridge.thrift.errors import CallFailed, NotTried, ReplyBroken
 from hms_gateway.bridge.thrift.messages import ThriftMessage
@@ -33,7 +33,7 @@ from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
-from hms_gateway.runtime.logins.digest import PROOF_HEADER
+from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
@@ -96,7 +96,7 @@ class HttpsRelay:
         self._head = lru_cache(maxsize=1024)(self._make_head)
         self._own_login = _own_login(options)
 
-    async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
+    async def call(self, message: ThriftMessage, session: Session) -> RelayedReply | None:
         """As `Relay.call`."""
         if message.name == TOKEN_METHOD and session.credentials is None and session.proven_user is None:
             # It would be one of the bridge's own user, and open other doors, for longer.
@@ -117,9 +117,9 @@ class HttpsRelay:
             try:
                 answer = await self._attempt(message, session, body, attempts)
                 if answer.status == 304 and self._held is not None and held is not None:
-                    return Reply(self._held.reply(message, held), request_id=answer.request_id, cached=True)
+                    return RelayedReply(self._held.reply(message, held), request_id=answer.request_id, cached=True)
                 return await self._reply(answer, message, session)
-            except NotTrusted as error:
+            except UpstreamNotTrusted as error:
                 raise CallFailed(str(error), "not_trusted") from error
             except TooSlow as error:
                 raise CallFailed(f"{self._shown_url} gave {error}; the call may still happen", "too_slow") from error
@@ -211,7 +211,7 @@ class HttpsRelay:
             raise CallFailed(text, "unknown_outcome") from error
         raise NotTried(f"{self._shown_url} cannot be reached: {error}") from error
 
-    async def _reply(self, answer: Answer, message: ThriftMessage, session: Session) -> Reply | None:
+    async def _reply(self, answer: Answer, message: ThriftMessage, session: Session) -> RelayedReply | None:
         """Raises UpstreamError while nothing of the reply has been handed on, CallFailed."""
         if message.is_oneway:
             await answer.whole(ERROR_TEXT_BYTES_MAX)
@@ -223,7 +223,7 @@ class HttpsRelay:
             body, outcome = await self._encoding.reply(message, answer.body, answer.content_type)
             if self._held is not None and outcome == "ok" and self._held.wants(message, len(body)):
                 self._held.keep(message, body, answer.tag)
-            return Reply(body, outcome=outcome, request_id=answer.request_id, login_answer=answer.login_answer)
+            return RelayedReply(body, outcome=outcome, request_id=answer.request_id, login_answer=answer.login_answer)
         try:
             outcome = self._encoding.outcome(message, answer.beginning(), answer.content_type)
         except CallFailed:
@@ -232,7 +232,7 @@ class HttpsRelay:
         chunks = _passed_on(answer)
         if self._held is not None and outcome == "ok" and self._held.wants(message, answer.length):
             chunks = self._held.kept(chunks, message, answer.tag)
-        return Reply(None, chunks, answer.length, outcome, answer.request_id)
+        return RelayedReply(None, chunks, answer.length, outcome, answer.request_id)
 
     async def _problem(self, answer: Answer) -> str:
         """What an answer that is not a reply says, in one line."""

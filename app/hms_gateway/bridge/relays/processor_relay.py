@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from hms_gateway.bridge.relays.relay import Reply
+from hms_gateway.bridge.relays.relay import RelayedReply
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried, ReplyBroken
 from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
 from hms_gateway.bridge.thrift.messages import ThriftMessage
@@ -26,7 +26,7 @@ ANONYMOUS = "anonymous"
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
-class Stream(Protocol):
+class RelayedStream(Protocol):
     """A long reply that a thread is making."""
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -43,7 +43,7 @@ class Ran(Protocol):
     def reply(self) -> ProcessorReply: ...
 
     @property
-    def stream(self) -> Stream | None: ...
+    def stream(self) -> RelayedStream | None: ...
 
 
 class Answers(Protocol):
@@ -134,7 +134,7 @@ class ProcessorRelay:
         self._note_limit = note_limit
         self._reply_bytes_max = reply_bytes_max
 
-    async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
+    async def call(self, message: ThriftMessage, session: Session) -> RelayedReply | None:
         """As `Relay.call`."""
         caller = await self._identify(session)
         await self._admit(caller, message.name, session)
@@ -143,7 +143,7 @@ class ProcessorRelay:
             reply.groups = caller.groups
         return reply
 
-    async def _answer(self, message: ThriftMessage, session: Session, caller: Caller) -> Reply | None:
+    async def _answer(self, message: ThriftMessage, session: Session, caller: Caller) -> RelayedReply | None:
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
         key: tuple[object, ...] = (codec.name, self._dialect, message.name, call.payload)
@@ -157,14 +157,16 @@ class ProcessorRelay:
                 key, tagged = reading.key, self._cache.tag_reading(reading)
                 known = await self._found(self._cache.lookup_for, reading)
         if known is not None:
-            return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True, about=self._scopes_of(key))
+            return RelayedReply(
+                _enclosed(codec, message, MessageType.REPLY, known), cached=True, about=self._scopes_of(key)
+            )
         ticket = 0 if self._cache is None else self._cache.ticket()
         request_id = f"{random.getrandbits(128):032x}"
         try:
             ran = await self._run(codec, call, caller, session, request_id, tagged)
         except ApplicationError as error:
             body = application_exception(codec, message.name, message.seqid, error.message, error.type)
-            return None if message.is_oneway else Reply(body, outcome=error.type.name, request_id=request_id)
+            return None if message.is_oneway else RelayedReply(body, outcome=error.type.name, request_id=request_id)
         finally:
             if self._cache is not None:
                 self._cache.note_answered(message.name)
@@ -181,7 +183,7 @@ class ProcessorRelay:
         if self._cache is not None and reply.outcome == "ok" and reply.type is MessageType.REPLY:
             self._cache.remember(key, reply.arguments, reply.payload, ticket, tagged)
         body = _enclosed(codec, message, reply.type, reply.payload)
-        return Reply(
+        return RelayedReply(
             body, outcome=reply.outcome, request_id=request_id, about=reply.objects, partitions=reply.partitions
         )
 
@@ -246,10 +248,10 @@ class ProcessorRelay:
             _log.exception("call failed", method=message.name, request=request_id)
             raise CallFailed(f"Internal error processing {message.name}", "internal_error") from error
 
-    async def _long_reply(self, stream: Stream, session: Session, request_id: str) -> Reply:
+    async def _long_reply(self, stream: RelayedStream, session: Session, request_id: str) -> RelayedReply:
         chunks = _passed_on(stream)
         if not session.needs_length:
-            return Reply(chunks=chunks, request_id=request_id)
+            return RelayedReply(chunks=chunks, request_id=request_id)
         parts, size = [], 0
         async with aclosing(chunks):
             try:
@@ -261,10 +263,10 @@ class ProcessorRelay:
                         raise CallFailed(text, "too_large")
             except ReplyBroken as error:
                 raise CallFailed(str(error), "reply_broken") from error
-        return Reply(b"".join(parts), request_id=request_id)
+        return RelayedReply(b"".join(parts), request_id=request_id)
 
 
-async def _passed_on(stream: Stream) -> AsyncGenerator[bytes, None]:
+async def _passed_on(stream: RelayedStream) -> AsyncGenerator[bytes, None]:
     is_finished = False
     try:
         async for chunk in stream.chunks():

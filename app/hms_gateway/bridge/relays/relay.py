@@ -10,7 +10,7 @@ from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.timing.call_record import Objects
 
 
-class Reply(msgspec.Struct):
+class RelayedReply(msgspec.Struct):
     """The answer to one call as a whole message: `body`, or `chunks` of a long one with its `length` if known.
 
     `outcome` and `request_id` are for the log; `request_id` is the far side's. `cached` replies came
@@ -34,7 +34,7 @@ class Reply(msgspec.Struct):
 class Relay(Protocol):
     """Answers messages. One serves all connections; each connection waits for its reply before the next call."""
 
-    async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
+    async def call(self, message: ThriftMessage, session: Session) -> RelayedReply | None:
         """The reply to `message`, None when nothing is to be answered (oneway).
 
         With `session.needs_length` a reply in chunks has a length. Chunks are iterated to their end or closed

@@ -18,7 +18,7 @@ import msgspec
 
 from hms_gateway.bridge.relays.client_tls import ClientTls, ResumingContext
 from hms_gateway.runtime.logins.client_certificate import refuses_certificate
-from hms_gateway.runtime.logins.digest import ANSWER_HEADER
+from hms_gateway.runtime.logins.delegation_token import ANSWER_HEADER
 
 # An answer up to this size is waited for as a whole.
 HELD_BYTES_MAX = 256 * 1024
@@ -38,7 +38,7 @@ class UpstreamError(Exception):
         self.was_sent = was_sent
 
 
-class NotTrusted(UpstreamError):
+class UpstreamNotTrusted(UpstreamError):
     """The server's certificate is not accepted, or ours by the server: trying again does not help."""
 
 
@@ -375,11 +375,11 @@ class UpstreamConnection(asyncio.Protocol):
             self._arrived.set_result(None)
 
 
-def refused_certificate(error: ssl.SSLError) -> NotTrusted | None:
+def refused_certificate(error: ssl.SSLError) -> UpstreamNotTrusted | None:
     """What an error of TLS is where it says that the server refuses the bridge's certificate, or needs one.
 
     It comes with TLS 1.3 when the request was sent already, and the server has not looked at that.
     """
     if not refuses_certificate(str(error)):
         return None
-    return NotTrusted(f"the server refuses the bridge's certificate, or needs one: {error}", was_sent=False)
+    return UpstreamNotTrusted(f"the server refuses the bridge's certificate, or needs one: {error}", was_sent=False)

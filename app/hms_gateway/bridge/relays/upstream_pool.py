@@ -6,10 +6,10 @@ import ssl
 from collections import deque
 
 from hms_gateway.bridge.relays.upstream import (
-    NotTrusted,
     Origin,
     UpstreamConnection,
     UpstreamError,
+    UpstreamNotTrusted,
     refused_certificate,
 )
 
@@ -84,7 +84,7 @@ class UpstreamPool:
                 )
         except ssl.SSLCertVerificationError as error:
             text = f"the certificate of {origin.host}:{origin.port} is not accepted: {error.verify_message}"
-            raise NotTrusted(text, was_sent=False) from error
+            raise UpstreamNotTrusted(text, was_sent=False) from error
         except TimeoutError as error:
             text = f"no connection to {origin.host}:{origin.port} within {CONNECT_SECONDS_MAX:g} seconds"
             raise UpstreamError(text, was_sent=False) from error

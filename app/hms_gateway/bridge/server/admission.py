@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from hms_gateway.bridge.server.peer_accounts import Accounts, Ends, ProcAccounts, find_accounts
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.sasl import SaslPolicy
 
 # One line for the connections that are refused within so many seconds.
@@ -26,7 +26,7 @@ class Admission:
 
     def __init__(
         self,
-        options: ServerOptions,
+        options: BridgeOptions,
         find: Callable[[], Accounts | None] = find_accounts,
         own_account: Callable[[], int] | None = None,
     ) -> None:
@@ -37,7 +37,7 @@ class Admission:
         self._account = -1
         self._accounts: Accounts | None = None
         self._readings: _Readings | None = None
-        self._refusals = Refusals()
+        self._refusals = ConnectionRefusals()
 
     def start(self) -> None:
         """Find out how accounts are known here. Where they are not, only clients that log in are let in."""
@@ -119,7 +119,7 @@ class _Readings:
             return [None] * len(asked)
 
 
-class Refusals:
+class ConnectionRefusals:
     """Writes the first one of a while, with the number of those before it that were not written.
 
     Clients whose account is not known are a kind of their own: a probe that only connects is not worth a warning.

@@ -10,7 +10,7 @@ from typing import cast
 import structlog
 
 from hms_gateway.bridge.relays.local_answers import LOCAL_METHODS, answer_locally
-from hms_gateway.bridge.relays.relay import Reply
+from hms_gateway.bridge.relays.relay import RelayedReply
 from hms_gateway.bridge.server.peer_accounts import Ends
 from hms_gateway.bridge.server.serving import Serving
 from hms_gateway.bridge.thrift.connection import ThriftConnection
@@ -218,7 +218,7 @@ class ClientConnection(asyncio.Protocol):
         started = time.perf_counter()
         self._is_busy = self._has_called = True
         outcome, problem, sent = "ok", "", 0
-        reply: Reply | None = None
+        reply: RelayedReply | None = None
         try:
             reply = await self._reply(message)
             if reply is not None:
@@ -228,7 +228,7 @@ class ClientConnection(asyncio.Protocol):
             outcome, problem = error.outcome, str(error)
             if not message.is_oneway:
                 body = failure_reply(self._server.codecs, message, problem)
-                sent = await self._send(Reply(body))
+                sent = await self._send(RelayedReply(body))
         except NotTried as error:
             outcome, problem = "not_tried", str(error)
             raise
@@ -242,9 +242,9 @@ class ClientConnection(asyncio.Protocol):
             raise
         finally:
             self._is_busy = False
-            self._record(message, started, outcome, problem, sent, reply or Reply())
+            self._record(message, started, outcome, problem, sent, reply or RelayedReply())
 
-    async def _reply(self, message: ThriftMessage) -> Reply | None:
+    async def _reply(self, message: ThriftMessage) -> RelayedReply | None:
         session = self._session
         session.needs_length = self._thrift.is_framed
         session.credentials, session.proven_user = self._thrift.credentials, self._thrift.proven_user
@@ -260,7 +260,7 @@ class ClientConnection(asyncio.Protocol):
             _log.exception("call failed in the bridge", method=message.name, address=session.address)
             raise CallFailed(f"The bridge failed at {message.name}; its log says why", "internal_error") from error
 
-    async def _send(self, reply: Reply) -> int:
+    async def _send(self, reply: RelayedReply) -> int:
         """Write the reply as fast as the client takes it; the bytes written."""
         if reply.chunks is None:
             await self._write(self._thrift.wrap(reply.body or b""))
@@ -331,7 +331,7 @@ class ClientConnection(asyncio.Protocol):
         outcome: str,
         problem: str,
         sent: int,
-        reply: Reply,
+        reply: RelayedReply,
     ) -> None:
         ended = time.perf_counter()
         seconds = ended - started

@@ -22,10 +22,10 @@ from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
 from hms_gateway.bridge.server.call_log import CallLog
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.server import BridgeServer, serve_until_told
-from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.server.side_port import SidePort
 from hms_gateway.bridge.thrift.errors import CallFailed
-from hms_gateway.bridge.thrift.exchanges import Mechanism, Tickets, Tokens
+from hms_gateway.bridge.thrift.exchanges import Mechanism, Tickets, TokenDigests
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys, ServiceTickets
 from hms_gateway.runtime.limits import Limits
@@ -50,7 +50,7 @@ class BridgeSettings(msgspec.Struct, frozen=True):
     """
 
     url: str
-    server: ServerOptions = msgspec.field(default_factory=ServerOptions)
+    server: BridgeOptions = msgspec.field(default_factory=BridgeOptions)
     credentials: Credentials | None = None
     token: LoginToken | None = None
     negotiates: bool = False
@@ -172,7 +172,7 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
     if held is not None:
         metrics.watch("held_answer_bytes", "Long answers that are kept", lambda: held.size_bytes)
     metrics.watch("upstream_connections", "Connections to the gateway", lambda: relay.open_connections)
-    mechanisms: dict[str, Mechanism] = {"DIGEST-MD5": Tokens(partial(prove, relay, codecs))}
+    mechanisms: dict[str, Mechanism] = {"DIGEST-MD5": TokenDigests(partial(prove, relay, codecs))}
     if settings.keytab is not None:
         tickets = SaslTickets(ServiceKeys(settings.keytab), settings.realms)
         mechanisms = {"GSSAPI": Tickets(tickets, LoginChecks(settings.limits)), **mechanisms}

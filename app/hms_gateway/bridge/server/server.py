@@ -12,7 +12,7 @@ from hms_gateway.bridge.relays.relay import Relay
 from hms_gateway.bridge.server.admission import Admission
 from hms_gateway.bridge.server.client_connection import ClientConnection
 from hms_gateway.bridge.server.metrics import BridgeMetrics
-from hms_gateway.bridge.server.serving import CallRecords, Connection, Meter, ServerOptions
+from hms_gateway.bridge.server.serving import BridgeOptions, CallRecords, Meter, ServedConnection
 from hms_gateway.bridge.thrift.session import share_address
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.limits import Limits
@@ -30,7 +30,7 @@ class BridgeServer:
     def __init__(
         self,
         relay: Relay,
-        options: ServerOptions,
+        options: BridgeOptions,
         limits: Limits,
         *,
         codecs: Codecs | None = None,
@@ -49,8 +49,8 @@ class BridgeServer:
         self.call_log = call_log
         self._counted = connections or Connections(Ledger(limits, "connections_max"), self._refused)
         self._memory = memory or Ledger(limits, "body_memory_bytes_max")
-        self._connections: set[Connection] = set()
-        self._arriving: dict[Connection, _Arriving] = {}
+        self._connections: set[ServedConnection] = set()
+        self._arriving: dict[ServedConnection, _Arriving] = {}
         self._server: asyncio.Server | None = None
         self._all_gone: asyncio.Future[None] | None = None
         self.metrics.watch("connections", "Clients connected", lambda: self.connections)
@@ -107,18 +107,18 @@ class BridgeServer:
         self.metrics.refused(limit, user=holder.user or "", address=holder.address or "")
         _log.warning("a connection was closed or refused", limit=limit, address=holder.address or "")
 
-    def welcome(self, connection: Connection, host: str) -> bool:
+    def welcome(self, connection: ServedConnection, host: str) -> bool:
         """Whether one more may stay, which comes from `host`."""
         if self._all_gone is not None or not self._counted.enter(connection, share_address(host)):
             return False
         self._connections.add(connection)
         return True
 
-    def claim(self, connection: Connection, user: str) -> Bound | None:
+    def claim(self, connection: ServedConnection, user: str) -> Bound | None:
         """Count the connection as that of a user who has logged in; the bound that is in the way."""
         return self._counted.claim(connection, user)
 
-    def keep(self, connection: Connection, size: int, user: str, host: str) -> Bound | None:
+    def keep(self, connection: ServedConnection, size: int, user: str, host: str) -> Bound | None:
         """Keep `size` bytes of a message of the user's that has not all arrived; the bound that is in the way."""
         before = self._arriving.pop(connection, None)
         if before is not None:
@@ -131,7 +131,7 @@ class BridgeServer:
             self._arriving[connection] = arriving
         return bound
 
-    def goodbye(self, connection: Connection) -> None:
+    def goodbye(self, connection: ServedConnection) -> None:
         self._counted.leave(connection)
         self._connections.discard(connection)
         self.keep(connection, 0, "", "")

@@ -17,7 +17,7 @@ from hms_gateway.timing.call_record import CallRecord
 from hms_gateway.wire import Codecs
 
 
-class ServerOptions(msgspec.Struct, frozen=True):
+class BridgeOptions(msgspec.Struct, frozen=True):
     """How to listen. A client that is let in without SASL acts with the bridge's password.
 
     `allows_remote` says that other machines may reach the port, `is_open` that every account of this one may use it.
@@ -60,14 +60,14 @@ class CallRecords(Protocol):
     def write(self, record: CallRecord) -> None: ...
 
 
-class Door(Protocol):
+class LoginPolicies(Protocol):
     """Decides how a client has to log in; `Admission`."""
 
     def policy_for(self, ends: Ends | None) -> "SaslPolicy | asyncio.Future[SaslPolicy | None] | None":
         """The policy for one connection, None to refuse it."""
 
 
-class Connection(Counted, Protocol):
+class ServedConnection(Counted, Protocol):
     """A connection, as its server sees it."""
 
     def drain(self) -> None:
@@ -78,23 +78,23 @@ class Serving(Protocol):
     """The server, as its connections see it."""
 
     relay: Relay
-    options: ServerOptions
+    options: BridgeOptions
     limits: Limits
     codecs: Codecs
     metrics: Meter
     call_log: CallRecords | None
 
     @property
-    def admission(self) -> Door: ...
+    def admission(self) -> LoginPolicies: ...
 
-    def welcome(self, connection: Connection, host: str) -> bool:
+    def welcome(self, connection: ServedConnection, host: str) -> bool:
         """Whether one more may stay, which comes from `host`."""
 
-    def claim(self, connection: Connection, user: str) -> Bound | None:
+    def claim(self, connection: ServedConnection, user: str) -> Bound | None:
         """Count the connection as that of a user who has logged in; the bound that is in the way."""
 
-    def keep(self, connection: Connection, size: int, user: str, host: str) -> Bound | None:
+    def keep(self, connection: ServedConnection, size: int, user: str, host: str) -> Bound | None:
         """Keep `size` bytes of a message of the user's that has not all arrived; the bound that is in the way."""
 
-    def goodbye(self, connection: Connection) -> None:
+    def goodbye(self, connection: ServedConnection) -> None:
         """It has gone."""

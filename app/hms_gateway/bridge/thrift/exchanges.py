@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from hms_gateway.runtime.kerberos import KerberosError, SaslExchange, SaslTickets
-from hms_gateway.runtime.logins.delegation_token import TokenName, UnreadableToken
-from hms_gateway.runtime.logins.digest import (
+from hms_gateway.runtime.logins.delegation_token import (
     DigestError,
     Proof,
+    TokenName,
+    UnreadableToken,
     challenge,
     last_answer,
     new_nonce,
@@ -27,7 +28,7 @@ class LoginRefused(Exception):
         self.reason = reason
 
 
-class Exchange(Protocol):
+class LoginExchange(Protocol):
     """The server's side of one login: the client's messages in, ours out, until there is a `user`.
 
     `wraps` says whether what follows is wrapped. `proof` is what showed that the client has a token.
@@ -53,7 +54,7 @@ class Exchange(Protocol):
 class Mechanism(Protocol):
     """A way to log in that clients name in their first message."""
 
-    def begin(self, share_address: str | None) -> Exchange:
+    def begin(self, share_address: str | None) -> LoginExchange:
         """A new login, of a client whose share of an address is this one."""
 
 
@@ -85,7 +86,7 @@ class TicketExchange:
         return self._exchange is not None and self._exchange.wraps
 
     async def answer(self, message: bytes) -> bytes:
-        """As `Exchange.answer`."""
+        """As `LoginExchange.answer`."""
         try:
             return await self._checks.run(self._step, message, address=self._share_address)
         except TooManyChecks as error:
@@ -108,7 +109,7 @@ class TicketExchange:
         return self._exchange.answer(message)
 
 
-class Tokens:
+class TokenDigests:
     """DIGEST-MD5, with what `prove` says."""
 
     def __init__(self, prove: Prove) -> None:
@@ -131,7 +132,7 @@ class TokenExchange:
         self.proof: Proof | None = None
 
     async def answer(self, message: bytes) -> bytes:
-        """As `Exchange.answer`."""
+        """As `LoginExchange.answer`."""
         if self._nonce is None:
             if message:
                 raise LoginRefused("the client answers a challenge of DIGEST-MD5 that was not sent; send nothing first")

@@ -12,16 +12,16 @@ from enum import IntEnum
 from typing import Literal
 
 from hms_gateway.bridge.thrift.errors import Unspeakable
-from hms_gateway.bridge.thrift.exchanges import Exchange, LoginRefused, Mechanism
+from hms_gateway.bridge.thrift.exchanges import LoginExchange, LoginRefused, Mechanism
 from hms_gateway.runtime.kerberos import KerberosError
-from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.delegation_token import Proof
 
 SaslPolicy = Literal["off", "allow", "require"]
 
 NEGOTIATION_BYTES_MAX = 64 * 1024
 
 
-class Status(IntEnum):
+class SaslStatus(IntEnum):
     START = 1
     OK = 2
     BAD = 3
@@ -41,7 +41,7 @@ class Credentials:
 class Asked:
     """A client's message of a login, whose answer is not known at once."""
 
-    exchange: Exchange
+    exchange: LoginExchange
     message: bytes
 
     async def answer(self) -> bytes:
@@ -49,8 +49,8 @@ class Asked:
         try:
             answer = await self.exchange.answer(self.message)
         except LoginRefused as error:
-            raise _refusal(Status.BAD, str(error), error.reason) from error
-        return negotiation_message(Status.OK if self.exchange.user is None else Status.COMPLETE, answer)
+            raise _refusal(SaslStatus.BAD, str(error), error.reason) from error
+        return negotiation_message(SaslStatus.OK if self.exchange.user is None else SaslStatus.COMPLETE, answer)
 
 
 class SaslNegotiation:
@@ -64,7 +64,7 @@ class SaslNegotiation:
         self.credentials: Credentials | None = None
         self._mechanisms = mechanisms
         self._share_address = share_address
-        self._exchange: Exchange | None = None
+        self._exchange: LoginExchange | None = None
         self._has_begun = False
 
     @property
@@ -105,7 +105,7 @@ class SaslNegotiation:
             return None
         status, length = buffer[0], int.from_bytes(buffer[1:5], "big")
         if length > NEGOTIATION_BYTES_MAX:
-            raise _refusal(Status.ERROR, f"a SASL message of {length} bytes is over {NEGOTIATION_BYTES_MAX}")
+            raise _refusal(SaslStatus.ERROR, f"a SASL message of {length} bytes is over {NEGOTIATION_BYTES_MAX}")
         if len(buffer) < 5 + length:
             return None
         payload = bytes(buffer[5 : 5 + length])
@@ -119,38 +119,38 @@ class SaslNegotiation:
     def _start(self, status: int, payload: bytes) -> bytes:
         name = payload.decode("ascii", "replace")
         offered = ["PLAIN", *self._mechanisms]
-        if status != Status.START or name not in offered:
+        if status != SaslStatus.START or name not in offered:
             text = f"SASL mechanism {name[:40]!r} is not offered here, only {' and '.join(offered)}"
-            raise _refusal(Status.BAD, text)
+            raise _refusal(SaslStatus.BAD, text)
         self._has_begun = True
         if name in self._mechanisms:
             self._exchange = self._mechanisms[name].begin(self._share_address)
         return b""
 
-    def _go_on(self, status: int, payload: bytes, exchange: Exchange) -> Asked:
-        if status not in (Status.OK, Status.COMPLETE):
-            raise _refusal(Status.BAD, "the client has ended the SASL negotiation")
+    def _go_on(self, status: int, payload: bytes, exchange: LoginExchange) -> Asked:
+        if status not in (SaslStatus.OK, SaslStatus.COMPLETE):
+            raise _refusal(SaslStatus.BAD, "the client has ended the SASL negotiation")
         return Asked(exchange, payload)
 
     def _finish(self, status: int, payload: bytes) -> bytes:
         parts = payload.split(b"\0")
-        if status not in (Status.OK, Status.COMPLETE) or len(parts) != 3 or not parts[1]:
-            raise _refusal(Status.BAD, "the SASL PLAIN message has no user and password")
+        if status not in (SaslStatus.OK, SaslStatus.COMPLETE) or len(parts) != 3 or not parts[1]:
+            raise _refusal(SaslStatus.BAD, "the SASL PLAIN message has no user and password")
         try:
             self.credentials = Credentials(parts[1].decode(), parts[2].decode())
         except UnicodeDecodeError:
-            raise _refusal(Status.BAD, "user or password of SASL PLAIN is not UTF-8") from None
-        return negotiation_message(Status.COMPLETE, b"")
+            raise _refusal(SaslStatus.BAD, "user or password of SASL PLAIN is not UTF-8") from None
+        return negotiation_message(SaslStatus.COMPLETE, b"")
 
 
-def negotiation_message(status: Status, payload: bytes) -> bytes:
+def negotiation_message(status: SaslStatus, payload: bytes) -> bytes:
     return bytes([status]) + len(payload).to_bytes(4, "big") + payload
 
 
 def refuse(text: str) -> Unspeakable:
     """The end of a negotiation that is not wanted here."""
-    return _refusal(Status.ERROR, text)
+    return _refusal(SaslStatus.ERROR, text)
 
 
-def _refusal(status: Status, text: str, reason: str = "not_thrift") -> Unspeakable:
+def _refusal(status: SaslStatus, text: str, reason: str = "not_thrift") -> Unspeakable:
     return Unspeakable(text, negotiation_message(status, text.encode()), reason)

@@ -7,7 +7,7 @@ import msgspec
 
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.addresses import is_loopback, share_of
-from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.delegation_token import Proof
 from hms_gateway.runtime.shares import Bound
 
 

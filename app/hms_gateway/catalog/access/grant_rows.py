@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, literal, or_, select, update
 
 from hms_gateway.metastore.ports.store import Event, StoredTable, Transaction
-from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
+from hms_gateway.metastore.vocabulary.names import DatabaseId, PartitionId, TableId
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
@@ -32,7 +32,7 @@ class GrantObject(msgspec.Struct, frozen=True):
     column: str | None = None
 
 
-class Principal(msgspec.Struct, frozen=True):
+class Grantee(msgspec.Struct, frozen=True):
     name: str
     principal_type: int
 
@@ -41,7 +41,7 @@ class Grant(msgspec.Struct, frozen=True):
     """One privilege of one principal on one object."""
 
     on: GrantObject
-    principal: Principal
+    principal: Grantee
     privilege: str
     create_time: int
     grant_option: bool
@@ -65,7 +65,7 @@ class GrantRows(AggregateRows):
         """All on exactly this object, in order of their making; or on all columns of the table or partition."""
         return self._found(*_is_on(target, of_any_column=of_any_column))
 
-    def of_principal(self, principal: Principal, object_type: int | None = None) -> list[StoredGrant]:
+    def of_principal(self, principal: Grantee, object_type: int | None = None) -> list[StoredGrant]:
         if not is_storable(principal.name):
             return []
         return self._found(
@@ -199,7 +199,7 @@ def _stored(row: Row[Any]) -> StoredGrant:
     )
     grant = Grant(
         on=on,
-        principal=Principal(row.principal_name, row.principal_type),
+        principal=Grantee(row.principal_name, row.principal_type),
         privilege=row.privilege,
         create_time=row.create_time,
         grant_option=row.grant_option,
@@ -216,7 +216,7 @@ def creation_grants(privileges: PrincipalPrivilegeSet | None, table_id: TableId,
     if privileges is None:
         return
     on = GrantObject(HiveObjectType.TABLE, table_id=table_id)
-    seen: set[tuple[Principal, str, str | None]] = set()
+    seen: set[tuple[Grantee, str, str | None]] = set()
     for principal_type, given in (
         (PrincipalType.USER, privileges.userPrivileges),
         (PrincipalType.GROUP, privileges.groupPrivileges),
@@ -224,7 +224,7 @@ def creation_grants(privileges: PrincipalPrivilegeSet | None, table_id: TableId,
     ):
         for name, infos in (given or {}).items():
             for info in infos or ():
-                principal = Principal(name, int(principal_type))
+                principal = Grantee(name, int(principal_type))
                 for privilege in split_privileges(info.privilege):
                     if (principal, privilege, info.grantor) in seen:
                         continue

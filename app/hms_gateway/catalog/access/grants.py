@@ -12,10 +12,10 @@ import msgspec
 
 from hms_gateway.catalog.access.grant_rows import (
     Grant,
+    Grantee,
     GrantId,
     GrantObject,
     GrantRows,
-    Principal,
     StoredGrant,
     note_changed_rights,
     split_privileges,
@@ -23,9 +23,8 @@ from hms_gateway.catalog.access.grant_rows import (
 from hms_gateway.catalog.access.roles import all_roles_of, check_role, is_grant, principal
 from hms_gateway.catalog.arguments import in_catalog, is_newer, with_fields
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName, partitions_of, values_name
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.partitions import partitions_of, values_name
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
@@ -265,7 +264,7 @@ class _StandingGrants:
         self.revoked: list[GrantId] = []
         self.cleared: list[GrantId] = []
 
-    def first(self, on: GrantObject, of: Principal, privilege: str, authorizer: str | None) -> StoredGrant | None:
+    def first(self, on: GrantObject, of: Grantee, privilege: str, authorizer: str | None) -> StoredGrant | None:
         """The oldest one that is left; of any authorizer when None is given."""
         if on not in self._objects:
             self._objects.add(on)
@@ -315,7 +314,7 @@ def _entries(bag: PrivilegeBag | None) -> list[HiveObjectPrivilege]:
     return [required(entry, "privilege") for entry in required(bag, "privileges").privileges or ()]
 
 
-def _principal_of(snapshot: Snapshot, entry: HiveObjectPrivilege) -> Principal:
+def _principal_of(snapshot: Snapshot, entry: HiveObjectPrivilege) -> Grantee:
     found = principal(entry.principalName, entry.principalType)
     if found.principal_type == PrincipalType.ROLE:
         check_role(snapshot, found.name)
@@ -371,7 +370,7 @@ def _identity(grant: Grant) -> object:
     return msgspec.structs.replace(grant, create_time=0)
 
 
-_Source: TypeAlias = tuple[Principal, str, str, str | None]
+_Source: TypeAlias = tuple[Grantee, str, str, str | None]
 
 
 def _source(grant: Grant) -> _Source:
@@ -404,7 +403,7 @@ def _privilege_set(
     by_principal = _by_principal(grants)
 
     def of(kind: int, names: Sequence[str]) -> dict[str, list[PrivilegeGrantInfo]]:
-        return {name: by_principal.get(Principal(name, int(kind)), []) for name in names}
+        return {name: by_principal.get(Grantee(name, int(kind)), []) for name in names}
 
     return PrincipalPrivilegeSet(
         userPrivileges=None if user is None else of(PrincipalType.USER, [user]),
@@ -416,16 +415,16 @@ def _privilege_set(
 def _global_set(grants: Iterable[Grant], user: str | None, groups: Sequence[str]) -> PrincipalPrivilegeSet:
     """Without roles, and without those who have nothing."""
     by_principal = _by_principal(grants)
-    of_user = [] if user is None else by_principal.get(Principal(user, PrincipalType.USER), [])
-    of_groups = {name: found for name in groups if (found := by_principal.get(Principal(name, PrincipalType.GROUP)))}
+    of_user = [] if user is None else by_principal.get(Grantee(user, PrincipalType.USER), [])
+    of_groups = {name: found for name in groups if (found := by_principal.get(Grantee(name, PrincipalType.GROUP)))}
     return PrincipalPrivilegeSet(
         userPrivileges={user: of_user} if user is not None and of_user else None,
         groupPrivileges=of_groups if groups else None,
     )
 
 
-def _by_principal(grants: Iterable[Grant]) -> dict[Principal, list[PrivilegeGrantInfo]]:
-    found: dict[Principal, list[PrivilegeGrantInfo]] = {}
+def _by_principal(grants: Iterable[Grant]) -> dict[Grantee, list[PrivilegeGrantInfo]]:
+    found: dict[Grantee, list[PrivilegeGrantInfo]] = {}
     for grant in grants:
         found.setdefault(grant.principal, []).append(_info(grant))
     return found

@@ -5,7 +5,7 @@ from typing import Any, Final, NewType, TypeVar
 
 from sqlalchemy import Row, Select, and_, delete, insert, select, update
 
-from hms_gateway.catalog.access.grant_rows import Grant, GrantObject, GrantRows, Principal, note_changed_rights
+from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, GrantRows, note_changed_rights
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
@@ -144,7 +144,7 @@ class RoleService:
         def are_there(snapshot: Snapshot) -> bool:
             if RoleRows(snapshot).find(ADMIN) is None or RoleRows(snapshot).find(PUBLIC) is None:
                 return False
-            return all(_has_role(snapshot, ADMIN, Principal(name, PrincipalType.USER)) for name in admins)
+            return all(_has_role(snapshot, ADMIN, Grantee(name, PrincipalType.USER)) for name in admins)
 
         if not self._store.read(are_there):
             self._store.write(lambda tx: self._create_defaults(tx, admins))
@@ -286,13 +286,13 @@ class RoleService:
         for name in (ADMIN, PUBLIC):
             if RoleRows(tx).find(name) is None:
                 RoleRows(tx).insert(Role(roleName=name, createTime=now, ownerName=name))
-        admin = Principal(ADMIN, PrincipalType.ROLE)
+        admin = Grantee(ADMIN, PrincipalType.ROLE)
         if not GrantRows(tx).of_principal(admin, HiveObjectType.GLOBAL):
             GrantRows(tx).insert(
                 [Grant(_EVERYTHING, admin, "All", now, True, grantor=ADMIN, grantor_type=PrincipalType.ROLE)]
             )
         for name in sorted(admins):
-            user = Principal(name, PrincipalType.USER)
+            user = Grantee(name, PrincipalType.USER)
             if not _has_role(tx, ADMIN, user):
                 grant = RolePrincipalGrant(ADMIN, name, user.principal_type, True, now, ADMIN, PrincipalType.ROLE)
                 RoleRows(tx).insert_grant(_known(tx, ADMIN), grant)
@@ -305,12 +305,12 @@ class RoleService:
             return self._store.write(work)
 
 
-def principal(name: str | None, principal_type: int | None) -> Principal:
+def principal(name: str | None, principal_type: int | None) -> Grantee:
     """A principal as a request names it. Raises MetaException."""
     kind = required(principal_type, "principal type")
     if kind not in list(PrincipalType):
         raise MetaException(f"There is no principal type {kind}")
-    return Principal(required(name, "principal name"), int(kind))
+    return Grantee(required(name, "principal name"), int(kind))
 
 
 def check_role(snapshot: Snapshot, name: str) -> None:
@@ -322,8 +322,8 @@ def check_role(snapshot: Snapshot, name: str) -> None:
 def all_roles_of(snapshot: Snapshot, user: str | None, groups: Iterable[str]) -> list[str]:
     """The roles a user and their groups have, directly or by another role; `public` is every user's."""
     direct = [] if user is None else [PUBLIC]
-    members = [] if user is None else [Principal(user, PrincipalType.USER)]
-    members += [Principal(group, PrincipalType.GROUP) for group in groups]
+    members = [] if user is None else [Grantee(user, PrincipalType.USER)]
+    members += [Grantee(group, PrincipalType.GROUP) for group in groups]
     for member in members:
         direct += [role.roleName or "" for role in RoleRows(snapshot).of_principal(member.name, member.principal_type)]
     return ancestors(direct, _roles_by_member(snapshot))
@@ -360,7 +360,7 @@ def _inserted(tx: Transaction, role: Role) -> None:
     note_changed_rights(tx)
 
 
-def _has_role(snapshot: Snapshot, role: str, of: Principal) -> bool:
+def _has_role(snapshot: Snapshot, role: str, of: Grantee) -> bool:
     return any(found.roleName == role for found in RoleRows(snapshot).of_principal(of.name, of.principal_type))
 
 

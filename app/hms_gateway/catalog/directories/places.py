@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 
-from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
+from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_KEY, TableType, is_external, is_view
 from hms_gateway.storage.partitions.rows import full_location
 from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES

@@ -13,14 +13,19 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces, partition_places, table_places
-from hms_gateway.catalog.directories.outside_places import Counted, database_places
+from hms_gateway.catalog.directories.known_places import (
+    Candidate,
+    CountedPlaces,
+    KnownPlaces,
+    database_places,
+    partition_places,
+    table_places,
+)
 from hms_gateway.catalog.directories.places import DatabasePlace, PartitionPlace, PlaceRows, TablePlace
 from hms_gateway.metastore.ports.places import DirectoryTrees, Tree
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Snapshot, Store, Transaction
-from hms_gateway.metastore.vocabulary.ids import TableId
 from hms_gateway.metastore.vocabulary.locations import database_path, join
-from hms_gateway.metastore.vocabulary.names import is_default_database
+from hms_gateway.metastore.vocabulary.names import TableId, is_default_database
 from hms_gateway.metastore.vocabulary.partition_names import escape
 
 _log = logging.getLogger(__name__)
@@ -281,7 +286,7 @@ class MissingDirectories:
         self._files = files
         self._trees = trees
         self._table = lru_cache(_TABLES_KEPT)(self._read_table)
-        self.external_outside = Counted()
+        self.external_outside = CountedPlaces()
 
     def find(self) -> Iterator[MissingDirectory]:
         """What is dropped or moved meanwhile is asked for again, and is not missing then."""

@@ -24,8 +24,9 @@ from hms_gateway.catalog.partitions.writes import (
     write,
 )
 from hms_gateway.metastore.changes.events import PartitionEvents
-from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
-from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.checks.errors import file_errors_as_meta, java_text, required
+from hms_gateway.metastore.checks.selection import TableName, values_name
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
@@ -39,9 +40,6 @@ from hms_gateway.metastore.ports.store import (
     StoreError,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import values_name
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.java_text import java_text
 from hms_gateway.metastore.vocabulary.locations import (
     LocationError,
     default_partition_location,

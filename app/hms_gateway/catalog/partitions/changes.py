@@ -27,7 +27,8 @@ from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.changes.fencing import check_unchanged_since
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
-from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.checks.selection import TableName, java_list, values_name
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
@@ -43,8 +44,6 @@ from hms_gateway.metastore.ports.store import (
     TableId,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import java_list, values_name
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.locations import (
     LocationError,
     default_partition_location,

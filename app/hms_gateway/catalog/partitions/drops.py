@@ -6,6 +6,7 @@ from typing import Final
 from hms_gateway.catalog.directories.of_partitions import PartitionDirectories
 from hms_gateway.catalog.partitions.writes import check_count, location_of, table_location, table_parameters, write
 from hms_gateway.metastore.changes.events import PartitionEvents
+from hms_gateway.metastore.checks.selection import TableName, java_list, matching_expression, named_values, values_name
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     LookUp,
@@ -16,8 +17,6 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import java_list, matching_expression, named_values, values_name
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
 from hms_gateway.runtime.limits import Limits

@@ -18,6 +18,7 @@ from hms_gateway.catalog.partitions.writes import (
 )
 from hms_gateway.metastore.changes.events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
+from hms_gateway.metastore.checks.selection import TableName, java_list
 from hms_gateway.metastore.ports.store import (
     FileSystem,
     FileSystemError,
@@ -29,8 +30,6 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     Transaction,
 )
-from hms_gateway.metastore.selection.partitions import java_list
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.locations import join, moved_location
 from hms_gateway.metastore.vocabulary.partition_names import make_name, partial_spec
 from hms_gateway.metastore.vocabulary.table_types import is_external

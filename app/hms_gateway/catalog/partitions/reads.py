@@ -13,8 +13,8 @@ import msgspec
 from hms_gateway.catalog.partitions.specs import grouped_specs, is_grouping, list_spec
 from hms_gateway.catalog.statistics.validity import partition_for
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, StoredTable
-from hms_gateway.metastore.selection.partitions import (
+from hms_gateway.metastore.checks.selection import (
+    TableName,
     java_list,
     matching_expression,
     matching_filter,
@@ -22,7 +22,7 @@ from hms_gateway.metastore.selection.partitions import (
     named_values,
     values_name,
 )
-from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, StoredTable
 from hms_gateway.metastore.vocabulary.partition_names import values_in_name
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_sql_like
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors
 from hms_gateway.metastore.ports.store import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
 from hms_gateway.metastore.vocabulary.parameters import written_under
 from hms_gateway.metastore.vocabulary.partition_names import (

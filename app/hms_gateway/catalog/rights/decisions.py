@@ -23,11 +23,11 @@ from hms_gateway.catalog.rights.policy import (
     OF_TABLES,
     PUBLIC_ROLE,
     Action,
-    Held,
-    Party,
+    GrantedPrivilege,
     Policy,
+    Principal,
     Rule,
-    Thing,
+    Securable,
 )
 from hms_gateway.metastore.vocabulary.locations import Location
 from hms_gateway.structs import PrincipalType
@@ -35,7 +35,7 @@ from hms_gateway.structs import PrincipalType
 USER: Final = int(PrincipalType.USER)
 GROUP: Final = int(PrincipalType.GROUP)
 ROLE: Final = int(PrincipalType.ROLE)
-_PUBLIC: Final = Party(ROLE, PUBLIC_ROLE)
+_PUBLIC: Final = Principal(ROLE, PUBLIC_ROLE)
 # A caller with more roles than this has the nearest ones.
 ROLES_MAX: Final = 1_000
 REMEMBERED_MAX: Final = 10_000
@@ -71,13 +71,13 @@ class Decision(NamedTuple):
 
     allowed: bool
     why: str
-    through: Thing | None = None
+    through: Securable | None = None
 
 
 class Owners(NamedTuple):
     """Who owns the tables that are asked about: the tables of each party, by database."""
 
-    tables: Mapping[Party, Mapping[str, frozenset[str]]]
+    tables: Mapping[Principal, Mapping[str, frozenset[str]]]
 
 
 NO_OWNERS: Final = Owners({})
@@ -102,13 +102,13 @@ class Visible(NamedTuple):
 
 
 def decide(
-    user: str, groups: frozenset[str], action: Action, thing: Thing, policy: Policy, owners: Owners = NO_OWNERS
+    user: str, groups: frozenset[str], action: Action, thing: Securable, policy: Policy, owners: Owners = NO_OWNERS
 ) -> Decision:
     """Whether a user who is in these groups may do this. Pure: the same arguments give the same decision."""
-    return Sight(user, groups, policy, owners).decide(action, thing)
+    return Permissions(user, groups, policy, owners).decide(action, thing)
 
 
-class Sight:
+class Permissions:
     """All that a policy says of one caller, made once; `decide` then takes a few look-ups."""
 
     def __init__(self, user: str, groups: frozenset[str], policy: Policy, owners: Owners = NO_OWNERS) -> None:
@@ -124,9 +124,9 @@ class Sight:
         for on in self._held:
             if on.table:
                 self._tables_of.setdefault(on.database, []).append(on.table)
-        self._known: dict[tuple[Action, Thing], Decision] = {}
+        self._known: dict[tuple[Action, Securable], Decision] = {}
 
-    def decide(self, action: Action, thing: Thing) -> Decision:
+    def decide(self, action: Action, thing: Securable) -> Decision:
         """See `decide`."""
         if self.admin_because is not None:
             return Decision(True, self.admin_because)
@@ -143,7 +143,7 @@ class Sight:
         self.owners = owners
         self._known = {}
 
-    def may_grant(self, privilege: str, thing: Thing) -> Decision:
+    def may_grant(self, privilege: str, thing: Securable) -> Decision:
         """Whether the caller may grant this privilege on: an owner, or who has it with the grant option."""
         owned = self.decide(Action.OWN, thing)
         if owned.allowed:
@@ -154,7 +154,7 @@ class Sight:
                     return Decision(True, f"{_of(party, self)} has the grant option of {held.privilege} on {on}")
         return Decision(False, f"{self.user} has no grant option of {privilege} on {thing}")
 
-    def may_revoke(self, privilege: str, thing: Thing, of: Party, *, is_partial: bool) -> Decision:
+    def may_revoke(self, privilege: str, thing: Securable, of: Principal, *, is_partial: bool) -> Decision:
         """Decide if the caller may take a privilege from a party: an owner, or the only one who has granted it."""
         owned = self.decide(Action.OWN, thing)
         if owned.allowed:
@@ -183,7 +183,7 @@ class Sight:
         if self.admin_because is not None or self._on_database(database, _TABLE_NEEDS[Action.SEE]) is not None:
             return Visible(True)
         names = {
-            name for name in self._tables_of.get(database, ()) if self._of_table(Action.SEE, Thing(database, name))
+            name for name in self._tables_of.get(database, ()) if self._of_table(Action.SEE, Securable(database, name))
         }
         names |= self._owned_in(database)
         matchers = []
@@ -197,7 +197,7 @@ class Sight:
                     matchers.append(tbl_pattern.matcher())
         return Visible(False, frozenset(names), tuple(matchers))
 
-    def _decided(self, action: Action, thing: Thing) -> Decision:
+    def _decided(self, action: Action, thing: Securable) -> Decision:
         why: str | None
         through = None
         if action is Action.ADMIN:
@@ -214,7 +214,7 @@ class Sight:
             return Decision(False, f"no grant, rule or ownership gives {self.user} {action} on {thing}")
         return Decision(True, why, through)
 
-    def _of_table(self, action: Action, thing: Thing) -> str | None:
+    def _of_table(self, action: Action, thing: Securable) -> str | None:
         why = self._on_database(thing.database, _TABLE_NEEDS[action])
         if why is None:
             why = self._on(thing, _TABLE_NEEDS[action], partial_too=action is Action.SEE)
@@ -226,16 +226,16 @@ class Sight:
 
     def _on_database(self, database: str, needed: frozenset[str]) -> str | None:
         """Because of what holds for all tables of a database, but for rules."""
-        why = self._on(Thing(), needed)
+        why = self._on(Securable(), needed)
         if why is None:
-            why = self._on(Thing(database), needed)
+            why = self._on(Securable(database), needed)
         if why is None:
             owner = self.policy.databases.get(database)
             if owner is not None and owner != _PUBLIC and owner in self.parties:
                 why = f"{_of(owner, self)} owns database {database}"
         return why
 
-    def _of_database(self, action: Action, thing: Thing) -> str | None:
+    def _of_database(self, action: Action, thing: Securable) -> str | None:
         needed = _DATABASE_NEEDS[action]
         why = self._on_database(thing.database, needed)
         if why is None and action in _OF_PUBLIC_OWNER and self.policy.databases.get(thing.database) == _PUBLIC:
@@ -244,15 +244,15 @@ class Sight:
             why = self._by_rule(needed, thing)
         return why
 
-    def _through_table(self, database: str) -> tuple[str | None, Thing | None]:
+    def _through_table(self, database: str) -> tuple[str | None, Securable | None]:
         for name in self._tables_of.get(database, ()):
-            table = Thing(database, name)
+            table = Securable(database, name)
             why = self._of_table(Action.SEE, table)
             if why is not None:
                 return f"{table} is in it: {why}", table
         owned = self._owned_in(database)
         if owned:
-            table = Thing(database, min(owned))
+            table = Securable(database, min(owned))
             return f"{table} is in it: {self._owner_of(table)}", table
         for rule, party in self._rules:
             if not rule.actions.isdisjoint(OF_TABLES):
@@ -261,7 +261,7 @@ class Sight:
                         return f"{_rule_text(rule, party)} is about tables in it", None
         return None, None
 
-    def _on(self, on: Thing, needed: frozenset[str], *, partial_too: bool = False) -> str | None:
+    def _on(self, on: Securable, needed: frozenset[str], *, partial_too: bool = False) -> str | None:
         for held, party in self._held.get(on, ()):
             if held.is_partial:
                 if partial_too:
@@ -270,7 +270,7 @@ class Sight:
                 return f"{_of(party, self)} has {held.privilege} on {on}"
         return None
 
-    def _owner_of(self, thing: Thing) -> str | None:
+    def _owner_of(self, thing: Securable) -> str | None:
         for party in self.parties:
             if party != _PUBLIC and thing.table in self.owners.tables.get(party, {}).get(thing.database, ()):
                 return f"{_of(party, self)} owns {thing}"
@@ -283,7 +283,7 @@ class Sight:
                 owned |= self.owners.tables.get(party, {}).get(database, frozenset())
         return owned
 
-    def _by_rule(self, needed: frozenset[str], thing: Thing) -> str | None:
+    def _by_rule(self, needed: frozenset[str], thing: Securable) -> str | None:
         for rule, party in self._rules:
             if rule.actions.isdisjoint(needed):
                 continue
@@ -297,7 +297,7 @@ class Sight:
     def _admin(self) -> str | None:
         if self.user in self.policy.administrators:
             return f"user {self.user} is in the setting administrators"
-        role = Party(ROLE, ADMIN_ROLE)
+        role = Principal(ROLE, ADMIN_ROLE)
         if role in self.parties:
             return f"{_of(role, self)} is an administrator"
         for rule, party in self._rules:
@@ -311,32 +311,32 @@ class Sight:
         return frozenset(party.name for party in self.parties if party.kind == ROLE)
 
 
-def _parties(user: str, groups: frozenset[str], policy: Policy) -> dict[Party, Party | None]:
+def _parties(user: str, groups: frozenset[str], policy: Policy) -> dict[Principal, Principal | None]:
     """Each party that the caller is, with the one that brought it; the nearest first, circles ended, bounded."""
-    found: dict[Party, Party | None] = {Party(USER, user): None}
-    found.update((Party(GROUP, group), None) for group in sorted(groups))
+    found: dict[Principal, Principal | None] = {Principal(USER, user): None}
+    found.update((Principal(GROUP, group), None) for group in sorted(groups))
     waiting = list(found)
     found[_PUBLIC] = None
     waiting.append(_PUBLIC)
     for member in waiting:
         for role in sorted(policy.members.get(member, ())):
-            party = Party(ROLE, role)
+            party = Principal(ROLE, role)
             if party not in found and len(found) < ROLES_MAX + len(groups):
                 found[party] = member
                 waiting.append(party)
     return found
 
 
-def _of(party: Party, sight: Sight) -> str:
+def _of(party: Principal, permissions: Permissions) -> str:
     """A party with the way by which the caller came to be it."""
-    text, member = str(party), sight.parties.get(party)
+    text, member = str(party), permissions.parties.get(party)
     while member is not None:
         text += f" (granted to {member})"
-        member = sight.parties.get(member)
+        member = permissions.parties.get(member)
     return text
 
 
-def _rule_party(rule: Rule, parties: Mapping[Party, Party | None]) -> Party | None:
+def _rule_party(rule: Rule, parties: Mapping[Principal, Principal | None]) -> Principal | None:
     for party in parties:
         named = {USER: rule.users, GROUP: rule.groups, ROLE: rule.roles}.get(party.kind, frozenset())
         if party.name in named or "*" in named:
@@ -344,21 +344,23 @@ def _rule_party(rule: Rule, parties: Mapping[Party, Party | None]) -> Party | No
     return None
 
 
-def _rule_text(rule: Rule, party: Party) -> str:
+def _rule_text(rule: Rule, party: Principal) -> str:
     return f"rule {rule.name!r} for {party}"
 
 
-def _by_thing(parties: Mapping[Party, Party | None], policy: Policy) -> dict[Thing, list[tuple[Held, Party]]]:
-    found: dict[Thing, list[tuple[Held, Party]]] = {}
+def _by_thing(
+    parties: Mapping[Principal, Principal | None], policy: Policy
+) -> dict[Securable, list[tuple[GrantedPrivilege, Principal]]]:
+    found: dict[Securable, list[tuple[GrantedPrivilege, Principal]]] = {}
     for party in parties:
         for held in policy.held.get(party, ()):
             found.setdefault(held.on, []).append((held, party))
     return found
 
 
-def _containers(thing: Thing) -> Iterator[Thing]:
+def _containers(thing: Securable) -> Iterator[Securable]:
     yield thing
     if thing.table:
-        yield Thing(thing.database)
+        yield Securable(thing.database)
     if thing.database:
-        yield Thing()
+        yield Securable()

@@ -2,27 +2,39 @@
 
 What grants, roles and owners say is a version of the catalog like everything else: each change of them has an event. So
 before a decision the newest event is asked for, as the cache does, and what came since the last decision is applied.
-A change that was committed before a call arrived, through whichever gateway, is known to its decision.
+A change that was committed before a call arrived, through whichever gateway, is known to its decision. An operator
+reads at the start of a gateway which parties may do everything.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 import msgspec
 
 from hms_gateway.catalog.access.grant_rows import GrantRows, StoredGrant
-from hms_gateway.catalog.rights.decisions import USER, Owners, Sight
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Permissions
 from hms_gateway.catalog.rights.owners import RightsRows, TableOwner
-from hms_gateway.catalog.rights.places import read_place
-from hms_gateway.catalog.rights.policy import PARTS, Held, Party, Policy, Rule, Thing, privilege_name
+from hms_gateway.catalog.rights.policy import (
+    ADMIN_ROLE,
+    EVERYTHING,
+    PARTS,
+    Action,
+    GrantedPrivilege,
+    Policy,
+    Principal,
+    Rule,
+    Securable,
+    privilege_name,
+    read_place,
+)
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.structs import HiveObjectType
 
-SIGHTS_MAX: Final = 1_000
-# Of more users, groups and roles than this those are forgotten that no remembered sight has.
+PERMISSIONS_MAX: Final = 1_000
+# Of more users, groups and roles than this those are forgotten that no remembered permissions has.
 PARTIES_MAX: Final = 10_000
 # After more tables than this have changed at once, owners are read anew.
 TABLES_MAX: Final = 1_000
@@ -63,24 +75,24 @@ class PolicyKeeper:
         # Tables with grants, whose events change more than an owner, and those with grants on partitions.
         self._granted: frozenset[tuple[str, str]] = frozenset()
         self._partly_granted: frozenset[tuple[str, str]] = frozenset()
-        self._owned: dict[Party, dict[str, frozenset[str]]] = {}
+        self._owned: dict[Principal, dict[str, frozenset[str]]] = {}
         self._parties_max = PARTIES_MAX
-        self._sights: OrderedDict[tuple[str, frozenset[str]], Sight] = OrderedDict()
+        self._known: OrderedDict[tuple[str, frozenset[str]], Permissions] = OrderedDict()
 
-    def sight(self, user: str, groups: frozenset[str]) -> Sight:
+    def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
         """What holds for a caller now. Raises StoreUnavailable."""
         version = self._store.version()
         generation = self.rules.look()
         with self._lock:
             policy = self._current(version, generation)
             key = (user, groups)
-            found = self._sights.get(key)
+            found = self._known.get(key)
             if found is None:
-                found = self._sights[key] = self._seen(user, groups, policy)
-                if len(self._sights) > SIGHTS_MAX:
-                    self._sights.popitem(last=False)
+                found = self._known[key] = self._seen(user, groups, policy)
+                if len(self._known) > PERMISSIONS_MAX:
+                    self._known.popitem(last=False)
             else:
-                self._sights.move_to_end(key)
+                self._known.move_to_end(key)
             return found
 
     @property
@@ -110,12 +122,12 @@ class PolicyKeeper:
         if generation != self._generation:
             policy = msgspec.structs.replace(policy, rules=self.rules.rules)
             self._policy, self._generation = policy, generation
-            self._sights.clear()
+            self._known.clear()
         return policy
 
     def _load(self, generation: int) -> Policy:
         # Other owners may have been read for parties that are not asked about any more.
-        self._owned, self._sights = {}, OrderedDict()
+        self._owned, self._known = {}, OrderedDict()
         rules = self.rules.rules
 
         def work(snapshot: Snapshot) -> tuple[Policy, list[StoredGrant]]:
@@ -126,7 +138,8 @@ class PolicyKeeper:
                 version=version,
                 held=_held(grants),
                 databases={
-                    row.database: None if not row.owner else Party(row.owner_type or USER, row.owner) for row in owners
+                    row.database: None if not row.owner else Principal(row.owner_type or USER, row.owner)
+                    for row in owners
                 },
                 places={row.database: read_place(row.location) for row in owners},
                 rules=rules,
@@ -150,35 +163,35 @@ class PolicyKeeper:
         rows = self._store.read(lambda snapshot: RightsRows(snapshot).table_owners(tables))
         if any(row.has_grants for row in rows):
             return False
-        owners = {(row.database, row.table): Party(row.owner_type, row.owner) for row in rows if row.owner}
+        owners = {(row.database, row.table): Principal(row.owner_type, row.owner) for row in rows if row.owner}
         for party, owned in self._owned.items():
             self._owned[party] = _changed(party, owned, tables, owners)
-        for sight in self._sights.values():
-            sight.owners_changed(self._owners_of(sight.parties))
+        for permissions in self._known.values():
+            permissions.owners_changed(self._owners_of(permissions.parties))
         return True
 
-    def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Sight:
+    def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Permissions:
         if len(self._owned) >= self._parties_max:
             self._forget_unseen()
-        sight = Sight(user, groups, policy)
-        missing = [party for party in sight.parties if party not in self._owned]
+        permissions = Permissions(user, groups, policy)
+        missing = [party for party in permissions.parties if party not in self._owned]
         if missing:
             names = sorted({party.name for party in missing})
             rows = self._store.read(lambda snapshot: RightsRows(snapshot).tables_owned_by(names))
             by_party = _by_party(rows)
             for party in missing:
                 self._owned[party] = by_party.get(party, {})
-        sight.owners_changed(self._owners_of(sight.parties))
-        return sight
+        permissions.owners_changed(self._owners_of(permissions.parties))
+        return permissions
 
     def _forget_unseen(self) -> None:
         """Each change of a table is looked at for every party that is known."""
-        seen = {party for sight in self._sights.values() for party in sight.parties}
+        seen = {party for permissions in self._known.values() for party in permissions.parties}
         self._owned = {party: owned for party, owned in self._owned.items() if party in seen}
-        # Where sights have as many, not for each new one again.
+        # Where permissions have as many, not for each new one again.
         self._parties_max = max(PARTIES_MAX, 2 * len(self._owned))
 
-    def _owners_of(self, parties: Iterable[Party]) -> Owners:
+    def _owners_of(self, parties: Iterable[Principal]) -> Owners:
         return Owners({party: self._owned.get(party, {}) for party in parties})
 
 
@@ -208,10 +221,10 @@ def _touched(
 
 
 def _changed(
-    party: Party,
+    party: Principal,
     owned: Mapping[str, frozenset[str]],
     tables: list[tuple[str, str]],
-    owners: Mapping[tuple[str, str], Party],
+    owners: Mapping[tuple[str, str], Principal],
 ) -> dict[str, frozenset[str]]:
     changed = dict(owned)
     for table in tables:
@@ -224,33 +237,33 @@ def _changed(
     return changed
 
 
-def _by_party(rows: Iterable[TableOwner]) -> dict[Party, dict[str, frozenset[str]]]:
-    found: dict[Party, dict[str, set[str]]] = {}
+def _by_party(rows: Iterable[TableOwner]) -> dict[Principal, dict[str, frozenset[str]]]:
+    found: dict[Principal, dict[str, set[str]]] = {}
     for row in rows:
         if row.owner:
-            found.setdefault(Party(row.owner_type, row.owner), {}).setdefault(row.database, set()).add(row.table)
+            found.setdefault(Principal(row.owner_type, row.owner), {}).setdefault(row.database, set()).add(row.table)
     return {party: {name: frozenset(tables) for name, tables in of.items()} for party, of in found.items()}
 
 
-def _held(grants: Iterable[StoredGrant]) -> dict[Party, tuple[Held, ...]]:
-    found: dict[Party, list[Held]] = {}
+def _held(grants: Iterable[StoredGrant]) -> dict[Principal, tuple[GrantedPrivilege, ...]]:
+    found: dict[Principal, list[GrantedPrivilege]] = {}
     for stored in grants:
         grant, kind = stored.grant, stored.grant.on.object_type
         if kind != HiveObjectType.GLOBAL and not stored.db_name:
             continue
-        on = Thing() if kind == HiveObjectType.GLOBAL else Thing(stored.db_name or "", stored.table_name or "")
-        party = Party(grant.principal.principal_type, grant.principal.name)
+        on = Securable() if kind == HiveObjectType.GLOBAL else Securable(stored.db_name or "", stored.table_name or "")
+        party = Principal(grant.principal.principal_type, grant.principal.name)
         grantor = grant.grantor if grant.grantor_type == USER else None
-        held = Held(privilege_name(grant.privilege), on, kind in PARTS, grant.grant_option, grantor or "")
+        held = GrantedPrivilege(privilege_name(grant.privilege), on, kind in PARTS, grant.grant_option, grantor or "")
         found.setdefault(party, []).append(held)
     return {party: tuple(held) for party, held in found.items()}
 
 
-def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]]:
-    members: dict[Party, set[str]] = {}
-    options: dict[Party, set[str]] = {}
+def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Principal, frozenset[str]]]:
+    members: dict[Principal, set[str]] = {}
+    options: dict[Principal, set[str]] = {}
     for row in RightsRows(snapshot).role_members():
-        party = Party(row.principal_type, row.name)
+        party = Principal(row.principal_type, row.name)
         members.setdefault(party, set()).add(row.role)
         if row.with_admin_option:
             options.setdefault(party, set()).add(row.role)
@@ -258,3 +271,64 @@ def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]
         "members": {party: frozenset(roles) for party, roles in members.items()},
         "options": {party: frozenset(roles) for party, roles in options.items()},
     }
+
+
+# Of more parties the number is said, and of longer names the beginning.
+SHOWN_PARTIES_MAX: Final = 20
+NAME_CHARACTERS_MAX: Final = 64
+
+
+def standing_lines(policy: Policy) -> list[str]:
+    """A line about administrators, and one about others who have rights on everything, if there are any."""
+    lines = [f"administrators: {_joined(_administrators(policy))}"]
+    others = list(_with_everything(policy))
+    return [*lines, f"rights on everything: {_joined(others)}"] if others else lines
+
+
+def _administrators(policy: Policy) -> Iterator[str]:
+    yield from (f"{_text(Principal(USER, name))} (setting)" for name in sorted(policy.administrators))
+    yield from (f"{_text(party)} (role {ADMIN_ROLE})" for party in _members(policy, Principal(ROLE, ADMIN_ROLE)))
+    for rule in policy.rules:
+        if Action.ADMIN.value in rule.actions:
+            yield _of_rule(rule)
+
+
+def _with_everything(policy: Policy) -> Iterator[str]:
+    """Rights of the role admin are those of administrators."""
+    for party, held in sorted(policy.held.items()):
+        privileges = sorted({one.privilege for one in held if one.on == EVERYTHING and not one.is_partial})
+        if privileges and party != Principal(ROLE, ADMIN_ROLE):
+            members = [_text(member) for member in _members(policy, party)]
+            holders = f" (granted to {_joined(members)})" if members else ""
+            yield f"{_text(party)}{holders} has {_joined(privileges)}"
+    for rule in policy.rules:
+        if any(database.matches_everything and table is None for database, table in rule.objects):
+            yield f"{_of_rule(rule)} has {_joined(sorted(rule.actions))}"
+
+
+def _members(policy: Policy, role: Principal) -> list[Principal]:
+    """All that have a role, also by another one, the nearest first."""
+    found: dict[Principal, None] = {}
+    waiting = [role]
+    for having in waiting:
+        if having.kind == ROLE:
+            new = [one for one, roles in sorted(policy.members.items()) if having.name in roles and one not in found]
+            found.update(dict.fromkeys(new))
+            waiting += new
+    return [one for one in found if one != role]
+
+
+def _of_rule(rule: Rule) -> str:
+    named = ((USER, rule.users), (GROUP, rule.groups), (ROLE, rule.roles))
+    parties = [_text(Principal(kind, name)) for kind, names in named for name in sorted(names)]
+    return f"{_joined(parties)} (rule {rule.name[:NAME_CHARACTERS_MAX]!r})"
+
+
+def _text(party: Principal) -> str:
+    return str(party)[:NAME_CHARACTERS_MAX]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    every = list(texts)
+    more = [f"{len(every) - SHOWN_PARTIES_MAX} more"] if len(every) > SHOWN_PARTIES_MAX else []
+    return ", ".join(every[:SHOWN_PARTIES_MAX] + more) or "none"

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from hms_gateway.catalog.rights.patterns import NamePattern
-from hms_gateway.catalog.rights.places import read_pattern
-from hms_gateway.catalog.rights.policy import PRIVILEGES, Action, Rule
+from hms_gateway.catalog.rights.policy import PRIVILEGES, Action, NamePattern, Rule, read_pattern
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 
 LOOK_EVERY_SECONDS: Final = 1.0

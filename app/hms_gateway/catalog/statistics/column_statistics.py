@@ -5,17 +5,14 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.catalog.statistics.aggregation import aggregate
-from hms_gateway.catalog.statistics.merging import MixedStatistics, member_of, merged, updated
+from hms_gateway.catalog.statistics.aggregation import MixedStatistics, aggregate, member_of, merged, updated
 from hms_gateway.catalog.statistics.validity import Judged, Verdict, judged
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName, partitions_of
 from hms_gateway.metastore.checks.table_shape import with_parameters
 from hms_gateway.metastore.ports.store import Event, NewPartition, Selection, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.selection.partitions import partitions_of
-from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.ids import PartitionId
-from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.names import PartitionId, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns
 from hms_gateway.metastore.vocabulary.partition_names import (
     IncompletePartitionName,

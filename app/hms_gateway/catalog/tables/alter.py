@@ -21,6 +21,7 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.fencing import check_unchanged_since
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import (
     check_bucket_columns,
     check_serde,
@@ -47,7 +48,6 @@ from hms_gateway.metastore.ports.store import (
     TableId,
     Transaction,
 )
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.column_types import InvalidColumnType, check_type_changes
 from hms_gateway.metastore.vocabulary.locations import is_default_table_location, on_file_system_of, same_file_system
 from hms_gateway.metastore.vocabulary.names import normalize

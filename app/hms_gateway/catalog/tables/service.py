@@ -17,6 +17,7 @@ from hms_gateway.catalog.materialized_views import (
 )
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import (
     check_serde,
     check_shape,
@@ -42,7 +43,6 @@ from hms_gateway.metastore.ports.store import (
     TableId,
     Transaction,
 )
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import create_counts_files, take_do_not_update, with_fast_statistics

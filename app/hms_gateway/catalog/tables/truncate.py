@@ -8,6 +8,7 @@ import msgspec
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import with_parameters
 from hms_gateway.metastore.ports.store import (
     FileSystem,
@@ -19,7 +20,6 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     Transaction,
 )
-from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.parameters import (
     RAW_BYTES,
     ROW_COUNT,

@@ -10,7 +10,7 @@ from typing import Any
 
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
 from hms_gateway.idl import BaseType, EnumType, Field, ListType, StructType, Type
-from hms_gateway.metastore.vocabulary.suggesting import did_you_mean
+from hms_gateway.metastore.vocabulary.texts import did_you_mean
 from hms_gateway.structs import STRUCTS, Method
 
 _NUMBERS = {BaseType.I8, BaseType.I16, BaseType.I32, BaseType.I64, BaseType.DOUBLE}

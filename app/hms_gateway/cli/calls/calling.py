@@ -13,7 +13,7 @@ from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
 from hms_gateway.cli.calls.explaining import find_method
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.rendering import print_value
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth, TokenAuth
 from hms_gateway.idl.model import signature
@@ -25,7 +25,9 @@ from hms_gateway.wire import ApplicationError, ApplicationErrorType
 PROGRESS_AFTER_SECONDS = 1.0
 
 
-def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: bool, limit: int | None = None) -> None:
+def run_call(
+    target: CallTarget, name: str, words: Sequence[str], *, as_plain_json: bool, limit: int | None = None
+) -> None:
     """Call and print the answer, of a list the first `limit`.
 
     Exits with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without an answer.
@@ -49,7 +51,7 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
         sys.stdout.write(as_json(kind, value) + "\n")
 
 
-def _answer(target: Target, method: Method, arguments: dict[str, Any]) -> Any:
+def _answer(target: CallTarget, method: Method, arguments: dict[str, Any]) -> Any:
     missing = [field.name for field in method.definition.arguments if field.name not in arguments]
     hint = f"not given: {', '.join(missing)}; hms-gateway call --explain {method.name} shows an example"
     with connected(target, hint if missing else "") as client, show_progress(method.name) as on_progress:
@@ -63,7 +65,7 @@ def dialect_at(url: str) -> Dialect:
 
 
 @contextlib.contextmanager
-def connected(target: Target, refusal_hint: str = "") -> Iterator[MetastoreClient]:
+def connected(target: CallTarget, refusal_hint: str = "") -> Iterator[MetastoreClient]:
     """A client; its errors end the command with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without answer."""
     try:
         with open_client(target) as client:
@@ -78,7 +80,7 @@ def connected(target: Target, refusal_hint: str = "") -> Iterator[MetastoreClien
         fail(str(error), error.hint)
 
 
-def open_client(target: Target) -> MetastoreClient:
+def open_client(target: CallTarget) -> MetastoreClient:
     """A client that raises its errors."""
     return MetastoreClient(
         target.url,
@@ -90,7 +92,7 @@ def open_client(target: Target) -> MetastoreClient:
     )
 
 
-def _auth_of(target: Target) -> TokenAuth | TicketAuth | tuple[str, str] | None:
+def _auth_of(target: CallTarget) -> TokenAuth | TicketAuth | tuple[str, str] | None:
     if target.token is not None:
         return TokenAuth(target.token)
     if target.negotiates:

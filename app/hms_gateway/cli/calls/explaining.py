@@ -11,7 +11,7 @@ from hms_gateway.cli.terminal.output import fail, out
 from hms_gateway.idl import EnumType, Field, ListType, MapType, SetType, StructType, Type
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.idl.model import exception_names, signature, type_text
-from hms_gateway.metastore.vocabulary.suggesting import did_you_mean
+from hms_gateway.metastore.vocabulary.texts import did_you_mean
 from hms_gateway.structs import ENUMS, METHODS, STRUCTS, Method
 
 

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from hms_gateway.cli.calls.target_options import TIMEOUT_SECONDS_MAX, is_time_out
 from hms_gateway.cli.terminal.output import fail
-from hms_gateway.metastore.vocabulary.suggesting import did_you_mean
+from hms_gateway.metastore.vocabulary.texts import did_you_mean
 from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 FILE_VARIABLE: Final = "HMS_GATEWAY_PROFILES"

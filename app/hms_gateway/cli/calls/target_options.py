@@ -11,7 +11,7 @@ import click
 from hms_gateway.cli.terminal.groups import Option
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.targets import Target
+    from hms_gateway.cli.calls.targets import CallTarget
     from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
@@ -157,7 +157,7 @@ def target_of(
     cacert: Path | None,
     header: tuple[str, ...],
     timeout: float,
-) -> "Target":
+) -> "CallTarget":
     """Whom the options name; asks for the password where nothing gives it."""
     from hms_gateway.cli.calls import targets
     from hms_gateway.cli.terminal.output import find_token
@@ -173,7 +173,7 @@ def target_of(
         password = None
     else:
         password = targets.find_password(user, password_file, from_stdin=password_stdin)
-    return targets.Target(
+    return targets.CallTarget(
         url=url,
         user=user,
         password=password,

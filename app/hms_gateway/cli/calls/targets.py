@@ -18,7 +18,7 @@ from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.logins.login_tokens import LoginToken
 
 if TYPE_CHECKING:
-    from hms_gateway.runtime.logins.client_certificate import CertificateError, ClientCertificate
+    from hms_gateway.runtime.logins.client_certificate import ClientCertificate, ClientCertificateError
 
 PASSWORD_VARIABLE: Final = "HMS_GATEWAY_PASSWORD"
 DATA_DIR_VARIABLE: Final = "HMS_GATEWAY_DATA_DIR"
@@ -26,7 +26,7 @@ _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-class Target(msgspec.Struct, frozen=True):
+class CallTarget(msgspec.Struct, frozen=True):
     """Whom to call, and as whom: with a token, a password or tickets, else with the certificate of `verify`."""
 
     url: str
@@ -84,11 +84,11 @@ def find_certificate(url: str, certificate: Path | None, key: Path | None) -> st
     shown = named_certificate(url, certificate, key)
     if shown is None:
         return None
-    from hms_gateway.runtime.logins.client_certificate import CertificateError
+    from hms_gateway.runtime.logins.client_certificate import ClientCertificateError
 
     try:
         return shown.text()
-    except CertificateError as error:
+    except ClientCertificateError as error:
         fail_for_certificate(error)
 
 
@@ -112,7 +112,7 @@ def _is_variable(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is ParameterSource.ENVIRONMENT
 
 
-def fail_for_certificate(error: "CertificateError") -> NoReturn:
+def fail_for_certificate(error: "ClientCertificateError") -> NoReturn:
     """End the command because of a certificate that cannot be shown."""
     fail(f"--{error.option}: {error}")
 

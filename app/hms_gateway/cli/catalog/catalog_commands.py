@@ -10,7 +10,7 @@ from hms_gateway.cli.terminal.format_options import format_option, rows_form, wi
 from hms_gateway.cli.terminal.groups import command, examples
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.targets import Target
+    from hms_gateway.cli.calls.targets import CallTarget
 
 _DIFF_EXAMPLES: Final = """\b
 A side is a file of `hms-gateway export`, or the URL of a metastore, which is
@@ -60,7 +60,7 @@ limit_option = click.option("--limit", type=click.IntRange(min=1), metavar="N", 
 @limit_option
 @format_option
 @with_target
-def ls(target: "Target", name: str | None, is_long: bool, limit: int | None, form: str | None) -> None:
+def ls(target: "CallTarget", name: str | None, is_long: bool, limit: int | None, form: str | None) -> None:
     """List databases, the tables of a database, or the partitions of a table."""
     from hms_gateway.cli.catalog import listing
 
@@ -72,7 +72,7 @@ def ls(target: "Target", name: str | None, is_long: bool, limit: int | None, for
 @click.argument("name", metavar="DB[.TABLE[/PARTITION]]")
 @format_option
 @with_target
-def describe(target: "Target", name: str, form: str | None) -> None:
+def describe(target: "CallTarget", name: str, form: str | None) -> None:
     """Describe a database, table or partition.
 
     --format json prints the struct with the IDL's field names.
@@ -86,7 +86,7 @@ def describe(target: "Target", name: str, form: str | None) -> None:
 @click.argument("name", required=False, metavar="[DB[.TABLE]]")
 @click.option("--output", "-o", type=FILE, metavar="FILE", help="File to write; unset means standard output.")
 @with_target
-def export(target: "Target", name: str | None, output: Path | None) -> None:
+def export(target: "CallTarget", name: str | None, output: Path | None) -> None:
     """Write the catalog, a database or a table as JSON lines.
 
     Contains databases, functions, tables, partitions, primary and foreign keys; no statistics, grants or files.
@@ -116,7 +116,9 @@ def export(target: "Target", name: str | None, output: Path | None) -> None:
     help="Replace directory OLD by NEW in locations, such as another warehouse; repeatable.",
 )
 @with_target
-def import_(target: "Target", file: Path | None, exact: bool, skip_existing: bool, relocated: tuple[str, ...]) -> None:
+def import_(
+    target: "CallTarget", file: Path | None, exact: bool, skip_existing: bool, relocated: tuple[str, ...]
+) -> None:
     """Create the objects of an export, from FILE or standard input.
 
     Stops at the first refused object; earlier objects stay. Copies no files.
@@ -136,7 +138,7 @@ def import_(target: "Target", file: Path | None, exact: bool, skip_existing: boo
 @with_target
 @with_json()
 def diff(
-    target: "Target", before: str, after: str | None, only: str | None, ignore: tuple[str, ...], form: str | None
+    target: "CallTarget", before: str, after: str | None, only: str | None, ignore: tuple[str, ...], form: str | None
 ) -> None:
     """Compare two catalogs, or a catalog and an export.
 
@@ -162,7 +164,7 @@ def diff(
 @click.option("--follow/--no-follow", default=True, help="Wait for further events, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each event, with its message.")
 @with_target
-def tail(target: "Target", name: str | None, lines: int, since: int | None, follow: bool, as_json: bool) -> None:
+def tail(target: "CallTarget", name: str | None, lines: int, since: int | None, follow: bool, as_json: bool) -> None:
     """Show the last changes of the catalog, then new ones."""
     from hms_gateway.cli.catalog import tailing
 

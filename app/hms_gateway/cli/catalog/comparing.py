@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from hms_gateway.cli.calls.calling import connected
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
 from hms_gateway.cli.catalog.records import Record, opened, read_header, read_records, records_of
 from hms_gateway.cli.terminal.formats import write_rows
@@ -33,7 +33,7 @@ class Difference(NamedTuple):
 
 
 def run_diff(
-    target: Target, before: str, after: str | None, *, only: str | None, ignored: Sequence[str], form: str | None
+    target: CallTarget, before: str, after: str | None, *, only: str | None, ignored: Sequence[str], form: str | None
 ) -> None:
     """Ends with EXIT_REFUSED when they differ. `form` None is a line for people."""
     with contextlib.ExitStack() as stack:
@@ -103,7 +103,7 @@ def _wanted(exports: Sequence[tuple[str, CatalogName]], only: str | None) -> Cat
     return wanted
 
 
-def _client(target: Target, url: str | None, stack: contextlib.ExitStack) -> MetastoreClient:
+def _client(target: CallTarget, url: str | None, stack: contextlib.ExitStack) -> MetastoreClient:
     other = target if url is None else msgspec.structs.replace(target, url=url)
     return stack.enter_context(connected(other))
 

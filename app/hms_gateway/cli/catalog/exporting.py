@@ -11,7 +11,7 @@ import msgspec
 
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
 from hms_gateway.cli.catalog.records import (
     STRUCTS,
@@ -37,7 +37,7 @@ _PARTITIONS_A_CALL: Final = 500
 _RECORDED: Final = "x-hms-recorded-at"
 
 
-def run_export(target: Target, name: str | None, output: Path | None) -> None:
+def run_export(target: CallTarget, name: str | None, output: Path | None) -> None:
     wanted = CatalogName("") if name is None else parse_name(name)
     with connected(target) as client:
         found = records_of(client, wanted.db_name or None, wanted.table_name)
@@ -68,7 +68,7 @@ def _write(output: Path, found: Iterable[Record], of: CatalogName) -> int:
 
 
 def run_import(
-    target: Target, file: Path | None, relocated: Sequence[str], *, is_exact: bool, skips_existing: bool
+    target: CallTarget, file: Path | None, relocated: Sequence[str], *, is_exact: bool, skips_existing: bool
 ) -> None:
     """`is_exact` keeps times as they are in the file, and makes no directory; `relocated` are `OLD=NEW`."""
     moves = [_move(text) for text in relocated]

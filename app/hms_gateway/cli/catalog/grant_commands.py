@@ -9,7 +9,7 @@ from hms_gateway.cli.terminal.format_options import format_option, rows_form
 from hms_gateway.cli.terminal.groups import Group, command, examples
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.targets import Target
+    from hms_gateway.cli.calls.targets import CallTarget
 
 _EXAMPLES: Final = """\b
 An object is *, a database or database.table. A party is a user, group:NAME or
@@ -45,7 +45,7 @@ _role_argument = click.argument("role", help="Name of the role.")
 @_party_argument
 @click.option("--grant-option", is_flag=True, help="Let the party grant it to others.")
 @with_target
-def grant(target: "Target", privilege: str, thing: str, party: str, grant_option: bool) -> None:
+def grant(target: "CallTarget", privilege: str, thing: str, party: str, grant_option: bool) -> None:
     """Grant a privilege on an object, or a role, to a user, group or role.
 
     Prints a note if authorization is off, or the user or group is unknown.
@@ -60,7 +60,7 @@ def grant(target: "Target", privilege: str, thing: str, party: str, grant_option
 @_object_argument
 @_party_argument
 @with_target
-def revoke(target: "Target", privilege: str, thing: str, party: str) -> None:
+def revoke(target: "CallTarget", privilege: str, thing: str, party: str) -> None:
     """Revoke a privilege or a role."""
     from hms_gateway.cli.catalog import granting
 
@@ -77,7 +77,7 @@ def revoke(target: "Target", privilege: str, thing: str, party: str) -> None:
 )
 @format_option
 @with_target
-def grants(target: "Target", party: str | None, thing: str | None, form: str | None) -> None:
+def grants(target: "CallTarget", party: str | None, thing: str | None, form: str | None) -> None:
     """List what was granted to a party or on an object.
 
     --on includes grants on everything, on the database of a table, and on the tables of a database. Rules are not
@@ -98,7 +98,7 @@ def role() -> None:
 @role.command("create", epilog=examples("hms-gateway role create analyst"))
 @_role_argument
 @with_target
-def create_role(target: "Target", role: str) -> None:
+def create_role(target: "CallTarget", role: str) -> None:
     """Create a role; `hms-gateway grant` gives it privileges and members."""
     from hms_gateway.cli.catalog import granting
 
@@ -108,7 +108,7 @@ def create_role(target: "Target", role: str) -> None:
 @role.command("drop", epilog=examples("hms-gateway role drop analyst"))
 @_role_argument
 @with_target
-def drop_role(target: "Target", role: str) -> None:
+def drop_role(target: "CallTarget", role: str) -> None:
     """Drop a role with its grants."""
     from hms_gateway.cli.catalog import granting
 
@@ -119,7 +119,7 @@ def drop_role(target: "Target", role: str) -> None:
 @click.argument("role", required=False, help="Name of a role, to list who has it.")
 @format_option
 @with_target
-def list_roles(target: "Target", role: str | None, form: str | None) -> None:
+def list_roles(target: "CallTarget", role: str | None, form: str | None) -> None:
     """List the roles, or the members of one."""
     from hms_gateway.cli.catalog import granting
 
@@ -132,7 +132,7 @@ def list_roles(target: "Target", role: str | None, form: str | None) -> None:
 @click.argument("thing", metavar="OBJECT", help="A database, database.table, or * for everything.")
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="Group that the login proves; repeatable.")
 @with_target
-def may(target: "Target", name: str, action: str, thing: str, groups: tuple[str, ...]) -> None:
+def may(target: "CallTarget", name: str, action: str, thing: str, groups: tuple[str, ...]) -> None:
     """Tell if a user may do something, and the grant, role, rule or ownership that decides.
 
     Asks the gateway as an administrator; the answer includes its rules and groups_file. The exit status is 1 for no.

@@ -8,15 +8,15 @@ from typing import Any, Final
 import click
 
 from hms_gateway.cli.calls.calling import connected
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.listing import answer_of
 from hms_gateway.cli.terminal.formats import Cell, write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import Rows, ShellState
+from hms_gateway.sql.running.shell_state import ResultRows, ShellState
 from hms_gateway.sql.statement_reader import PRIVILEGES
-from hms_gateway.sql.statements import PlaceName, Principal, Statement
+from hms_gateway.sql.statements import PlaceName, PrincipalName, Statement
 from hms_gateway.structs import HiveObjectRef, HiveObjectType, PrincipalType, ThriftException
 from hms_gateway.wire import ApplicationError
 
@@ -27,7 +27,7 @@ PUBLIC: Final = "public"
 EVERYTHING: Final = "*"
 
 
-def change(target: Target, privilege: str, thing: str, party: str, *, is_revoked: bool, is_option: bool) -> None:
+def change(target: CallTarget, privilege: str, thing: str, party: str, *, is_revoked: bool, is_option: bool) -> None:
     """Grant or revoke a privilege or a role; notes what may be a slip."""
     principal = _party(party)
     statement: Statement
@@ -49,7 +49,7 @@ def change(target: Target, privilege: str, thing: str, party: str, *, is_revoked
                 click.echo(f"note: {note}", err=True)
 
 
-def show(target: Target, party: str | None, thing: str | None, form: str) -> None:
+def show(target: CallTarget, party: str | None, thing: str | None, form: str) -> None:
     """Grants to a party, on an object, or all."""
     principal = None if party is None else _party(party)
     place = None if thing is None else _place(thing)[1]
@@ -61,7 +61,7 @@ def show(target: Target, party: str | None, thing: str | None, form: str) -> Non
 
 
 def _grants(
-    client: MetastoreClient, principal: Principal | None, place: PlaceName | None
+    client: MetastoreClient, principal: PrincipalName | None, place: PlaceName | None
 ) -> Iterator[tuple[Cell, ...]]:
     kind, name = (None, None) if principal is None else principal
     if place is not None:
@@ -76,7 +76,7 @@ def _grants(
             yield _shown_party(principal.kind, principal.name), ROLE, role.roleName, None, None
 
 
-def _owners(client: MetastoreClient, principal: Principal | None, place: PlaceName) -> Iterator[tuple[Cell, ...]]:
+def _owners(client: MetastoreClient, principal: PrincipalName | None, place: PlaceName) -> Iterator[tuple[Cell, ...]]:
     """They have all rights, without a grant."""
     if not place.db_name:
         return
@@ -99,32 +99,32 @@ def _is_about(ref: HiveObjectRef, place: PlaceName) -> bool:
     return place.table_name is None or not ref.objectName or ref.objectName.lower() == place.table_name.lower()
 
 
-def show_role(target: Target, role: str | None, form: str) -> None:
+def show_role(target: CallTarget, role: str | None, form: str) -> None:
     """The roles, or who has one."""
     statement = say.ShowRoles() if role is None else say.ShowPrincipals(role)
     _answer(target, statement, form)
 
 
-def create_role(target: Target, role: str) -> None:
+def create_role(target: CallTarget, role: str) -> None:
     _answer(target, say.CreateRole(role))
 
 
-def drop_role(target: Target, role: str) -> None:
+def drop_role(target: CallTarget, role: str) -> None:
     _answer(target, say.DropRole(role))
 
 
-def _answer(target: Target, statement: Statement, form: str = "") -> None:
+def _answer(target: CallTarget, statement: Statement, form: str = "") -> None:
     with connected(target) as client:
         found = _answered(client, target, statement)
         if found is not None:
             write_rows(sys.stdout, form, found.columns, found.rows)
 
 
-def _answered(client: MetastoreClient, target: Target, statement: Statement) -> Rows | None:
+def _answered(client: MetastoreClient, target: CallTarget, statement: Statement) -> ResultRows | None:
     return answer_of(statement, ShellState(client, target.user or "admin", ""))
 
 
-def explain(target: Target, name: str, action: str, thing: str, groups: Iterable[str]) -> None:
+def explain(target: CallTarget, name: str, action: str, thing: str, groups: Iterable[str]) -> None:
     """Say if a user may do something; ends the command with EXIT_REFUSED for no."""
     place = _place(thing)[1]
     with connected(target) as client:
@@ -137,7 +137,7 @@ def explain(target: Target, name: str, action: str, thing: str, groups: Iterable
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
-def _notes(client: MetastoreClient, user: str | None, principal: Principal) -> Iterator[str]:
+def _notes(client: MetastoreClient, user: str | None, principal: PrincipalName) -> Iterator[str]:
     """Nothing where the metastore is no gateway, or the caller may not ask."""
     kind, name = principal
     is_user = kind == PrincipalType.USER
@@ -161,13 +161,13 @@ def _need_object(client: MetastoreClient, place: PlaceName) -> None:
         client.call("get_database", place.db_name)
 
 
-def _party(text: str) -> Principal:
+def _party(text: str) -> PrincipalName:
     kind, colon, name = text.partition(":")
     if text and not colon:
-        return Principal(PrincipalType.USER, text)
+        return PrincipalName(PrincipalType.USER, text)
     if kind not in _KINDS or not name:
         fail(f"{text!r} is not a party", "write a user's name, user:NAME, group:NAME or role:NAME")
-    return Principal(_KINDS[kind], name)
+    return PrincipalName(_KINDS[kind], name)
 
 
 def _place(text: str) -> tuple[HiveObjectType, PlaceName]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
@@ -15,17 +15,17 @@ from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.idl import StructType
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
 from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, keys_of, time_text
+from hms_gateway.sql.running.shell_state import Cell, CommandRefused, ResultRows, ShellState, keys_of, time_text
 from hms_gateway.sql.statements import (
     Describe,
     DescribeDatabase,
     KeyValue,
     PartitionSpec,
+    QualifiedName,
     ShowDatabases,
     ShowPartitions,
     ShowTables,
     Statement,
-    TableName,
 )
 from hms_gateway.structs import Database, Partition, Table
 
@@ -40,7 +40,7 @@ _OF_TABLES: Final = ("name", "type", "owner", "created", "columns", "partition_k
 _OF_PARTITIONS: Final = ("name", "created", "rows", "bytes", "location")
 
 
-def run_list(target: Target, name: str | None, *, is_long: bool, limit: int | None, form: str) -> None:
+def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int | None, form: str) -> None:
     """Databases, tables of one, or partitions of a table."""
     with connected(target) as client:
         state = ShellState(client, target.user, "")
@@ -55,26 +55,28 @@ def run_list(target: Target, name: str | None, *, is_long: bool, limit: int | No
             write_rows(sys.stdout, form, rows.columns, rows.rows)
 
 
-def _listed(state: ShellState, name: CatalogName | None, limit: int | None) -> Rows:
+def _listed(state: ShellState, name: CatalogName | None, limit: int | None) -> ResultRows:
     if name is None:
         found = _rows(ShowDatabases(), state)
     elif name.table_name is None:
         found = _rows(ShowTables(name.db_name), state)
     else:
-        table = TableName(name.db_name, name.table_name)
+        table = QualifiedName(name.db_name, name.table_name)
         found = _rows(ShowPartitions(table, _spec(name), limit=limit), state)
     return found._replace(rows=list(found.rows)[:limit])
 
 
-def _details(client: MetastoreClient, place: CatalogName | None, names: Sequence[str]) -> Rows:
+def _details(client: MetastoreClient, place: CatalogName | None, names: Sequence[str]) -> ResultRows:
     if place is None:
-        return Rows(_OF_DATABASES, (_of_database(client.call("get_database", name)) for name in names))
+        return ResultRows(_OF_DATABASES, (_of_database(client.call("get_database", name)) for name in names))
     if place.table_name is None:
-        return Rows(_OF_TABLES, map(_of_table, _in_parts(client, "get_table_objects_by_name", names, place.db_name)))
+        return ResultRows(
+            _OF_TABLES, map(_of_table, _in_parts(client, "get_table_objects_by_name", names, place.db_name))
+        )
     table = client.call("get_table", place.db_name, place.table_name)
     of_table = (place.db_name, place.table_name)
     found = _in_parts(client, "get_partitions_by_names", names, *of_table)
-    return Rows(_OF_PARTITIONS, (_of_partition(keys_of(table), partition) for partition in found))
+    return ResultRows(_OF_PARTITIONS, (_of_partition(keys_of(table), partition) for partition in found))
 
 
 def _in_parts(client: MetastoreClient, method: str, names: Sequence[str], *place: str) -> Iterator[Any]:
@@ -101,7 +103,7 @@ def _location(found: Table | Partition) -> str | None:
     return found.sd.location if found.sd else None
 
 
-def run_describe(target: Target, text: str, *, form: str) -> None:
+def run_describe(target: CallTarget, text: str, *, form: str) -> None:
     """What DESCRIBE FORMATTED shows; as JSON, the struct."""
     name = parse_name(text, is_partition_too=True)
     with connected(target) as client:
@@ -116,7 +118,7 @@ def run_describe(target: Target, text: str, *, form: str) -> None:
 def _statement(name: CatalogName) -> Statement:
     if name.table_name is None:
         return DescribeDatabase(name.db_name, True)
-    return Describe(TableName(name.db_name, name.table_name), _spec(name), is_detailed=True)
+    return Describe(QualifiedName(name.db_name, name.table_name), _spec(name), is_detailed=True)
 
 
 def _spec(name: CatalogName) -> PartitionSpec:
@@ -132,18 +134,18 @@ def _struct(client: MetastoreClient, name: CatalogName) -> tuple[Any, Any]:
     return StructType("Partition"), found
 
 
-def answer_of(statement: Statement, state: ShellState) -> Rows | None:
+def answer_of(statement: Statement, state: ShellState) -> ResultRows | None:
     """Run a statement and return its rows. Ends the command when it is refused."""
     try:
         return run_statement(statement, state)
-    except Refused as error:
+    except CommandRefused as error:
         text = str(error)
         for statement_words, command in _COMMANDS:
             text = statement_words.sub(command, text)
         fail(text, exit_code=EXIT_REFUSED)
 
 
-def _rows(statement: Statement, state: ShellState) -> Rows:
+def _rows(statement: Statement, state: ShellState) -> ResultRows:
     found = answer_of(statement, state)
     assert found is not None
     return found

@@ -11,7 +11,7 @@ import msgspec
 
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import to_plain
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.metastore_client import MetastoreClient
@@ -24,7 +24,9 @@ _EVENTS_A_CALL: Final = 1_000
 _PAUSE_SECONDS: Final = 1.0
 
 
-def run_tail(target: Target, name: str | None, *, lines: int, since: int | None, follows: bool, as_json: bool) -> None:
+def run_tail(
+    target: CallTarget, name: str | None, *, lines: int, since: int | None, follows: bool, as_json: bool
+) -> None:
     """The last events, then those that come."""
     wanted = CatalogName("") if name is None else parse_name(name)
     try:

@@ -9,7 +9,7 @@ from hms_gateway.cli.terminal.format_options import format_option, rows_form
 from hms_gateway.cli.terminal.groups import command
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.targets import Target
+    from hms_gateway.cli.calls.targets import CallTarget
 
 _EXAMPLES = """\b
 Examples:
@@ -33,7 +33,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print the structs as JSON, with the IDL's field names.")
 @with_target
 def audit(
-    target: "Target",
+    target: "CallTarget",
     changed_by: str | None,
     named: str | None,
     since: str | None,
@@ -47,5 +47,5 @@ def audit(
     For administrators. Changes without an event, such as grants, are in the audit log only."""
     from hms_gateway.cli.coordination import audit_commands
 
-    wanted = audit_commands.Wanted(changed_by, named, since, until, limit)
+    wanted = audit_commands.ChangeFilter(changed_by, named, since, until, limit)
     audit_commands.show(target, wanted, rows_form(form), as_plain_json=as_json)

@@ -9,7 +9,7 @@ import msgspec
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.client.lock_text import shown_text
@@ -21,7 +21,7 @@ _HEADER = ("Time", "User", "Change", "Object", "Address", "Method", "Request")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ChangeFilter(msgspec.Struct, frozen=True):
     """Which changes, as they were asked for."""
 
     user: str | None
@@ -31,7 +31,7 @@ class Wanted(msgspec.Struct, frozen=True):
     limit: int
 
 
-def show(target: Target, wanted: Wanted, form: str, *, as_plain_json: bool) -> None:
+def show(target: CallTarget, wanted: ChangeFilter, form: str, *, as_plain_json: bool) -> None:
     """The newest first."""
     request = _request(wanted)
     with connected(target) as client:
@@ -42,7 +42,7 @@ def show(target: Target, wanted: Wanted, form: str, *, as_plain_json: bool) -> N
         write_rows(sys.stdout, form, _HEADER, map(_cells, found))
 
 
-def _request(wanted: Wanted) -> ChangesRequest:
+def _request(wanted: ChangeFilter) -> ChangesRequest:
     database, table = None, None
     if wanted.object is not None:
         place = parse_object(wanted.object, "") if "." in wanted.object else None

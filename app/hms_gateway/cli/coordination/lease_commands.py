@@ -12,7 +12,7 @@ import msgspec
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
@@ -30,7 +30,7 @@ _EXTENSIONS_PER_LEASE = 3
 
 
 def grab(
-    target: Target,
+    target: CallTarget,
     exclusive: Sequence[str],
     shared: Sequence[str],
     database: str,
@@ -49,7 +49,7 @@ def grab(
     print(lease_id)
 
 
-def show(target: Target, texts: Sequence[str], database: str, *, form: str, as_plain_json: bool) -> None:
+def show(target: CallTarget, texts: Sequence[str], database: str, *, form: str, as_plain_json: bool) -> None:
     with connected(target) as client:
         found: list[LeaseObject] = client.call("list_lease", _objects_or_all(texts, database))
     if as_plain_json:
@@ -59,19 +59,19 @@ def show(target: Target, texts: Sequence[str], database: str, *, form: str, as_p
 
 
 def extend(
-    target: Target, lease_id: int, texts: Sequence[str], exclusive: Sequence[str], database: str, seconds: int
+    target: CallTarget, lease_id: int, texts: Sequence[str], exclusive: Sequence[str], database: str, seconds: int
 ) -> None:
     objects = [*_objects(texts, database, "s"), *_objects(exclusive, database, "x")]
     with connected(target) as client:
         print(_time(client.call("extend_lease", lease_id, objects, seconds)))
 
 
-def drop(target: Target, lease_id: int, texts: Sequence[str], database: str) -> None:
+def drop(target: CallTarget, lease_id: int, texts: Sequence[str], database: str) -> None:
     with connected(target) as client:
         client.call("drop_lease", lease_id, _objects(texts, database, "s"))
 
 
-def force_drop(target: Target, texts: Sequence[str], database: str) -> None:
+def force_drop(target: CallTarget, texts: Sequence[str], database: str) -> None:
     objects = _objects_or_all(texts, database)
     with connected(target) as client:
         found: list[Any] = client.call("list_lease", objects)
@@ -82,7 +82,7 @@ def force_drop(target: Target, texts: Sequence[str], database: str) -> None:
     err.print(f"dropped from the leases {ids}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _run(target: Target, lease_id: int, seconds: int, command: Sequence[str]) -> int:
+def _run(target: CallTarget, lease_id: int, seconds: int, command: Sequence[str]) -> int:
     """With a client of its own, which does not wait so long for an answer that the lease is lost meanwhile."""
     every_seconds = seconds / _EXTENSIONS_PER_LEASE
     impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, every_seconds))

@@ -9,7 +9,7 @@ from hms_gateway.cli.terminal.format_options import format_option, rows_form
 from hms_gateway.cli.terminal.groups import Group, examples
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.targets import Target
+    from hms_gateway.cli.calls.targets import CallTarget
 
 _EXAMPLES = """\b
 Objects are database.table, database.table/partition, or database.* for a
@@ -56,7 +56,7 @@ def leases() -> None:
 @database_option
 @with_target
 def grab(
-    target: "Target",
+    target: "CallTarget",
     command: tuple[str, ...],
     exclusive: tuple[str, ...],
     shared: tuple[str, ...],
@@ -79,7 +79,7 @@ def grab(
 @format_option
 @click.option("--json", "as_json", is_flag=True, help="Print the structs as JSON, with the IDL's field names.")
 @with_target
-def show(target: "Target", objects: tuple[str, ...], database: str, form: str | None, as_json: bool) -> None:
+def show(target: "CallTarget", objects: tuple[str, ...], database: str, form: str | None, as_json: bool) -> None:
     """List the leases on some objects and on all that lies in them, or every lease.
 
     '*', or no object, lists every lease.
@@ -99,7 +99,7 @@ def show(target: "Target", objects: tuple[str, ...], database: str, form: str | 
 @database_option
 @with_target
 def extend(
-    target: "Target",
+    target: "CallTarget",
     lease_id: int,
     objects: tuple[str, ...],
     exclusive: tuple[str, ...],
@@ -120,7 +120,7 @@ def extend(
 @some_objects_argument
 @database_option
 @with_target
-def drop(target: "Target", lease_id: int, objects: tuple[str, ...], database: str) -> None:
+def drop(target: "CallTarget", lease_id: int, objects: tuple[str, ...], database: str) -> None:
     """Drop one of your leases, or some of its objects.
 
     Dropping a lease that has ended succeeds.
@@ -136,7 +136,7 @@ def drop(target: "Target", lease_id: int, objects: tuple[str, ...], database: st
 @click.argument("objects", nargs=-1, required=True, metavar="OBJECT...")
 @database_option
 @with_target
-def force_drop(target: "Target", objects: tuple[str, ...], database: str) -> None:
+def force_drop(target: "CallTarget", objects: tuple[str, ...], database: str) -> None:
     """Drop objects from the leases of all users.
 
     For administrators. Includes objects within these; '*' drops every lease. The exit status is 1 if no lease has any

@@ -16,7 +16,7 @@ import msgspec
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception, run_while_held
 from hms_gateway.cli.terminal.format_options import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
@@ -35,10 +35,10 @@ from hms_gateway.client.concurrency import (
     HIVE_CODE,
     HIVE_PAGE,
     Command,
+    LockPlace,
     NeededLock,
     NotAKey,
     Operation,
-    Place,
     in_key_order,
     needed_locks,
 )
@@ -127,7 +127,7 @@ def concurrency_settings(hiveconf: Sequence[str], *, keeps_place: bool) -> Concu
 
 
 def acquire(
-    target: Target,
+    target: CallTarget,
     wanted: WantedLocks,
     settings: ConcurrencySettings,
     command: Sequence[str],
@@ -156,7 +156,7 @@ def acquire(
         print(lock_id)
 
 
-def release(target: Target, lock_ids: Sequence[int]) -> None:
+def release(target: CallTarget, lock_ids: Sequence[int]) -> None:
     with connected(target) as client:
         acquirer = LockAcquirer(client, ConcurrencySettings(unlock_retries=0), _pause)
         for lock_id in lock_ids:
@@ -164,7 +164,7 @@ def release(target: Target, lock_ids: Sequence[int]) -> None:
 
 
 def show(
-    target: Target,
+    target: CallTarget,
     filter: ShowLocksRequest,
     form: str,
     *,
@@ -191,7 +191,7 @@ def show(
         _print_lines(show_locks(shown), form)
 
 
-def force_release(target: Target, lock_ids: Sequence[int], reason: str | None) -> None:
+def force_release(target: CallTarget, lock_ids: Sequence[int], reason: str | None) -> None:
     released: list[ShowLocksResponseElement] = []
     with connected(target) as client:
         try:
@@ -204,7 +204,7 @@ def force_release(target: Target, lock_ids: Sequence[int], reason: str | None) -
 
 
 def _run(
-    target: Target,
+    target: CallTarget,
     settings: ConcurrencySettings,
     lock_id: int | None,
     command: Sequence[str],
@@ -256,10 +256,10 @@ def _operation(text: str) -> Operation:
         fail(f"unknown operation {text!r}", f"known are {'; '.join(Operation)}")
 
 
-def _place(text: str, database: str) -> Place:
+def _place(text: str, database: str) -> LockPlace:
     db_name, table_name, partition = parse_object(text, database)
     names = (db_name.lower(), None if table_name is None else table_name.lower())
-    return Place(*names, tuple(partition.split("/")) if partition else ())
+    return LockPlace(*names, tuple(partition.split("/")) if partition else ())
 
 
 def _pause(seconds: float) -> None:

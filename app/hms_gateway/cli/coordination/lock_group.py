@@ -10,7 +10,7 @@ from hms_gateway.cli.terminal.format_options import format_option, rows_form
 from hms_gateway.cli.terminal.groups import Group, examples
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.targets import Target
+    from hms_gateway.cli.calls.targets import CallTarget
 
 _EXAMPLES = """\b
 Examples:
@@ -110,7 +110,7 @@ def explain(**wanted: Any) -> None:
 )
 @with_target
 def acquire(
-    target: "Target",
+    target: "CallTarget",
     words: tuple[str, ...],
     hiveconf: tuple[str, ...],
     keeps_place: bool,
@@ -133,7 +133,7 @@ def acquire(
 @locks.command(epilog=examples("hms-gateway locks release 42 43"))
 @lock_ids_argument
 @with_target
-def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
+def release(target: "CallTarget", lock_ids: tuple[int, ...]) -> None:
     """Release locks by id.
 
     Releasing an unknown id succeeds.
@@ -156,7 +156,7 @@ def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the structs as JSON, with the IDL's field names.")
 @with_target
 def show(
-    target: "Target",
+    target: "CallTarget",
     table: str | None,
     partition: str | None,
     database: str | None,
@@ -185,7 +185,7 @@ def show(
 @lock_ids_argument
 @click.option("--reason", help="Reason to put into the error text of the transaction.")
 @with_target
-def force_release(target: "Target", lock_ids: tuple[int, ...], reason: str | None) -> None:
+def force_release(target: "CallTarget", lock_ids: tuple[int, ...], reason: str | None) -> None:
     """Release locks of other users, and show them.
 
     For administrators. A transaction that loses a lock is aborted, since it would otherwise write without protection.

@@ -163,12 +163,12 @@ def bridge(
     ignore_hang_up()
     with gc_paused():
         from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
-        from hms_gateway.bridge.server.serving import ServerOptions
+        from hms_gateway.bridge.server.serving import BridgeOptions
         from hms_gateway.cli.calls.targets import fail_for_certificate, named_certificate
         from hms_gateway.runtime.kerberos import KerberosError
         from hms_gateway.runtime.limits import Limits
         from hms_gateway.runtime.logging import configure_logging, format_for_stderr
-        from hms_gateway.runtime.logins.client_certificate import CertificateError
+        from hms_gateway.runtime.logins.client_certificate import ClientCertificateError
 
     source = token_file or token_command
     token = None if source is None else find_token(source)
@@ -183,7 +183,7 @@ def bridge(
     limits = Limits() if clients is None else msgspec.structs.replace(Limits(), connections_max=clients)
     settings = BridgeSettings(
         url=url,
-        server=ServerOptions(host, port, allow_remote, sasl, is_open=is_open),  # type: ignore[arg-type]
+        server=BridgeOptions(host, port, allow_remote, sasl, is_open=is_open),  # type: ignore[arg-type]
         credentials=None if logs_in_itself else _credentials(user, password_file, is_optional=sasl != "off"),
         token=token,
         negotiates=negotiate,
@@ -205,7 +205,7 @@ def bridge(
     configure_logging(log_level, format_for_stderr(None))
     try:
         run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
-    except CertificateError as error:
+    except ClientCertificateError as error:
         fail_for_certificate(error)
     except (OSError, ValueError, KerberosError) as error:
         fail(str(error))

@@ -12,8 +12,7 @@ import click
 import msgspec
 from rich.markup import escape
 
-from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
-from hms_gateway.catalog.directories.outside_places import Counted
+from hms_gateway.catalog.directories.known_places import Candidate, CountedPlaces, KnownPlaces
 from hms_gateway.catalog.directories.unknown import (
     DirectoryRemoval,
     MissingDirectories,
@@ -186,7 +185,7 @@ class _Report:
         self._counts: dict[str, int] = {}
         self._is_clean = True
         self.young = 0
-        self.external_outside = Counted()
+        self.external_outside = CountedPlaces()
 
     def write(self, findings: Iterator[_Found]) -> None:
         if self._form not in ("", "json"):

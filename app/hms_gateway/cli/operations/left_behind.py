@@ -7,7 +7,7 @@ from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import USER
 from hms_gateway.catalog.rights.keeper import PolicyKeeper
 from hms_gateway.catalog.rights.owners import RightsRows
-from hms_gateway.catalog.rights.policy import Party
+from hms_gateway.catalog.rights.policy import Principal
 from hms_gateway.catalog.tokens import cancel_all
 from hms_gateway.cli.terminal.output import fail, fail_for_store
 from hms_gateway.composition.main import database_url
@@ -51,18 +51,18 @@ def cancel_of(settings: Settings, user: str) -> int:
 
 def left_behind(store: SqlStore, user: str) -> list[str]:
     """List, for showing, what another user of the name would have."""
-    party, policy = Party(USER, user), PolicyKeeper(store, frozenset()).policy()
+    party, policy = Principal(USER, user), PolicyKeeper(store, frozenset()).policy()
 
     def work(snapshot: Snapshot) -> list[str]:
         tables = [
             f"table {row.database}.{row.table}"
             for row in RightsRows(snapshot).tables_owned_by([user])
-            if Party(row.owner_type, row.owner or "") == party
+            if Principal(row.owner_type, row.owner or "") == party
         ]
         functions = [
             f"function {one.dbName}.{one.functionName}"
             for one in FunctionRows(snapshot).objects()
-            if Party(int(one.ownerType or USER), one.ownerName or "") == party
+            if Principal(int(one.ownerType or USER), one.ownerName or "") == party
         ]
         return [*tables, *functions]
 

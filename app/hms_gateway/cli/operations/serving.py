@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
-from hms_gateway.catalog.rights.standing import standing_lines
+from hms_gateway.catalog.rights.keeper import standing_lines
 from hms_gateway.cli.operations.start_checks import connections_problem, rights_problems, start_problems
 from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, settled
@@ -23,16 +23,10 @@ from hms_gateway.composition.main import (
 )
 from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import (
-    FIRST_USER,
-    audit_log_of,
-    build_authenticator,
-    certificate_files,
-    ensure_first_user,
-    given_password,
-)
+from hms_gateway.gateway.assembly import audit_log_of, certificate_files
 from hms_gateway.gateway.auth.users import UserFileError, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError, server_context
+from hms_gateway.gateway.logins import FIRST_USER, build_authenticator, ensure_first_user, given_password
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError

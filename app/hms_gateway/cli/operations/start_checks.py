@@ -9,10 +9,10 @@ from pathlib import Path
 
 from hms_gateway.composition.health import gateway_name
 from hms_gateway.composition.main import database_url
-from hms_gateway.gateway.assembly import service_keys
 from hms_gateway.gateway.auth.tokens import TokenFileError, read_tokens
 from hms_gateway.gateway.auth.users import UserFileError, read_users
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, server_context
+from hms_gateway.gateway.logins import service_keys
 from hms_gateway.gateway.observability.traces import check_installed
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.kerberos import KerberosError

@@ -10,7 +10,7 @@ from typing import Final
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import err, fail
 from hms_gateway.gateway.auth.tokens import (
-    Token,
+    AccessToken,
     TokenFileError,
     TokenUses,
     create_token,
@@ -48,7 +48,7 @@ def print_tokens(settings: Settings, form: str) -> None:
     write_rows(sys.stdout, form, _HEADER, [_cells(token, uses) for token in tokens])
 
 
-def tokens_of(settings: Settings, user: str | None = None) -> list[Token]:
+def tokens_of(settings: Settings, user: str | None = None) -> list[AccessToken]:
     """The tokens of a user, or all. Ends the command with an error when the file cannot be read."""
     try:
         return [token for token in read_tokens(settings.tokens_path) if user in (None, token.user)]
@@ -71,7 +71,7 @@ def revoke(settings: Settings, ids: Collection[str], user: str | None) -> None:
         fail(f"{settings.tokens_path} has no token {', '.join(sorted(unknown))}")
 
 
-def revoke_all(settings: Settings, *, ids: Collection[str] = (), users: Collection[str] = ()) -> list[Token]:
+def revoke_all(settings: Settings, *, ids: Collection[str] = (), users: Collection[str] = ()) -> list[AccessToken]:
     """What was revoked. Ends the command with an error when the file cannot be changed."""
     try:
         revoked = revoke_tokens(settings.tokens_path, ids=ids, users=users)
@@ -104,7 +104,7 @@ def duration_seconds(text: str) -> int:
     return int(parts[1]) * _UNIT_SECONDS[parts[2]]
 
 
-def _cells(token: Token, uses: TokenUses) -> tuple[str, ...]:
+def _cells(token: AccessToken, uses: TokenUses) -> tuple[str, ...]:
     last = uses.last(token)
     expires = _time(token.expires) + (" (expired)" if token.expires <= time.time() else "")
     return (token.id, token.user, _time(token.created), expires, "never" if last is None else _time(last), token.note)

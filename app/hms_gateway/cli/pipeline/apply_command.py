@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.markup import escape
 
-from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.pipeline.job_options import JobCommand, with_job_options
 from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import err, out
 
@@ -22,7 +22,7 @@ Examples:
 @command_of("apply", epilog=_EPILOG)
 @click.argument("plan")
 @with_job_options
-def command(job: Job, plan: str) -> None:
+def command(job: JobCommand, plan: str) -> None:
     """Carry out the plan in the file PLAN, written by `pipeline audit --fix`.
 
     Takes an exclusive lease for each action, and skips it if catalog or directory differ from the plan. Unwanted lines

@@ -6,7 +6,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.pipeline.job_options import JobCommand, with_job_options
 from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import out
 
@@ -71,7 +71,7 @@ _SHOWN = 40
 )
 @with_job_options
 def command(
-    job: Job,
+    job: JobCommand,
     fix: str,
     delete_orphans: bool,
     html: str,

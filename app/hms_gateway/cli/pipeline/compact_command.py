@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.pipeline.job_options import JobCommand, with_job_options
 from hms_gateway.cli.terminal.groups import command as command_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Amount(click.ParamType[int]):
     help="Time for which old files stay, for running readers.",
 )
 @with_job_options
-def command(job: Job, target_bytes: int, lock: bool, clean: bool, grace: int) -> None:
+def command(job: JobCommand, target_bytes: int, lock: bool, clean: bool, grace: int) -> None:
     """Merge the small files of plain Hive tables (Parquet, ORC, text) into large ones.
 
     New files are written to a new directory and compared with the old ones; then the partition gets the new location in

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.pipeline.job_options import JobCommand, with_job_options
 from hms_gateway.cli.terminal.groups import command as command_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _SHOWN = 20
 )
 @click.option("--prune", is_flag=True, help="Drop partitions whose directory is gone; above 5 % of a table with --yes.")
 @with_job_options
-def command(job: Job, **given: Any) -> None:
+def command(job: JobCommand, **given: Any) -> None:
     """Register the tables and partitions below LOCATION, and report missing ones.
 
     A directory with partitions (key=value) or with files only is a table; columns of new tables come from the footers

@@ -18,7 +18,7 @@ from hms_gateway.cli.terminal.output import err, fail, find_token
 from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 if TYPE_CHECKING:
-    from hms_gateway.pipeline.connection import Connection
+    from hms_gateway.pipeline.connection import CatalogConnection
     from hms_gateway.pipeline.jobs.options import JobOptions
     from hms_gateway.pipeline.jobs.progress import Progress
     from hms_gateway.pipeline.jobs.results import JobResult
@@ -84,7 +84,7 @@ def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
     """`command(job: "Job", **own options)` with the options of every job added to its own."""
 
     @functools.wraps(command)
-    def called(make: "Callable[[], Job]", *, state: str, as_json: bool, **given: Any) -> None:
+    def called(make: "Callable[[], JobCommand]", *, state: str, as_json: bool, **given: Any) -> None:
         command(make(), **given)
 
     return with_late_job_options(called)
@@ -102,7 +102,10 @@ def with_late_job_options(command: Callable[..., None]) -> Callable[..., None]:
         target = {name: given.pop(name) for name in of_target}
         as_json = given.pop("as_json")
         command(
-            lambda: Job(make_options(target, **words), as_json=as_json), state=words["state"], as_json=as_json, **given
+            lambda: JobCommand(make_options(target, **words), as_json=as_json),
+            state=words["state"],
+            as_json=as_json,
+            **given,
         )
 
     for option in reversed(_OPTIONS):
@@ -110,7 +113,7 @@ def with_late_job_options(command: Callable[..., None]) -> Callable[..., None]:
     return login_options(called)
 
 
-class Job:
+class JobCommand:
     """What a command hands to its job, and what it does with the result."""
 
     def __init__(self, options: "JobOptions", *, as_json: bool) -> None:
@@ -182,10 +185,10 @@ def connect(
     insecure: bool,
     cacert: Path | None,
     timeout: float,
-) -> "Connection":
+) -> "CatalogConnection":
     """The metastore that the words of a command name; asks for the password where nothing gives it."""
     from hms_gateway.cli.calls import targets
-    from hms_gateway.pipeline.connection import Connection
+    from hms_gateway.pipeline.connection import CatalogConnection
     from hms_gateway.pipeline.errors import OptionError
 
     given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
@@ -205,7 +208,7 @@ def connect(
     if trusted is not None:
         given["cafile"] = str(trusted)
     try:
-        return Connection.of(given)
+        return CatalogConnection.of(given)
     except OptionError as error:
         fail(str(error))
 

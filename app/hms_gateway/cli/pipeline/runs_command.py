@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from hms_gateway.cli.pipeline.job_options import Job, failures, with_late_job_options
+from hms_gateway.cli.pipeline.job_options import JobCommand, failures, with_late_job_options
 from hms_gateway.cli.terminal.format_options import format_option, rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.groups import command as command_of
@@ -27,7 +27,7 @@ _HEADER = ("run", "status", "began", "ended", "metastore")
 @click.option("--of-metastore", is_flag=True, help="List the runs of all state folders that the metastore knows.")
 @format_option
 @with_late_job_options
-def command(make: Callable[[], Job], *, state: str, as_json: bool, of_metastore: bool, form: str | None) -> None:
+def command(make: Callable[[], JobCommand], *, state: str, as_json: bool, of_metastore: bool, form: str | None) -> None:
     """List the runs of jobs, the newest last, or resume one (--resume).
 
     A resumed run keeps its original arguments, including --url, --only and --where; --state has to name its folder.
@@ -47,7 +47,7 @@ def command(make: Callable[[], Job], *, state: str, as_json: bool, of_metastore:
     write_rows(sys.stdout, rows_form(form), _HEADER, rows)
 
 
-def _resume(job: Job, run: str) -> None:
+def _resume(job: JobCommand, run: str) -> None:
     from hms_gateway.pipeline.jobs.records import options_of, record_of
 
     with failures():
@@ -58,7 +58,7 @@ def _resume(job: Job, run: str) -> None:
     except AttributeError:
         fail(f"run {run} is of {kind}, which is not known here", f"hms-gateway pipeline {kind} --resume {run}")
     given = msgspec.convert(record["arguments"], arguments)
-    Job(options_of(job.options, record), as_json=job.as_json).run(work, given, show_of(kind))
+    JobCommand(options_of(job.options, record), as_json=job.as_json).run(work, given, show_of(kind))
 
 
 def job_of(kind: str) -> tuple[Any, Any]:

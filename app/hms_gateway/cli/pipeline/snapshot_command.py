@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.markup import escape
 
-from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.pipeline.job_options import JobCommand, with_job_options
 from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import out
 
@@ -22,7 +22,7 @@ Examples:
 @command_of("snapshot", epilog=_EPILOG)
 @click.argument("path")
 @with_job_options
-def command(job: Job, path: str) -> None:
+def command(job: JobCommand, path: str) -> None:
     """Write the whole catalog, in its state at one event, to PATH as Parquet.
 
     Reads objects that change meanwhile again, until they are stable. The folder appears when it is complete, with

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.markup import escape
 
-from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.pipeline.job_options import JobCommand, with_job_options
 from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import fail, out
 
@@ -43,7 +43,7 @@ Examples:
     help="File to write a report to, as a page of HTML.",
 )
 @with_job_options
-def command(job: Job, from_footers: bool, is_all: bool, report: Path | None) -> None:
+def command(job: JobCommand, from_footers: bool, is_all: bool, report: Path | None) -> None:
     """Compute statistics of tables, partitions and columns, and store them in the catalog.
 
     Rows, nulls, smallest and largest values come from the footers of files; with --full they come from the data, with

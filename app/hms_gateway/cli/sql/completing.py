@@ -11,8 +11,8 @@ from prompt_toolkit.document import Document
 
 from hms_gateway.cli.sql.reconnecting import ReconnectingClient
 from hms_gateway.client.metastore_client import ClientError
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS
 from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, split_statements, tokens_of
+from hms_gateway.metastore.vocabulary.table_types import FORMATS
 from hms_gateway.structs import ThriftException
 from hms_gateway.wire import ApplicationError
 

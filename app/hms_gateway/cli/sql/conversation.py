@@ -1,6 +1,6 @@
 """What a shell does between two prompts: runs what was typed, pages its rows, keeps locks, completes names."""
 
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.sql.completing import CatalogNames, SqlCompleter
 from hms_gateway.cli.sql.lock_keeping import LockKeeper
 from hms_gateway.cli.sql.reconnecting import ReconnectingClient
@@ -11,7 +11,7 @@ from hms_gateway.cli.terminal.output import err
 class Conversation:
     """Completion has a client of its own, since it runs in other threads."""
 
-    def __init__(self, session: SqlSession, target: Target) -> None:
+    def __init__(self, session: SqlSession, target: CallTarget) -> None:
         self._session = session
         self._completing = ReconnectingClient(target, _nothing)
         self._names = CatalogNames(self._completing)

@@ -5,7 +5,7 @@ import threading
 from typing import Final
 
 from hms_gateway.cli.calls.calling import open_client
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.structs import HeartbeatRequest, ThriftException
@@ -17,7 +17,7 @@ HEARTBEAT_SECONDS: Final = 60.0
 class LockKeeper:
     """Sends heartbeats from a thread with a client of its own. What is lost is noticed by its next use."""
 
-    def __init__(self, state: ShellState, target: Target, every_seconds: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(self, state: ShellState, target: CallTarget, every_seconds: float = HEARTBEAT_SECONDS) -> None:
         self._state = state
         self._target = target
         self._every_seconds = every_seconds

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from hms_gateway.cli.calls.calling import open_client
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.client.metastore_client import MetastoreClient, NotReached
 from hms_gateway.idl.method_facts import changes_something
 
@@ -19,7 +19,9 @@ class ReconnectingClient:
     A change whose answer is lost may have been made, so it is not repeated: NotReached says so.
     """
 
-    def __init__(self, target: Target, say: Callable[[str], None], pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, target: CallTarget, say: Callable[[str], None], pause: Callable[[float], None] = time.sleep
+    ) -> None:
         self._target = target
         self._say = say
         self._pause = pause

@@ -5,26 +5,28 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hms_gateway.cli.calls.targets import Target, own_certificate
-from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
+from hms_gateway.cli.calls.targets import CallTarget, own_certificate
+from hms_gateway.sql.running.shell_state import CommandRefused, ResultRows, ShellState
 from hms_gateway.sql.statements import Repair
 
 
-def repairing(target: Target, words: Mapping[str, Any]) -> Callable[[Repair, ShellState], Rows] | None:
+def repairing(target: CallTarget, words: Mapping[str, Any]) -> Callable[[Repair, ShellState], ResultRows] | None:
     """What does REPAIR, None where Spark is not installed. `words` are the options that made the target."""
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
         return None
     return lambda statement, state: _repair(statement, state, target, words)
 
 
-def _repair(statement: Repair, state: ShellState, target: Target, words: Mapping[str, Any]) -> Rows:
+def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Mapping[str, Any]) -> ResultRows:
     """Raises Refused."""
     if not statement.is_adding:
-        raise Refused("DROP PARTITIONS alone is not supported; SYNC PARTITIONS adds and drops")
+        raise CommandRefused("DROP PARTITIONS alone is not supported; SYNC PARTITIONS adds and drops")
     table = state.table(statement.table)
     location = table.sd and table.sd.location
     if not location or not table.partitionKeys:
-        raise Refused(f"table {statement.table} is not partitioned, or has no location; there is nothing to repair")
+        raise CommandRefused(
+            f"table {statement.table} is not partitioned, or has no location; there is nothing to repair"
+        )
     from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
     from hms_gateway.pipeline.jobs.failures import JobFailed
     from hms_gateway.pipeline.jobs.options import JobOptions
@@ -42,12 +44,12 @@ def _repair(statement: Repair, state: ShellState, target: Target, words: Mapping
         try:
             counts = crawl(options, arguments).counts
         except JobFailed as error:
-            raise Refused(f"{error}; {error.hint}" if error.hint else str(error)) from error
-    return Rows(("partitions_added", "partitions_dropped"), [(counts["partitions"], counts["dropped"])])
+            raise CommandRefused(f"{error}; {error.hint}" if error.hint else str(error)) from error
+    return ResultRows(("partitions_added", "partitions_dropped"), [(counts["partitions"], counts["dropped"])])
 
 
-def _connection(target: Target, words: Mapping[str, Any]) -> Any:
-    from hms_gateway.pipeline.connection import Connection
+def _connection(target: CallTarget, words: Mapping[str, Any]) -> Any:
+    from hms_gateway.pipeline.connection import CatalogConnection
 
     trusted = None if words["insecure"] else words["cacert"] or own_certificate(target.url)
     is_secure = target.url.lower().startswith("https:")
@@ -63,4 +65,4 @@ def _connection(target: Target, words: Mapping[str, Any]) -> Any:
         "certificate": str(words["certificate"] or "") if is_secure else "",
         "key": str(words["key"] or "") if is_secure and words["certificate"] else "",
     }
-    return Connection.of({name: value for name, value in given.items() if value}, {})
+    return CatalogConnection.of({name: value for name, value in given.items() if value}, {})

@@ -19,13 +19,13 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import (
     tokens_of,
 )
 from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
+from hms_gateway.sql.running.shell_state import CommandRefused, ResultRows, ShellState
 from hms_gateway.sql.statement_reader import parse_statement
 from hms_gateway.sql.statements import Repair, Statement
 from hms_gateway.structs import ThriftException
 from hms_gateway.wire import ApplicationError
 
-Repairing = Callable[[Repair, ShellState], Rows]
+Repairing = Callable[[Repair, ShellState], ResultRows]
 Row = TypeVar("Row", bound=Sequence[Cell])
 Output = Callable[[], AbstractContextManager[IO[str]]]
 
@@ -120,7 +120,7 @@ class SqlSession:
             _say_error(str(error), _place(source, text, begin + error.position))
             err.print(pointed_at(text, begin + error.position), markup=False, highlight=False, soft_wrap=True)
             raise StatementFailed from error
-        except (Refused, ThriftException, ApplicationError) as error:
+        except (CommandRefused, ThriftException, ApplicationError) as error:
             _say_error(_refusal(error), _place(source, text, begin + tokens_of(statement)[0].begin))
             raise StatementFailed from error
         except ClientError as error:
@@ -130,12 +130,12 @@ class SqlSession:
             raise Unanswered from error
         self._say_done(count, watch.seconds)
 
-    def _rows(self, statement: Statement) -> Rows | None:
+    def _rows(self, statement: Statement) -> ResultRows | None:
         if isinstance(statement, Repair) and self._repair is not None:
             return self._repair(statement, self.state)
         return run_statement(statement, self.state)
 
-    def _write(self, found: Rows) -> int | None:
+    def _write(self, found: ResultRows) -> int | None:
         with self._output() as stream:
             if not found.is_text:
                 return write_rows(stream, self.form, found.columns, found.rows)
@@ -162,10 +162,10 @@ def _place(source: str, text: str, position: int) -> str:
     return f"{source}:{line}:{column}: "
 
 
-def _refusal(error: Refused | ThriftException | ApplicationError) -> str:
+def _refusal(error: CommandRefused | ThriftException | ApplicationError) -> str:
     if isinstance(error, ApplicationError):
         return f"{error.type.name}: {error}"
-    if isinstance(error, Refused):
+    if isinstance(error, CommandRefused):
         return str(error)
     text = error.message or "no message"
     return text if " " in text else f"{type(error).__name__}: {text}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.terminal import output
 from hms_gateway.cli.terminal.format_options import rows_form
 from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, fail
@@ -32,7 +32,7 @@ class ShellOptions(msgspec.Struct, frozen=True):
     hiveconf: Sequence[str]
 
 
-def run_shell(target: Target, target_words: Mapping[str, Any], options: ShellOptions) -> None:
+def run_shell(target: CallTarget, target_words: Mapping[str, Any], options: ShellOptions) -> None:
     """Ends the command with the exit status that the statements deserve."""
     is_interactive = not options.execute and not options.files and sys.stdin.isatty() and sys.stdout.isatty()
     form = rows_form(options.form)
@@ -46,7 +46,9 @@ def run_shell(target: Target, target_words: Mapping[str, Any], options: ShellOpt
             raise click.exceptions.Exit(EXIT_REFUSED)
 
 
-def _conversation(target: Target, target_words: Mapping[str, Any], options: ShellOptions, form: str) -> "Conversation":
+def _conversation(
+    target: CallTarget, target_words: Mapping[str, Any], options: ShellOptions, form: str
+) -> "Conversation":
     from hms_gateway.cli.sql.conversation import Conversation
     from hms_gateway.cli.sql.paging import paged
 
@@ -54,7 +56,7 @@ def _conversation(target: Target, target_words: Mapping[str, Any], options: Shel
 
 
 def _session(
-    target: Target,
+    target: CallTarget,
     target_words: Mapping[str, Any],
     options: ShellOptions,
     form: str,
@@ -113,7 +115,7 @@ def _texts(options: ShellOptions) -> Iterator[tuple[str, str]]:
 
 def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
     from hms_gateway.sql.running.running import run_statement
-    from hms_gateway.sql.running.shell_state import Refused
+    from hms_gateway.sql.running.shell_state import CommandRefused
     from hms_gateway.sql.statements import SetOption
 
     for text in hiveconf:
@@ -122,7 +124,7 @@ def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
             fail(f"--hiveconf {text!r} is not NAME=VALUE")
         try:
             run_statement(SetOption(name.strip(), value.strip()), state)
-        except Refused as error:
+        except CommandRefused as error:
             fail(f"--hiveconf {text!r}: {error}")
 
 

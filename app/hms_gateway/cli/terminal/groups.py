@@ -16,7 +16,7 @@ class Option(click.Option):
         self.section = section
 
 
-class Command(click.Command):
+class SectionedCommand(click.Command):
     """Shows its own options first, then its examples, then the options that it shares with other commands."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -32,7 +32,7 @@ class Command(click.Command):
 class Group(click.Group):
     """Shows its commands in the order of their declaration, each with its whole sentence."""
 
-    command_class = Command
+    command_class = SectionedCommand
     group_class = type
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -47,7 +47,7 @@ class Group(click.Group):
 
 def command(name: str | None = None, **named: Any) -> Callable[[Callable[..., None]], click.Command]:
     """`click.command` of a Command."""
-    return click.command(name, cls=Command, **named)
+    return click.command(name, cls=SectionedCommand, **named)
 
 
 def sentence(command: click.Command) -> str:

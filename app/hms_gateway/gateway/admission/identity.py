@@ -39,7 +39,7 @@ class ShownCertificate(NamedTuple):
 
 
 class LastLogin:
-    """By which header the last request of a connection was recognized, and what was known of it (`KnownHeaders`)."""
+    """By which header the last request of a connection was recognized, and what was known of it (`CredentialCache`)."""
 
     __slots__ = ("found", "header", "state")
 

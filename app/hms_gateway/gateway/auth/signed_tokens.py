@@ -1,45 +1,43 @@
-"""Signed tokens (JWT) of OAuth2 issuers beside personal tokens: `Authorization: Bearer …`.
-
-A token that was verified is remembered until it expires (`KnownHeaders`), so later calls cost what a remembered
-password costs; it is forgotten when its issuer withdraws a key.
-"""
+"""Signed tokens (JWT) of OAuth2 issuers beside personal tokens: `Authorization: Bearer …`."""
 
 import asyncio
 import base64
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused
-from hms_gateway.gateway.auth.authentication import KnownHeaders
-from hms_gateway.gateway.auth.issuer_keys import IssuerAway, IssuerKeys
-from hms_gateway.gateway.auth.signing_keys import KeySet, verified_payload
-from hms_gateway.gateway.auth.token_authenticator import WrongTokens, sent_token, wrong_token_challenges
+from hms_gateway.gateway.auth.credentials import (
+    BEARER,
+    Credential,
+    CredentialCache,
+    Login,
+    WrongTokens,
+    is_user_name,
+    sent_token,
+)
+from hms_gateway.gateway.auth.issuers import Issuer, IssuerAway, signing_keys
 from hms_gateway.runtime.addresses import share_of
+
+if TYPE_CHECKING:
+    from joserfc.jwk import Key
 
 # Claims are bounded by it: groups, nesting, everything.
 TOKEN_BYTES_MAX: Final = 16 * 1024
-USER_CHARACTERS_MAX: Final = 256
 TIME_SECONDS_MAX: Final = 10**12
+_PROBLEMS: Final[Mapping[str, str]] = {
+    "iss": "it names two issuers",
+    "exp": "its claim exp is not a time",
+    "nbf": "it is not valid yet (nbf)",
+    "aud": "it is for another audience (aud)",
+}
 
 
 class NotAccepted(Exception):
     """A token does not let in; the text says why and shows nothing of it."""
-
-
-class Issuer(msgspec.Struct, frozen=True):
-    """Whose tokens are taken, and what has to be in them (`settings.TokenIssuer`)."""
-
-    name: str
-    audience: frozenset[str]
-    algorithms: frozenset[str]
-    keys: IssuerKeys
-    user_claim: str = "sub"
-    groups_claim: str | None = None
-    clock_skew_seconds: float = 60.0
 
 
 class _Header(msgspec.Struct):
@@ -53,56 +51,44 @@ class _Unverified(msgspec.Struct):
     iss: str
 
 
-class _Known(msgspec.Struct, frozen=True):
-    user: str
-    groups: frozenset[str]
-    expires: float
-    issuer: Issuer
-    version: int
+class SignedTokenLogin(Login):
+    """Lets in users of issuers' tokens; others are the next one's.
 
+    A token that was verified is remembered until it expires; it is forgotten when its issuer withdraws a key.
+    """
 
-class SignedTokenAuthenticator:
-    """Lets in users of issuers' tokens; for requests with the scheme `Bearer` only. Other tokens are `following`'s."""
+    scheme = BEARER
 
     def __init__(
         self,
         issuers: Sequence[Issuer],
-        following: Authenticator,
+        cache: CredentialCache,
         *,
-        realm: str,
+        challenges: HeaderList,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
         self._issuers = {issuer.name: issuer for issuer in issuers}
-        self._following = following
-        self._challenges: HeaderList = wrong_token_challenges(realm)
+        self._cache = cache
+        self._challenges = challenges
         self._now = now
         self._wrong = WrongTokens(monotonic, sleep, share_of)
-        self._known: KnownHeaders[_Known] = KnownHeaders()
 
-    def remembered(self, head: RequestHead) -> Identity | None:
-        # The whole header, which need not be taken apart: this runs for every call.
-        header = head.headers[b"authorization"]
-        if not _is_signed(header):
-            return self._following.remembered(head)
-        known = self._known.find(header, head.last)
-        if known is None or known.expires <= self._now():
-            return None
-        keys = known.issuer.keys
-        # Asked first: it looks at a file that may have changed.
-        if keys.current() is None or keys.version != known.version:
-            return None
-        return _identity(known, head)
+    def holds(self, credential: Credential) -> bool:
+        expires, issuer, version = credential.evidence
+        # The keys are asked before their version: they look at a file that may have changed.
+        return bool(expires > self._now() and issuer.keys.current() is not None and issuer.keys.version == version)
 
-    async def authenticate(self, head: RequestHead) -> Identity:
+    async def authenticate(self, head: RequestHead) -> Identity | None:
         """Raises Refused: 401 for a token that is not right, 503 while its issuer's keys are not known, 429."""
         token = sent_token(head)
-        if not _is_signed(token):
-            return await self._following.authenticate(head)
+        # Personal tokens have no dots.
+        if token.count(b".") != 2:
+            return None
         try:
-            known = await self._verified(token)
+            found = await self._verified(token)
         except IssuerAway as away:
             text = f"The issuer of the token cannot be asked for its keys: {away}; try again"
             raise Refused(503, text, headers=NOT_TRIED, reason="issuer_away") from None
@@ -110,13 +96,13 @@ class SignedTokenAuthenticator:
             await self._wrong.wait(head)
             text = f"The token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
-        self._known.remember(head.headers[b"authorization"], known)
-        return _identity(known, head)
+        header = head.headers[b"authorization"]
+        # In one spelling only: a token in many would push out the others' credentials.
+        if header == b"Bearer " + token:
+            self._cache.remember(header, found)
+        return found.identity(head)
 
-    def close(self) -> None:
-        self._following.close()
-
-    async def _verified(self, token: bytes) -> _Known:
+    async def _verified(self, token: bytes) -> Credential:
         """Raises NotAccepted, IssuerAway."""
         if len(token) > TOKEN_BYTES_MAX:
             raise NotAccepted(f"it is longer than {TOKEN_BYTES_MAX} bytes")
@@ -124,11 +110,17 @@ class SignedTokenAuthenticator:
         if header.alg not in issuer.algorithms:
             raise NotAccepted("its signature algorithm is not in the issuer's setting algorithms")
         keys = await issuer.keys.usable()
-        if not keys.find(header.kid, header.alg):
+        if not signing_keys(keys, header.kid, header.alg):
             keys = await issuer.keys.newest()
         # Nothing is awaited from here on: the version is that of these keys.
-        version = issuer.keys.version
-        return _known(_checked(token, keys, header), issuer, version, self._now())
+        claims = _signed_claims(token, signing_keys(keys, header.kid, header.alg), header.alg)
+        expires = _checked_expiry(claims, issuer, self._now())
+        user = _claim(claims, issuer.user_claim)
+        if not isinstance(user, str) or not is_user_name(user):
+            raise NotAccepted(f"its claim {issuer.user_claim} is not the name of a user")
+        groups = None if issuer.groups_claim is None else _claim(claims, issuer.groups_claim)
+        evidence = expires, issuer, issuer.keys.version
+        return Credential(self, evidence, user, _groups(groups), by_token=True, by_others=True)
 
     def _header_and_issuer(self, token: bytes) -> tuple[_Header, Issuer]:
         parts = token.split(b".")
@@ -146,62 +138,64 @@ class SignedTokenAuthenticator:
         return header, issuer
 
 
-def _identity(known: _Known, head: RequestHead) -> Identity:
-    return Identity(known.user, head.address, groups=known.groups, by_token=True, by_others=True)
-
-
-def _is_signed(token: bytes) -> bool:
-    """Personal tokens have no dots."""
-    return token.count(b".") == 2
-
-
 def _decoded(part: bytes) -> bytes:
     """Raises ValueError."""
     return base64.b64decode(part + b"=" * (-len(part) % 4), altchars=b"-_", validate=True)
 
 
-def _checked(token: bytes, keys: KeySet, header: _Header) -> bytes:
-    """The claims that the issuer has signed. Raises NotAccepted."""
-    candidates = keys.find(header.kid, header.alg)
-    if not candidates:
+def _signed_claims(token: bytes, keys: "Sequence[Key]", algorithm: str) -> Mapping[str, Any]:
+    """The claims that the issuer has signed with one of the keys. Raises NotAccepted."""
+    from joserfc.errors import JoseError
+    from joserfc.jws import JWSRegistry
+    from joserfc.jwt import decode
+
+    class Registry(JWSRegistry):
+        """The library's own bounds are narrower than that of TOKEN_BYTES_MAX, and its check of names refuses some."""
+
+        max_header_length = max_payload_length = TOKEN_BYTES_MAX
+
+        def get_alg(self, name: str) -> Any:
+            # The caller has decided which are allowed; the library warns of EdDSA's name.
+            return self.algorithms[name]
+
+    if not keys:
         raise NotAccepted("its key is not in the key set of its issuer, or it names none of several keys")
-    payload = verified_payload(token, candidates, header.alg)
-    if payload is None:
-        raise NotAccepted("its signature is wrong")
-    return payload
+    for key in keys:
+        try:
+            return decode(token, key, [algorithm], Registry(strict_check_header=False)).claims
+        # Whatever of its bytes cannot be read is the sender's: the library lets errors of base64 and JSON through.
+        except (JoseError, ValueError, TypeError, KeyError, RecursionError):
+            continue
+    raise NotAccepted("its signature is wrong")
 
 
-def _known(payload: bytes, issuer: Issuer, version: int, now: float) -> _Known:
-    """Whom the claims name, when they hold now. Raises NotAccepted."""
-    claims = msgspec.json.decode(payload)
-    if claims.get("iss") != issuer.name:
-        raise NotAccepted("it names two issuers")
-    expires = _seconds(claims, "exp", issuer)
-    if expires is None:
-        raise NotAccepted("it does not say when it expires (exp)")
-    if expires + issuer.clock_skew_seconds <= now:
-        raise NotAccepted("it has expired")
-    begins = _seconds(claims, "nbf", issuer)
-    if begins is not None and begins - issuer.clock_skew_seconds > now:
-        raise NotAccepted("it is not valid yet (nbf)")
-    if issuer.audience.isdisjoint(_texts(claims.get("aud"))):
-        raise NotAccepted("it is for another audience (aud)")
-    user = _claim(claims, issuer.user_claim)
-    if not isinstance(user, str) or not _is_name(user):
-        raise NotAccepted(f"its claim {issuer.user_claim} is not the name of a user")
-    groups: frozenset[str] = (
-        frozenset() if issuer.groups_claim is None else _groups(_claim(claims, issuer.groups_claim))
+def _checked_expiry(claims: Mapping[str, Any], issuer: Issuer, now: float) -> float:
+    """The time until which the token holds, if it holds now and for us. Raises NotAccepted."""
+    from joserfc.errors import ExpiredTokenError, InvalidClaimError, MissingClaimError
+    from joserfc.jwt import JWTClaimsRegistry
+
+    # Claims of other names may be anything; in the audience anything beside texts is nobody.
+    shown = {name: claims[name] for name in ("iss", "exp", "nbf") if claims.get(name) is not None}
+    # The library types times as whole seconds, and compares any.
+    registry = JWTClaimsRegistry(
+        lambda: now,  # type: ignore[arg-type, return-value]
+        issuer.clock_skew_seconds,  # type: ignore[arg-type]
+        iss={"essential": True, "value": issuer.name},
+        exp={"essential": True},
+        aud={"values": sorted(issuer.audience)},
     )
-    return _Known(user, groups, expires + issuer.clock_skew_seconds, issuer, version)
-
-
-def _seconds(claims: Mapping[str, Any], name: str, issuer: Issuer) -> float | None:
-    value = claims.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > TIME_SECONDS_MAX:
-        raise NotAccepted(f"its claim {name} is not a time")
-    return value
+    try:
+        registry.validate({**shown, "aud": _texts(claims.get("aud"))})
+    except ExpiredTokenError:
+        raise NotAccepted("it has expired") from None
+    except MissingClaimError:
+        raise NotAccepted("it does not say when it expires (exp)") from None
+    except InvalidClaimError as error:
+        raise NotAccepted(_PROBLEMS[error.claim]) from None
+    expires: float = claims["exp"]
+    if expires > TIME_SECONDS_MAX:
+        raise NotAccepted(_PROBLEMS["exp"])
+    return expires + issuer.clock_skew_seconds
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> object:
@@ -217,14 +211,10 @@ def _claim(claims: Mapping[str, Any], name: str) -> object:
 def _groups(value: object) -> frozenset[str]:
     """A list of names, or names with blanks between them, as of `scope`."""
     names = value.split() if isinstance(value, str) else _texts(value)
-    return frozenset(name for name in names if _is_name(name))
+    return frozenset(name for name in names if is_user_name(name))
 
 
 def _texts(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _is_name(name: str) -> bool:
-    return 0 < len(name) <= USER_CHARACTERS_MAX and name.isprintable() and name == name.strip()

@@ -1,16 +1,80 @@
-"""The password file: one `name:hash` per line like htpasswd writes, argon2id or bcrypt hashes.
+"""Users and groups in files of the operator.
 
-Reading is tolerant (comments, empty lines), writing replaces the file atomically and keeps it private (0600).
+The password file has one `name:hash` per line like htpasswd writes, argon2id or bcrypt hashes. Reading is tolerant
+(comments, empty lines), writing replaces the file atomically and keeps it private (0600).
+
+The groups file has the form that Apache httpd reads: `group: alice bob` in each line. Its groups count whatever the
+login: tickets, certificates, tokens of ours name none. After a change it is read again; a broken one is logged, and the
+groups before stay.
 """
 
-from collections.abc import Callable, Mapping
+import fcntl
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import bcrypt
+import structlog
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from hms_gateway.gateway.auth.private_file import write_private
+from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
+from hms_gateway.runtime.file_versions import WatchedFile, make_data_folder
+
+
+@contextmanager
+def writing_alone(path: Path) -> Iterator[None]:
+    """No other process that asks for it changes the file meanwhile. Raises OSError."""
+    make_data_folder(path.parent)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def write_private(path: Path, lines: Iterable[str]) -> None:
+    """Replace the file; a first one is readable for its owner alone.
+
+    A later one keeps its owner: root may change what a server under an account of its own has to read. Raises OSError.
+    """
+    make_data_folder(path.parent)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(lines)
+            file.flush()
+            _keep_access(path, file.fileno())
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _keep_access(path: Path, descriptor: int) -> None:
+    """Give a new file the owner of the one it replaces, and what that owner and its group may; others may nothing.
+
+    Root gives a first one the folder's owner.
+    """
+    is_root = os.geteuid() == 0
+    try:
+        before = path.stat()
+    except FileNotFoundError:
+        if is_root:
+            folder = path.parent.stat()
+            os.fchown(descriptor, folder.st_uid, folder.st_gid)
+        return
+    if is_root:
+        os.fchown(descriptor, before.st_uid, before.st_gid)
+    os.fchmod(descriptor, before.st_mode & 0o660)
+
 
 ARGON2_PREFIX = "$argon2"
 BCRYPT_PREFIXES = ("$2a$", "$2b$", "$2y$")
@@ -122,3 +186,88 @@ def _write_users(path: Path, users: Mapping[str, str]) -> None:
         write_private(path, (f"{name}:{stored_hash}\n" for name, stored_hash in users.items()))
     except OSError as error:
         raise UserFileError(f"{path} cannot be written: {error}") from error
+
+
+_log = structlog.get_logger("hms_gateway.users")
+
+
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+# Read in a millisecond. For what takes longer the event loop does not wait.
+READ_AT_ONCE_BYTES: Final = 64 * 1024
+_NONE: Final[frozenset[str]] = frozenset()
+
+_groups_log = structlog.get_logger("hms_gateway.groups")
+
+
+class GroupsFileError(Exception):
+    """The file cannot be used; the text names it and the line, and is meant for the operator."""
+
+
+class GroupsFile:
+    """The groups of now. Making it raises GroupsFileError."""
+
+    def __init__(self, path: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._file = WatchedFile(path, monotonic)
+        self._file.has_changed(at_once=True)
+        self._groups = read_groups(path)
+        self._reading = threading.Lock()
+
+    def of(self, user: str) -> frozenset[str]:
+        """The groups of a user; the file may have changed a second and the time to read it ago."""
+        if self._file.has_changed(at_once=False):
+            if self._file.size > READ_AT_ONCE_BYTES:
+                threading.Thread(target=self._read, name="groups", daemon=True).start()
+            else:
+                self._read()
+        return self._groups.get(user, _NONE)
+
+    def _read(self) -> None:
+        # One after the other, so that what is read last is kept.
+        with self._reading:
+            try:
+                self._groups = read_groups(self._file.path)
+            except GroupsFileError as error:
+                _groups_log.error("groups not read; the previous groups stay in force", problem=str(error))
+
+
+def read_groups(path: Path) -> dict[str, frozenset[str]]:
+    """The groups of each user. Raises GroupsFileError."""
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise GroupsFileError(f"{path} is larger than {FILE_BYTES_MAX} bytes; name fewer users")
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GroupsFileError(f"{path} cannot be read: {error}") from error
+    found: dict[str, set[str]] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        group, colon, users = line.partition(":")
+        if not colon or not group.strip():
+            raise GroupsFileError(f"{path}, line {number} names no group; write `group: alice bob`")
+        for user in users.split():
+            found.setdefault(user, set()).add(group.strip())
+    return {user: frozenset(groups) for user, groups in found.items()}
+
+
+class GroupsAuthenticator:
+    """Adds the groups of the file to those that the login proved; also for a user that another one acts for."""
+
+    def __init__(self, following: Authenticator, groups_of: Callable[[str], frozenset[str]]) -> None:
+        self._following = following
+        self.groups_of = groups_of
+
+    def remembered(self, head: RequestHead) -> Identity | None:
+        identity = self._following.remembered(head)
+        return None if identity is None else self._with_groups(identity)
+
+    async def authenticate(self, head: RequestHead) -> Identity:
+        """Raises what the next authenticator raises."""
+        return self._with_groups(await self._following.authenticate(head))
+
+    def close(self) -> None:
+        self._following.close()
+
+    def _with_groups(self, identity: Identity) -> Identity:
+        groups = self.groups_of(identity.user)
+        return identity._replace(groups=identity.groups | groups) if groups else identity

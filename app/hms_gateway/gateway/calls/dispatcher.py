@@ -24,7 +24,7 @@ from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
 from hms_gateway.runtime.suspension import Deliver, Done, Result, Start
-from hms_gateway.timing.spans import Notes, Span, begin_spans, end_spans, note_span, set_notes
+from hms_gateway.timing.spans import Span, TraceSpans, begin_spans, end_spans, note_span, set_notes
 from hms_gateway.wire import Codec, Message
 
 # What is larger would hold the event loop up.
@@ -131,7 +131,7 @@ class Dispatcher:
         self._making = MakingTurns()
         self._sending = SendingTurns()
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
-        self._starting: list[tuple[Start, Done, Notes | None]] = []
+        self._starting: list[tuple[Start, Done, TraceSpans | None]] = []
         self._waiting = WaitingCalls(limits, metrics, releases)
 
     @property

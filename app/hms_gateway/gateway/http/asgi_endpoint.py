@@ -27,7 +27,7 @@ from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Re
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.timing.spans import Notes
+from hms_gateway.timing.spans import TraceSpans
 
 # In the scope, our HTTP protocol class leaves a function that cuts the connection off, and one that writes a response.
 ABORT = "hms_gateway.abort"
@@ -71,7 +71,7 @@ class AsgiEndpoint:
             return
         exchange.held = exchange.head.headers.get(HELD_HEADER)
         if exchange.head.headers.get(TIMING_HEADER) == b"1":
-            exchange.notes = Notes()
+            exchange.notes = TraceSpans()
         channel = self._channel(exchange, scope, receive, send)
         # The body counts as long as the request is answered.
         with ExitStack() as held:

@@ -33,7 +33,7 @@ from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
 from hms_gateway.timing.call_record import CallRecord, object_names
-from hms_gateway.timing.spans import Notes
+from hms_gateway.timing.spans import TraceSpans
 from hms_gateway.wire import Codec, Codecs, Message, MessageType
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
@@ -212,7 +212,7 @@ class Endpoint:
         if self._traces is not None:
             exchange.trace = self._traces.begin(head.values(b"traceparent"), head.values(b"tracestate"))
         if exchange.trace is not None and exchange.notes is None:
-            exchange.notes = Notes()
+            exchange.notes = TraceSpans()
 
     async def _authenticate(self, exchange: Exchange) -> None:
         """As `identify`, for a sender that is not remembered."""
@@ -420,7 +420,7 @@ def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity) 
         raise Refused(503, text, headers=headers, reason="overload", limit=bound.name)
 
 
-def _note_look_up(notes: Notes) -> None:
+def _note_look_up(notes: TraceSpans) -> None:
     """The cache was asked since the message was read."""
     if notes.parts:
         notes.add("cache", notes.parts[-1].end)

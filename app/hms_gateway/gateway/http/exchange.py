@@ -16,7 +16,7 @@ from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.shares import Bound, Holder
 from hms_gateway.timing.call_record import Objects, Trace
-from hms_gateway.timing.spans import Notes, Span, seconds_by_name
+from hms_gateway.timing.spans import Span, TraceSpans, seconds_by_name
 from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"
@@ -82,7 +82,7 @@ class Exchange:
     partitions: int = 0
     spans: Sequence[Span] = ()
     # Of a call that is traced, or whose client asked for `TIMING_HEADER`; `trace` is of the former only.
-    notes: Notes | None = None
+    notes: TraceSpans | None = None
     trace: Trace | None = None
     outcome = "ok"
     cached = False

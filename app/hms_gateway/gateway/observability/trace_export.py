@@ -29,7 +29,7 @@ from opentelemetry.trace import (
 from hms_gateway.gateway.observability.figures import GOOD_OUTCOMES, INTERNAL_OUTCOMES
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.timing.call_record import CallRecord, Trace, object_names
-from hms_gateway.timing.spans import Note
+from hms_gateway.timing.spans import TraceSpan
 
 SERVICE = "ThriftHiveMetastore"
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.27.0"
@@ -92,7 +92,7 @@ class TraceExport:
             span.end(_nanoseconds(part.end + offset))
             around.append((part.end, span))
 
-    def _attributes_of(self, part: Note, call: CallRecord) -> dict[str, str | bool | int]:
+    def _attributes_of(self, part: TraceSpan, call: CallRecord) -> dict[str, str | bool | int]:
         if part.name == "cache":
             return {"hms.cache.hit": call.cached}
         if part.name != STATEMENT:

@@ -6,8 +6,8 @@ from typing import Any, Final, TypeAlias
 
 from hms_gateway.catalog.arguments import database_name, with_fields
 from hms_gateway.catalog.notifications import event_selection
-from hms_gateway.catalog.rights.decisions import ROLE, Sight, Visible
-from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Party, Thing
+from hms_gateway.catalog.rights.decisions import ROLE, Permissions, Visible
+from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Principal, Securable
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Uncacheable
@@ -15,23 +15,23 @@ from hms_gateway.structs import EncodedList, MetaException, Struct, Table
 from hms_gateway.structs.base import EncodedTexts
 from hms_gateway.structs.paths import argument_paths
 
-Answer: TypeAlias = Callable[[Sight, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
+Answer: TypeAlias = Callable[[Permissions, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
 
 
 class _Seen:
     """What a caller sees, each database looked up once for an answer."""
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    def __init__(self, rights: Permissions) -> None:
+        self._rights = rights
         self._visible: dict[str, Visible] = {}
 
     def database(self, name: str | None) -> bool:
-        return self._sight.decide(Action.SEE, Thing(normalize(name or "") or "\0")).allowed
+        return self._rights.decide(Action.SEE, Securable(normalize(name or "") or "\0")).allowed
 
     def tables(self, database: str) -> Visible:
         found = self._visible.get(database)
         if found is None:
-            found = self._visible[database] = self._sight.visible(database)
+            found = self._visible[database] = self._rights.visible(database)
         return found
 
     def table(self, database: str | None, table: str | None) -> bool:
@@ -68,24 +68,24 @@ def _kept(value: Any, is_uncacheable: bool) -> Any:
     return Uncacheable(value) if is_uncacheable else value
 
 
-def _databases(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _databases(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """Not kept: a database may be seen because of one of its tables."""
     names, _ = _unwrapped(value)
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     return Uncacheable([name for name in _items(names) if seen.database(name)])
 
 
-def _database_objects(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _database_objects(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, _ = _unwrapped(value)
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     kept = [one for one in _items(response.databases) if seen.database(one.name)]
     return Uncacheable(with_fields(response, databases=kept))
 
 
-def _table_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _table_names(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """A number of names that the caller asks for is of those that it sees."""
     database = _database_at(arguments, paths[0])
-    visible = sight.visible(database)
+    visible = rights.visible(database)
     limit = getattr(arguments, "max_tables", None)
     names, is_uncacheable = _unwrapped(value)
     if limit is not None and limit >= 0 and not visible.everything:
@@ -97,9 +97,9 @@ def _table_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, 
     return _kept(visible.select(_items(names)), is_uncacheable)
 
 
-def _table_infos(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _table_infos(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     infos, _ = _unwrapped(value)
-    visible = sight.visible(_database_at(arguments, paths[0]))
+    visible = rights.visible(_database_at(arguments, paths[0]))
     if visible.everything:
         return value
     request: Any = getattr(arguments, paths[0].partition(".")[0])
@@ -112,28 +112,28 @@ def _table_infos(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, 
     return Uncacheable(found if limit is None or limit < 0 else found[:limit])
 
 
-def _table_metas(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _table_metas(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     metas, _ = _unwrapped(value)
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     return Uncacheable([one for one in _items(metas) if seen.table(one.dbName, one.tableName)])
 
 
-def _table_objects(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _table_objects(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     answer, is_uncacheable = _unwrapped(value)
     tables = _items(getattr(answer, "tables", answer))
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     kept = [_without_hidden_sources(one, seen) for one in tables if seen.table(one.dbName, one.tableName)]
     changed = with_fields(answer, tables=kept) if isinstance(answer, Struct) else kept
     return _kept(changed, is_uncacheable or len(kept) < len(tables))
 
 
-def _table(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _table(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """A view shows the tables that it was built from."""
     answer, is_uncacheable = _unwrapped(value)
     table = answer if isinstance(answer, Table) else getattr(answer, "table", None)
     if not isinstance(table, Table) or table.creationMetadata is None:
         return value
-    shown = _without_hidden_sources(table, _Seen(sight))
+    shown = _without_hidden_sources(table, _Seen(rights))
     return _kept(shown if table is answer else with_fields(answer, table=shown), is_uncacheable)
 
 
@@ -151,13 +151,13 @@ def _without_hidden_sources(table: Any, seen: _Seen) -> Any:
     return with_fields(table, creationMetadata=made)
 
 
-def _found_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _found_names(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """As many as are asked for, of those that the caller sees."""
     wanted = getattr(arguments, "max_names", None)
     if wanted is not None and wanted > 0:
         arguments.max_names = 2**31 - 1  # type: ignore[attr-defined]
         value = handle()
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     text: str = getattr(arguments, "text", None) or ""
     db_text, dot, name = trim(text).lower().rpartition(".")
     if dot and not seen.database(db_text):
@@ -169,15 +169,15 @@ def _found_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, 
     return Uncacheable(kept[:wanted] if wanted is not None and wanted > 0 else kept)
 
 
-def _database_counts(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _database_counts(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """Numbers say how much is hidden, so those of databases that are seen as a whole."""
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     return Uncacheable([one for one in _items(_unwrapped(value)[0]) if seen.tables(one.db_name).everything])
 
 
-def _functions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _functions(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, _ = _unwrapped(value)
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     kept = [one for one in _items(response.functions) if seen.database(one.dbName)]
     return Uncacheable(with_fields(response, functions=kept))
 
@@ -189,9 +189,9 @@ def events_answer(store: Store) -> Answer:
     long, so the database looks for the next event that is seen.
     """
 
-    def answer(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    def answer(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
         request: Any = arguments.rqst  # type: ignore[attr-defined]
-        seen = _Seen(sight)
+        seen = _Seen(rights)
         response, _ = _unwrapped(value)
         while True:
             events = _items(response.events)
@@ -213,87 +213,87 @@ def _first_events(selection: EventSelection, snapshot: Snapshot) -> list[tuple[s
     return snapshot.first_events(selection)
 
 
-def _locks(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _locks(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, _ = _unwrapped(value)
-    seen = _Seen(sight)
-    return with_fields(response, locks=[one for one in _items(response.locks) if _sees_lock(sight, seen, one)])
+    seen = _Seen(rights)
+    return with_fields(response, locks=[one for one in _items(response.locks) if _sees_lock(rights, seen, one)])
 
 
-def _blocking_locks(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _blocking_locks(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     found, _ = _unwrapped(value)
-    seen = _Seen(sight)
-    return [one for one in _items(found) if _sees_lock(sight, seen, one.lock)]
+    seen = _Seen(rights)
+    return [one for one in _items(found) if _sees_lock(rights, seen, one.lock)]
 
 
-def _sees_lock(sight: Sight, seen: _Seen, lock: Any) -> bool:
-    return bool(lock.user == sight.user) or seen.table(lock.dbname, lock.tablename)
+def _sees_lock(rights: Permissions, seen: _Seen, lock: Any) -> bool:
+    return bool(lock.user == rights.user) or seen.table(lock.dbname, lock.tablename)
 
 
-def _leases(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _leases(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     found, _ = _unwrapped(value)
-    seen = _Seen(sight)
-    return [one for one in _items(found) if one.user == sight.user or seen.table(one.db_name, one.table_name)]
+    seen = _Seen(rights)
+    return [one for one in _items(found) if one.user == rights.user or seen.table(one.db_name, one.table_name)]
 
 
-def _compactions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _compactions(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, _ = _unwrapped(value)
-    seen = _Seen(sight)
+    seen = _Seen(rights)
     kept = [one for one in _items(response.compacts) if seen.table(one.dbname, one.tablename)]
     return with_fields(response, compacts=kept)
 
 
-def _txn_infos(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _txn_infos(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, _ = _unwrapped(value)
-    return with_fields(response, open_txns=[one for one in _items(response.open_txns) if one.user == sight.user])
+    return with_fields(response, open_txns=[one for one in _items(response.open_txns) if one.user == rights.user])
 
 
-def _roles(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _roles(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     names, _ = _unwrapped(value)
-    return [name for name in _items(names) if name in sight.roles]
+    return [name for name in _items(names) if name in rights.roles]
 
 
-def _role_members(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _role_members(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """Of a role that the caller may grant; of another one of the caller's, the caller's own entry."""
     response, _ = _unwrapped(value)
     role = getattr(getattr(arguments, "request", None), "roleName", None)
-    if role is not None and sight.may_grant_role(role):
+    if role is not None and rights.may_grant_role(role):
         return value
-    kept = [one for one in _items(response.principalGrants) if _party(one.principalType, one.principalName, sight)]
+    kept = [one for one in _items(response.principalGrants) if _party(one.principalType, one.principalName, rights)]
     return with_fields(response, principalGrants=kept)
 
 
-def _privileges(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _privileges(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """Those of the caller, and all on what the caller owns."""
     found, _ = _unwrapped(value)
 
     def is_shown(one: Any) -> bool:
-        if _party(one.principalType, one.principalName, sight):
+        if _party(one.principalType, one.principalName, rights):
             return True
         ref = one.hiveObject
         if ref is None or not ref.dbName:
             return False
-        return sight.decide(Action.OWN, Thing(normalize(ref.dbName), normalize(ref.objectName or ""))).allowed
+        return rights.decide(Action.OWN, Securable(normalize(ref.dbName), normalize(ref.objectName or ""))).allowed
 
     return [one for one in _items(found) if is_shown(one)]
 
 
-def _party(kind: int | None, name: str | None, sight: Sight) -> bool:
-    party = Party(int(kind or 0), name or "")
-    return party in sight.parties or party == Party(ROLE, PUBLIC_ROLE)
+def _party(kind: int | None, name: str | None, rights: Permissions) -> bool:
+    party = Principal(int(kind or 0), name or "")
+    return party in rights.parties or party == Principal(ROLE, PUBLIC_ROLE)
 
 
-def _foreign_keys(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _foreign_keys(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, is_uncacheable = _unwrapped(value)
-    kept = _visible_keys(_Seen(sight), response.foreignKeys)
+    kept = _visible_keys(_Seen(rights), response.foreignKeys)
     return _kept(with_fields(response, foreignKeys=kept), is_uncacheable)
 
 
-def _constraints(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _constraints(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     response, is_uncacheable = _unwrapped(value)
     lists = response.allTableConstraints
     if lists is None or not lists.foreignKeys:
         return value
-    shown = with_fields(lists, foreignKeys=_visible_keys(_Seen(sight), lists.foreignKeys))
+    shown = with_fields(lists, foreignKeys=_visible_keys(_Seen(rights), lists.foreignKeys))
     return _kept(with_fields(response, allTableConstraints=shown), is_uncacheable)
 
 

@@ -11,7 +11,7 @@ from hms_gateway.structs import MetaException, RightAnswer
 
 if TYPE_CHECKING:
     from hms_gateway.catalog.rights.keeper import PolicyKeeper
-    from hms_gateway.catalog.rights.policy import Policy, Thing
+    from hms_gateway.catalog.rights.policy import Policy, Securable
 
 _OFF = 'authorization is not "grants": every user may do everything, whatever is said here'
 
@@ -50,7 +50,7 @@ class ExplainedRights:
         tbl_name: str | None,
     ) -> RightAnswer:
         # Only here, since a gateway of one user needs none of it.
-        from hms_gateway.catalog.rights.policy import Action, Thing
+        from hms_gateway.catalog.rights.policy import Action, Securable
 
         if call.principal not in self._administrators:
             raise MetaException(
@@ -62,9 +62,9 @@ class ExplainedRights:
         actions = [each.value for each in Action]
         if action not in actions:
             raise MetaException(f"the action {action} is not known; the actions are {', '.join(actions)}")
-        thing = Thing(normalize(database_name(db_name) or ""), normalize(tbl_name or ""))
+        thing = Securable(normalize(database_name(db_name) or ""), normalize(tbl_name or ""))
         keeper, proved = self._keeper(), groups or ()
-        decision = keeper.sight(user, self._groups_of(user).union(proved)).decide(Action(action), thing)
+        decision = keeper.permissions(user, self._groups_of(user).union(proved)).decide(Action(action), thing)
         notes = [] if self._is_enforced else [_OFF]
         if not self._store.read(lambda snapshot: _exists(snapshot, thing)):
             notes.append(f"{thing} does not exist")
@@ -76,7 +76,7 @@ class ExplainedRights:
         return RightAnswer(decision.allowed, decision.why, notes)
 
 
-def _exists(snapshot: Snapshot, thing: "Thing") -> bool:
+def _exists(snapshot: Snapshot, thing: "Securable") -> bool:
     if thing.table:
         return snapshot.table(thing.database, thing.table) is not None
     return not thing.database or snapshot.database(thing.database) is not None

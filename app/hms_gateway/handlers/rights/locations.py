@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from hms_gateway.catalog.access.grant_rows import GrantObject, GrantRows, Principal
+from hms_gateway.catalog.access.grant_rows import Grantee, GrantObject, GrantRows
 from hms_gateway.catalog.directories.places import PlaceRows
-from hms_gateway.catalog.rights.decisions import USER, Sight
+from hms_gateway.catalog.rights.decisions import USER, Permissions
 from hms_gateway.catalog.rights.owners import RightsRows, TableOwner
-from hms_gateway.catalog.rights.places import (
+from hms_gateway.catalog.rights.policy import (
+    ALL,
     DATABASE_END,
+    Action,
+    Securable,
     first_below,
     is_of_table,
     others_within,
@@ -17,7 +20,6 @@ from hms_gateway.catalog.rights.places import (
     read_place,
     rest_below,
 )
-from hms_gateway.catalog.rights.policy import ALL, Action, Thing
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
@@ -54,33 +56,35 @@ class LocationCheck:
         self._store = store
         self._warehouse = warehouse
 
-    def of_call(self, sight: Sight) -> "LocationsOfCall":
-        return LocationsOfCall(self._store, self._warehouse, sight)
+    def of_call(self, permissions: Permissions) -> "LocationsOfCall":
+        return LocationsOfCall(self._store, self._warehouse, permissions)
 
 
 class LocationsOfCall:
     """Takes what has locations in a call, one after the other. All methods raise MetaException for what is refused."""
 
-    def __init__(self, store: Store, warehouse: str, sight: Sight) -> None:
+    def __init__(self, store: Store, warehouse: str, permissions: Permissions) -> None:
         self._store = store
         self._warehouse = warehouse
-        self._sight = sight
-        self._owners: dict[Thing, _PartitionOwner] = {}
+        self._permissions = permissions
+        self._owners: dict[Securable, _PartitionOwner] = {}
         # Locations of partitions elsewhere, with the values of each: they may be where the partition is already.
-        self._elsewhere: dict[Thing, list[tuple[list[str] | None, str]]] = {}
+        self._elsewhere: dict[Securable, list[tuple[list[str] | None, str]]] = {}
 
     def check_database(self, name: str, struct: Any) -> None:
         own = read_place(default_database_location(self._warehouse, name)), self._database(name)
         # The second one of a database that is there already does not change.
-        second = None if name in self._sight.policy.places else struct.managedLocationUri
+        second = None if name in self._permissions.policy.places else struct.managedLocationUri
         for given in (struct.locationUri, second):
             if not given:
                 continue
             location = read_place(given)
-            if location is None or not (any(_are_same(one, location) for one in own) or self._sight.may_use(location)):
+            if location is None or not (
+                any(_are_same(one, location) for one in own) or self._permissions.may_use(location)
+            ):
                 raise self._refused(given)
 
-    def check_table(self, thing: Thing, renamed: Thing, table: Table) -> None:
+    def check_table(self, thing: Securable, renamed: Securable, table: Table) -> None:
         """`renamed` is the name that the call gives the table, mostly the same."""
         given = table.sd.location if table.sd is not None else None
         if given:
@@ -95,9 +99,9 @@ class LocationsOfCall:
             if not given if found is None else thing != renamed and self._is_at_default_place(thing, found):
                 raise self._refused(str(default))
 
-    def _check_named(self, thing: Thing, renamed: Thing, descriptor: Any, given: str) -> None:
+    def _check_named(self, thing: Securable, renamed: Securable, descriptor: Any, given: str) -> None:
         location = read_place(given)
-        found = self._stored(thing) if self._sight.decide(Action.ALTER, thing).allowed else None
+        found = self._stored(thing) if self._permissions.decide(Action.ALTER, thing).allowed else None
         if found is not None and given == _location(found):
             return
         # Partitions stay where they are, so a table that has some would leave them at a place that is not its own.
@@ -107,10 +111,10 @@ class LocationsOfCall:
                 # In one spelling, by which it is found when others look for what lies there.
                 descriptor.location = str(Location(database.scheme, database.authority, location.path))
                 return
-        if location is None or not self._sight.may_use(location):
+        if location is None or not self._permissions.may_use(location):
             raise self._refused(given)
 
-    def check_partitions(self, thing: Thing, struct: Any, old_values: list[str] | None) -> None:
+    def check_partitions(self, thing: Securable, struct: Any, old_values: list[str] | None) -> None:
         owner = self._owners.get(thing)
         for values, given in _of_partitions(struct):
             if owner is None:
@@ -118,7 +122,7 @@ class LocationsOfCall:
             if owner.is_usual(given):
                 continue
             location = read_place(given)
-            if location is None or not (owner.holds(location) or self._sight.may_use(location)):
+            if location is None or not (owner.holds(location) or self._permissions.may_use(location)):
                 self._elsewhere.setdefault(thing, []).append((old_values or values, given))
 
     def finish(self) -> None:
@@ -130,7 +134,7 @@ class LocationsOfCall:
                 if stored is None or values is None or named.get(_partition_name(stored, values)) != given:
                     raise self._refused(given)
 
-    def _home(self, thing: Thing, location: Location) -> Location | None:
+    def _home(self, thing: Securable, location: Location) -> Location | None:
         """The place of the database, if a location is the table's own: by its name, and without those of others."""
         database = self._database(thing.database)
         first = None if database is None else first_below(database, location)
@@ -145,14 +149,14 @@ class LocationsOfCall:
             return None
         return database
 
-    def _is_taken(self, thing: Thing, first: Location, location: Location) -> bool:
+    def _is_taken(self, thing: Securable, first: Location, location: Location) -> bool:
         """True if a table that others may drop lies at, above or below a location, which is at or below `first`.
 
         They could delete what is to lie there, and the owner of `thing` what lies there, whichever came first.
         """
         placed = self._store.read(lambda snapshot: RightsRows(snapshot).tables_placed(str(first)))
         return any(
-            Thing(one.database, one.table) != thing
+            Securable(one.database, one.table) != thing
             and (place := read_place(text)) is not None
             and overlap(place, location)
             and not (one.database == thing.database and self._is_the_callers(one))
@@ -161,17 +165,17 @@ class LocationsOfCall:
 
     def _is_the_callers(self, table: TableOwner) -> bool:
         """True if the table is the caller's own, and no one else has been granted to drop it or to delete from it."""
-        user = Principal(self._sight.user, USER)
-        if Principal(table.owner or "", table.owner_type) != user:
+        user = Grantee(self._permissions.user, USER)
+        if Grantee(table.owner or "", table.owner_type) != user:
             return False
-        found = self._stored(Thing(table.database, table.table)) if table.has_grants else None
+        found = self._stored(Securable(table.database, table.table)) if table.has_grants else None
         if found is None:
             return True
         on = GrantObject(HiveObjectType.TABLE, table_id=found.table_id)
         grants = self._store.read(lambda snapshot: [one.grant for one in GrantRows(snapshot).on(on)])
         return all(one.principal == user or one.privilege.lower() not in _DELETING for one in grants)
 
-    def _is_at_default_place(self, thing: Thing, found: StoredTable) -> bool:
+    def _is_at_default_place(self, thing: Securable, found: StoredTable) -> bool:
         """True if a rename of the table moves its directory."""
         database = self._database(thing.database)
         return (
@@ -182,23 +186,23 @@ class LocationsOfCall:
 
     def _database(self, name: str) -> Location | None:
         """Where the tables of a database go; None for one that is not there."""
-        places = self._sight.policy.places
+        places = self._permissions.policy.places
         if name not in places:
             return None
         return read_place(database_path(self._warehouse, name, None)) if name == DEFAULT_DATABASE else places[name]
 
     def _databases_but(self, name: str) -> Iterator[Location]:
-        for other, place in self._sight.policy.places.items():
+        for other, place in self._permissions.policy.places.items():
             if place is not None and other not in (name, DEFAULT_DATABASE):
                 yield place
 
-    def _owner(self, thing: Thing) -> "_PartitionOwner":
+    def _owner(self, thing: Securable) -> "_PartitionOwner":
         stored = self._stored(thing)
         place = None if stored is None else read_place(_location(stored))
         others = [] if place is None else others_within(place, self._databases_but(thing.database))
         return _PartitionOwner(stored, place, others)
 
-    def _stored(self, thing: Thing) -> StoredTable | None:
+    def _stored(self, thing: Securable) -> StoredTable | None:
         if "\0" in thing.database or "\0" in thing.table:
             return None
         return self._store.read(lambda snapshot: snapshot.table(thing.database, thing.table))
@@ -209,7 +213,7 @@ class LocationsOfCall:
         return {one.name: one.location for one in found}
 
     def _refused(self, location: str) -> MetaException:
-        return MetaException(f"Permission denied: user {self._sight.user} may not use location {location}")
+        return MetaException(f"Permission denied: user {self._permissions.user} may not use location {location}")
 
 
 class _PartitionOwner:

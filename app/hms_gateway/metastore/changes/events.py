@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from hms_gateway.metastore.checks.storage_descriptors import PartitionTexts
+from hms_gateway.metastore.checks.table_shape import PartitionTexts
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock

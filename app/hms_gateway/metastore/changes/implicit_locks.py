@@ -22,7 +22,7 @@ from hms_gateway.runtime.call_keys import answering
 from hms_gateway.runtime.presented import LockCaller, lock_caller, locking
 from hms_gateway.structs import LockType
 from hms_gateway.txn.ports.txn import Client
-from hms_gateway.txn.rules.implicit_locks import Held, LockedByAnother, Needed, obstacle
+from hms_gateway.txn.rules.implicit_locks import AcquiredLock, LockedByAnother, Needed, obstacle
 from hms_gateway.txn.rules.locks import NO_TXN, TIMED_OUT, Lock, LockId, has_expired
 from hms_gateway.txn.rules.names import Target, target
 
@@ -120,7 +120,7 @@ class _Guard:
         if found is not None:
             raise LockedByAnother(f"{found}; wait until it is released, or name a lock of your own in hms.lock.id")
 
-    def _live(self, transaction: Transaction, targets: list[Target]) -> list[Held]:
+    def _live(self, transaction: Transaction, targets: list[Target]) -> list[AcquiredLock]:
         """Without what is past its time, which is taken away: its holder must not think that nothing happened."""
         held, now_ms = transaction.held_locks(targets)
         lost = [one for one in held if has_expired(one.lock, now_ms, self._caller.timeout_ms) and not self._is_own(one)]
@@ -128,7 +128,7 @@ class _Guard:
             transaction.txns.batched(partial(_remove, [one.lock for one in lost]))
         return [one for one in held if one not in lost]
 
-    def _is_own(self, held: Held) -> bool:
+    def _is_own(self, held: AcquiredLock) -> bool:
         caller, lock = self._caller, held.lock
         if lock.lock_id in caller.taken:
             return True

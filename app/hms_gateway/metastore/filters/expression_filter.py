@@ -28,7 +28,7 @@ from hms_gateway.metastore.filters.grammar import (
     Operator,
     Or,
 )
-from hms_gateway.metastore.filters.hive_expression import Column, Constant, Expression, Function
+from hms_gateway.metastore.filters.hive_expression import ColumnReference, Constant, Expression, Function
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
 
 # All partitions or none of them, where no condition is needed.
@@ -95,7 +95,7 @@ def _is_filter(node: Expression, types: Mapping[str, str]) -> bool:
 
 def _is_in_filters(part: Expression, types: Mapping[str, str]) -> bool:
     match part:
-        case Column(key):
+        case ColumnReference(key):
             return types.get(key.lower(), "").lower() in _IN_FILTERS
         case Constant(_, str() as text):
             # It is put between quotes as it is.
@@ -122,19 +122,22 @@ class _Translator:
             case Function("GenericUDFOPAnd" | "GenericUDFOPOr" as name, children):
                 parts = [self.of(child, negated=negated) for child in children]
                 return _all_of(parts) if (name == "GenericUDFOPAnd") is not negated else _any_of(parts)
-            case Function("GenericUDFOPNull" | "GenericUDFOPNotNull" as name, (Column(key),)) if self._kind(key):
+            case Function("GenericUDFOPNull" | "GenericUDFOPNotNull" as name, (ColumnReference(key),)) if self._kind(
+                key
+            ):
                 return ExpressionFilter(IsNull(key, negated=(name == "GenericUDFOPNotNull") is not negated))
-            case Function(name, (Column(key), Constant(_, value))) if name in _OPERATORS:
+            case Function(name, (ColumnReference(key), Constant(_, value))) if name in _OPERATORS:
                 return self._comparison(key, _OPERATORS[name], value, negated)
-            case Function(name, (Constant(_, value), Column(key))) if name in _OPERATORS:
+            case Function(name, (Constant(_, value), ColumnReference(key))) if name in _OPERATORS:
                 return self._comparison(key, _OPERATORS[name].mirrored, value, negated)
-            case Function("GenericUDFIn", (Column(key), *constants)):
+            case Function("GenericUDFIn", (ColumnReference(key), *constants)):
                 return self._in(key, constants, negated)
             case Function(
-                "GenericUDFBetween", (Constant(_, bool() as is_not), Column(key), Constant() as low, Constant() as high)
+                "GenericUDFBetween",
+                (Constant(_, bool() as is_not), ColumnReference(key), Constant() as low, Constant() as high),
             ):
                 return self._between(key, low, high, is_not is not negated)
-            case Function("UDFLike", (Column(key), Constant(_, str() as pattern))):
+            case Function("UDFLike", (ColumnReference(key), Constant(_, str() as pattern))):
                 return self._like(key, pattern, negated)
             case _:
                 return _UNKNOWN

@@ -30,7 +30,7 @@ _SCALE_MAX: Final = 38
 ConstantValue: TypeAlias = bool | int | float | Decimal | str | date | None
 
 
-class Column(msgspec.Struct, frozen=True):
+class ColumnReference(msgspec.Struct, frozen=True):
     name: str
     type_name: str
 
@@ -47,7 +47,7 @@ class Function(msgspec.Struct, frozen=True):
     children: "tuple[Expression, ...]"
 
 
-Expression: TypeAlias = Column | Constant | Function
+Expression: TypeAlias = ColumnReference | Constant | Function
 
 
 def read_expression(data: bytes) -> Expression | None:
@@ -320,7 +320,7 @@ class _Expressions:
         fields = found.fields
         match found.class_name.removeprefix(_PLAN):
             case "ExprNodeColumnDesc":
-                return Column(self._counted(fields["column"]), self._counted(_type_name(fields)))
+                return ColumnReference(self._counted(fields["column"]), self._counted(_type_name(fields)))
             case "ExprNodeConstantDesc":
                 return Constant(self._counted(_type_name(fields)), self._counted(_constant(fields["value"])))
             case "ExprNodeGenericFuncDesc":

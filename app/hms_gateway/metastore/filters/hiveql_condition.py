@@ -47,7 +47,7 @@ _AFTER_SURROGATES: Final = "\ue000"
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
-class Check(NamedTuple):
+class ConditionCheck(NamedTuple):
     """A condition that no filter can say; `fits` decides it by the value of the key at `place`."""
 
     what: str
@@ -64,7 +64,7 @@ def metastore_filter(condition: str, keys: Sequence[tuple[str, str]]) -> str:
     return text
 
 
-def divided_condition(condition: str, keys: Sequence[tuple[str, str]]) -> tuple[str, Sequence[Check]]:
+def divided_condition(condition: str, keys: Sequence[tuple[str, str]]) -> tuple[str, Sequence[ConditionCheck]]:
     """A filter, empty for every partition, and what has to be true besides. Raises CommandError."""
     return _ConditionReader(condition, keys).divided()
 
@@ -101,7 +101,7 @@ class _Part(NamedTuple):
 
     text: str
     connective: str = ""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ConditionCheck, ...] = ()
 
 
 class _ConditionReader(TokenReader):
@@ -112,7 +112,7 @@ class _ConditionReader(TokenReader):
         self._types = {name.lower(): (name, type_name, place) for place, (name, type_name) in enumerate(keys)}
         self._open = 0
 
-    def divided(self) -> tuple[str, Sequence[Check]]:
+    def divided(self) -> tuple[str, Sequence[ConditionCheck]]:
         if self._is_at_end():
             return "", ()
         found = self._either(is_negated=False)
@@ -201,7 +201,7 @@ class _ConditionReader(TokenReader):
         def fits(value: str) -> bool:
             return (value == DEFAULT_PARTITION_NAME) is not is_negated
 
-        return _Part("", checks=(Check(f"IS {'NOT ' * is_negated}NULL", begin, key.place, fits),))
+        return _Part("", checks=(ConditionCheck(f"IS {'NOT ' * is_negated}NULL", begin, key.place, fits),))
 
     def _like(self, key: _Key, begin: int, *, is_negated: bool) -> _Part:
         if key.kind is not ValueClass.TEXT:
@@ -219,7 +219,9 @@ class _ConditionReader(TokenReader):
         prefix = plain[:-1]
         if pieces[-1] != "%" or {"%", "_"}.intersection(pieces[:-1]) or prefix[-1:] in ("", _LAST_CHARACTER):
             pattern = parse_like(text)
-            return _Part("", checks=(Check("NOT LIKE", begin, key.place, lambda value: not pattern.matches(value)),))
+            return _Part(
+                "", checks=(ConditionCheck("NOT LIKE", begin, key.place, lambda value: not pattern.matches(value)),)
+            )
         last = _AFTER_SURROGATES if prefix[-1] == _LAST_BEFORE_SURROGATES else chr(ord(prefix[-1]) + 1)
         low, high = _quoted(_Value(prefix, at)), _quoted(_Value(prefix[:-1] + last, at))
         return _Part(f"{key} < {low} or {key} >= {high}", "or")
@@ -313,7 +315,7 @@ class _ConditionReader(TokenReader):
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
 
-def _without_counterpart(check: Check) -> CommandError:
+def _without_counterpart(check: ConditionCheck) -> CommandError:
     known = "; NOT LIKE 'text%' may be anywhere" if check.what == "NOT LIKE" else ""
     beside = "hms-gateway sql evaluates it, but only where AND, not OR or NOT, joins it to the rest"
     return CommandError(f"no filter of a metastore can express this {check.what}; {beside}{known}", check.begin)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
-from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
-from hms_gateway.metastore.vocabulary.ids import DatabaseId as DatabaseId
-from hms_gateway.metastore.vocabulary.ids import EventId as EventId
-from hms_gateway.metastore.vocabulary.ids import PartitionId as PartitionId
-from hms_gateway.metastore.vocabulary.ids import TableId as TableId
+from hms_gateway.metastore.filters.binding import BoundFilter
+from hms_gateway.metastore.filters.table_filter import TableFilter
+from hms_gateway.metastore.vocabulary.names import DatabaseId as DatabaseId
+from hms_gateway.metastore.vocabulary.names import EventId as EventId
+from hms_gateway.metastore.vocabulary.names import PartitionId as PartitionId
+from hms_gateway.metastore.vocabulary.names import TableId as TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.structs import (
     Database,

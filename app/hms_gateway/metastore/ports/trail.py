@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.ids import EventId
+from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.runtime.presented import Actor
 
 

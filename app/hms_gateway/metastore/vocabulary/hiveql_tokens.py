@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from hms_gateway.metastore.vocabulary.suggesting import did_you_mean
+from hms_gateway.metastore.vocabulary.texts import did_you_mean
 
 _TOKEN: Final = re.compile(
     r"""\s+ | --[^\n]* | /\*.*?\*/

@@ -1,7 +1,12 @@
-"""Names of databases, tables and other objects: normalising, validating, and the catalog prefix of newer clients."""
+"""Names of databases, tables and other objects: normalising, validating, and the catalog prefix of newer clients.
+
+The ids under which storage keeps them, and the names that Hive makes for constraints without one (semantics §2.15).
+"""
 
 import re
-from typing import Final
+from collections.abc import Container, MutableMapping, Sequence
+from itertools import count
+from typing import Final, NewType
 
 import msgspec
 
@@ -117,3 +122,34 @@ def _shown(part: str | None) -> str:
 
 def _without_hyphens(name: str, allows_hyphen: bool) -> str:
     return name.replace("-", "") if allows_hyphen else name
+
+
+DatabaseId = NewType("DatabaseId", int)
+TableId = NewType("TableId", int)
+PartitionId = NewType("PartitionId", int)
+EventId = NewType("EventId", int)
+FunctionId = NewType("FunctionId", int)
+IndexId = NewType("IndexId", int)
+
+
+def generated_name(
+    prefix: str, names: Sequence[str], now_milliseconds: int, taken: Container[str], tried: MutableMapping[str, int]
+) -> str:
+    """`pk_554944422_1795214686664_0`: a hash of what it is on, the time, and a number that makes it unique.
+
+    `tried` remembers from call to call which numbers need not be tried again.
+    """
+    digest = java_hash("{" + ",".join([*names, prefix]) + "}") & 0x7FFFFFFF
+    stem = f"{prefix}_{digest}_{now_milliseconds}_"
+    number = next(number for number in count(tried.get(stem, 0)) if f"{stem}{number}" not in taken)
+    tried[stem] = number + 1
+    return f"{stem}{number}"
+
+
+def java_hash(text: str) -> int:
+    """What Java's String.hashCode gives, as a number of 32 bits."""
+    units = text.encode("utf-16-be", errors="surrogatepass")
+    digest = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        digest = (31 * digest + (high << 8 | low)) & 0xFFFFFFFF
+    return digest

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from hms_gateway.pipeline.audit.rules.areas import Areas, Group
 from hms_gateway.pipeline.audit.rules.contents import Sorter
 from hms_gateway.pipeline.audit.rules.finding import find
-from hms_gateway.pipeline.audit.rules.values import Area, Directory, Finding, Limits, Place, Storage
+from hms_gateway.pipeline.audit.rules.values import Area, Directory, Finding, Place, Storage, Thresholds
 from hms_gateway.pipeline.jobs.arrow import map_in_arrow
 
 # A row is a finding, or, where `kind` is null, the content of a table or partition.
@@ -56,7 +56,7 @@ def compared(
     places: DataFrame,
     directories: DataFrame,
     areas: Any,
-    limits: Limits,
+    limits: Thresholds,
     unreadable: tuple[str, ...],
     alone: DataFrame | None,
 ) -> DataFrame:
@@ -146,7 +146,7 @@ class _Grouper:
 class _Comparer:
     """The rules, group by group, in the order of the rows: places first. A group's directories are not kept."""
 
-    def __init__(self, areas: Any, limits: Limits, unreadable: tuple[str, ...]) -> None:
+    def __init__(self, areas: Any, limits: Thresholds, unreadable: tuple[str, ...]) -> None:
         self._areas = areas
         self._limits = limits
         self._unreadable = unreadable

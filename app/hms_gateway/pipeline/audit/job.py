@@ -16,7 +16,7 @@ from hms_gateway.pipeline.audit.fixing.changes import EventsMissing, changed_tab
 from hms_gateway.pipeline.audit.fixing.plan import PlanHead, action_of, write_plan
 from hms_gateway.pipeline.audit.page import page
 from hms_gateway.pipeline.audit.rules.areas import Areas, Roots, outermost
-from hms_gateway.pipeline.audit.rules.values import Kind, Limits, Severity
+from hms_gateway.pipeline.audit.rules.values import Kind, Severity, Thresholds
 from hms_gateway.pipeline.audit.summary import Summary, summary_of
 from hms_gateway.pipeline.audit.walking import LEVEL, TO_LIST, UNREADABLE, walk
 from hms_gateway.pipeline.footers import FOOTER_FORMATS
@@ -66,7 +66,9 @@ class _Audit:
         self._spark = run.spark
         begun = self._begun()
         self._catalog = begun.catalog
-        self._limits = Limits(begun.now_seconds, arguments.quiet_seconds, arguments.small_bytes, arguments.small_files)
+        self._limits = Thresholds(
+            begun.now_seconds, arguments.quiet_seconds, arguments.small_bytes, arguments.small_files
+        )
         self._areas = Areas(self._catalog.tables.values(), self._catalog.databases)
         self._sent_areas = run.spark.sparkContext.broadcast(self._areas)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from hms_gateway.pipeline.audit.rules.values import Limits, Severity
+from hms_gateway.pipeline.audit.rules.values import Severity, Thresholds
 from hms_gateway.pipeline.audit.summary import SIZE_EDGES, Summary
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.reports import (
@@ -29,7 +29,7 @@ _MEANINGS: Final = {
 _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.NOTE: "Notes"}
 
 
-def page(summary: Summary, counts: Mapping[str, int], limits: Limits, options: JobOptions, run: str) -> Page:
+def page(summary: Summary, counts: Mapping[str, int], limits: Thresholds, options: JobOptions, run: str) -> Page:
     """Figures, plots, the largest tables, and the first findings of each kind."""
     when = datetime.fromtimestamp(limits.now_seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Page(
@@ -64,7 +64,7 @@ def _kinds(summary: Summary) -> Section:
     return Section("Findings", [Bars("By kind, the worst first", bars)])
 
 
-def _contents(summary: Summary, limits: Limits) -> Section:
+def _contents(summary: Summary, limits: Thresholds) -> Section:
     small = (float(limits.small_bytes), f"small: below {bytes_text(limits.small_bytes)}")
     sizes = Histogram(
         "Tables and partitions by the mean size of their files", SIZE_EDGES, summary.sizes, Unit.BYTES, [small]

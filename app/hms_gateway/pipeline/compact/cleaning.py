@@ -12,9 +12,9 @@ from hms_gateway.pipeline.compact.looking import described
 from hms_gateway.pipeline.compact.places import HIDDEN, is_of_one
 from hms_gateway.pipeline.compact.step import LeftOut, Seen, alter, look
 from hms_gateway.pipeline.compact.swap import REMOVING, Left, cleaned, left, marked
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
@@ -38,7 +38,7 @@ def path_of(location: str, storage: Storage) -> str:
 class PlacesOf:
     """Where tables and all their partitions lie; for batches of tables."""
 
-    connection: Connection
+    connection: CatalogConnection
     patience_seconds: float
     storage: Storage = field(repr=False)
 
@@ -84,7 +84,7 @@ class CleanStep:
     grace_seconds: float
     storage: Storage = field(repr=False)
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         counts = {"cleaned": 0, "files": 0, "bytes": 0, "waiting": 0}
         refused = []
         for row in batch.rows():
@@ -95,7 +95,7 @@ class CleanStep:
                 refused.append(Refusal(_name(row), str(reason)))
             except (ListingProblem, OptionError, OSError) as problem:
                 refused.append(Refusal(_name(row), f"has old files that cannot be removed: {problem}"))
-        return Outcome(counts, refused)
+        return StepOutcome(counts, refused)
 
     def _clean(self, client: PatientClient, row: dict[str, Any]) -> dict[str, int]:
         seen = look(client, row)

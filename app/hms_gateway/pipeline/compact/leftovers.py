@@ -14,7 +14,7 @@ from typing import Any, Final
 from hms_gateway.pipeline.compact.filing import Filing
 from hms_gateway.pipeline.compact.places import HIDDEN, base_of
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome
+from hms_gateway.pipeline.jobs.batches import RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import NoSuchObjectException, Partition, Table
@@ -91,7 +91,7 @@ class RemoveLeftovers:
 
     storage: Storage = field(repr=False)
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         removed = 0
         for database, table in sorted({(row["database"], row["table"]) for row in batch.rows()}):
             with suppress(NoSuchObjectException, OptionError, OSError):
@@ -99,7 +99,7 @@ class RemoveLeftovers:
                 filing, base = place_of(found, self.storage)
                 for note in notes(filing, base):
                     removed += self._removed(client, found, note)
-        return Outcome({"leftovers": removed})
+        return StepOutcome({"leftovers": removed})
 
     def _removed(self, client: PatientClient, table: Table, note: Note) -> int:
         if not table.partitionKeys and not _is_of(table, note):

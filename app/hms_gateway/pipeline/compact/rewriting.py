@@ -15,7 +15,7 @@ _MODULES: Final[dict[str, ModuleType]] = {PARQUET: parquet_files, ORC: orc_files
 _ENDINGS: Final = {PARQUET: ".parquet", ORC: ".orc", TEXT: ".txt"}
 
 
-class Written(NamedTuple):
+class RewrittenFile(NamedTuple):
     files: int
     bytes: int
     rows: int
@@ -32,7 +32,7 @@ class Rewriting(NamedTuple):
     target_bytes: int
     alive: Callable[[], None]
 
-    def write(self, files: Sequence[DataFile]) -> Written:
+    def write(self, files: Sequence[DataFile]) -> RewrittenFile:
         """Raises NotPlain for what cannot be kept as it is, OSError, ListingProblem."""
         rows, names = 0, []
         for number, some in enumerate(self._bins(files)):
@@ -42,7 +42,7 @@ class Rewriting(NamedTuple):
             self.alive()
         self.filing.settle(self.target)
         sizes = [self.filing.files.size(f"{self.target}/{name}") for name in names]
-        return Written(len(names), sum(sizes), rows)
+        return RewrittenFile(len(names), sum(sizes), rows)
 
     def _bins(self, files: Sequence[DataFile]) -> list[list[DataFile]]:
         """Only files of one kind become one."""

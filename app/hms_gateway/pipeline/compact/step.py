@@ -20,11 +20,11 @@ from hms_gateway.pipeline.compact.filing import DataFile, Filing, NotPlain, fing
 from hms_gateway.pipeline.compact.leftovers import Note, is_used
 from hms_gateway.pipeline.compact.looking import described
 from hms_gateway.pipeline.compact.places import base_of, target_of
-from hms_gateway.pipeline.compact.rewriting import Rewriting, Written
+from hms_gateway.pipeline.compact.rewriting import Rewriting, RewrittenFile
 from hms_gateway.pipeline.compact.swap import Left, NewFiles, left, swapped
 from hms_gateway.pipeline.compact.tables import format_of, left_alone, unsafe
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import LeaseLost
 from hms_gateway.pipeline.listing import ListingProblem
@@ -80,7 +80,7 @@ class CompactStep:
     locks: bool
     storage: Storage = field(repr=False)
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         counts: dict[str, int] = {}
         refused = []
         for row in batch.rows():
@@ -99,7 +99,7 @@ class CompactStep:
                 continue
             for key, number in found.items():
                 counts[key] = counts.get(key, 0) + number
-        return Outcome(counts, refused)
+        return StepOutcome(counts, refused)
 
     def _compact(self, client: PatientClient, row: dict[str, Any], alive: Any) -> dict[str, int]:
         seen = look(client, row)
@@ -156,7 +156,7 @@ class CompactStep:
             raise LeftOut(f"would get the directory {note.path}, which another partition has; begin a new run")
         note.remove_all()
 
-    def _written(self, note: Note, seen: Seen, source: str, files: list[DataFile], alive: Any) -> Written:
+    def _written(self, note: Note, seen: Seen, source: str, files: list[DataFile], alive: Any) -> RewrittenFile:
         """What is in the new directory, which is gone again when this raises."""
         note.write()
         assert seen.one.sd is not None

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS
 from hms_gateway.metastore.vocabulary.parameters import says_true
-from hms_gateway.metastore.vocabulary.table_types import is_view
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, is_view
 from hms_gateway.pipeline.compact.swap import same_path
 from hms_gateway.structs import StorageDescriptor, Table
 

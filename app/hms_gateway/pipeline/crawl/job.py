@@ -8,7 +8,7 @@ import pyarrow
 from pyspark.sql import SparkSession
 
 from hms_gateway.pipeline.crawl import catalog, comparing, registering, tables, walking
-from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, PARTITIONS, REFUSED, PartitionsOf, Target
+from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, PARTITIONS, REFUSED, CrawledTable, PartitionsOf
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import UsageRefused
@@ -220,7 +220,7 @@ class _Crawl:
                     "reason": f"is not registered: table {database}.{table} {problem}" if problem else "",
                 }
 
-    def _targets(self, known: list[dict[str, Any]], designs: Stored) -> dict[str, Target]:
+    def _targets(self, known: list[dict[str, Any]], designs: Stored) -> dict[str, CrawledTable]:
         """The tables that partitions can belong to, by path."""
         targets = {
             table["path"]: _target(table, table["location"]) for table in known if table["keys"] and self._wanted(table)
@@ -386,9 +386,9 @@ class _Crawl:
                 yield {"item": refusal.item, "reason": refusal.reason}
 
 
-def _target(table: Mapping[str, Any], location: str) -> Target:
+def _target(table: Mapping[str, Any], location: str) -> CrawledTable:
     keys = tuple(zip(table["keys"], table["types"], strict=True))
-    return Target(table["database"], table["table"], location, keys)
+    return CrawledTable(table["database"], table["table"], location, keys)
 
 
 def _is_named_for(path: str, table: Mapping[str, Any]) -> bool:

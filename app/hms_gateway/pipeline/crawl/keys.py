@@ -74,7 +74,7 @@ def _canonical(key: str, kind: str, value: str) -> str:
     return str(typed)
 
 
-class Shape(msgspec.Struct):
+class KeyShape(msgspec.Struct):
     """What the directories of a new table say together; shapes of parts of it are added up.
 
     kinds    for each key, the narrowest type of its values: 0 nothing but nulls, 1 int, 2 bigint, 3 date, 4 string

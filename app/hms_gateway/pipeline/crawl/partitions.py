@@ -28,7 +28,7 @@ _ROWS_A_PIECE: Final = 5_000
 _COLUMNS: Final = ("root", "relative", "files", "bytes")
 
 
-class Target(msgspec.Struct, frozen=True):
+class CrawledTable(msgspec.Struct, frozen=True):
     """A table that directories belong to, known or new; `keys` are names and types."""
 
     database: str
@@ -40,7 +40,7 @@ class Target(msgspec.Struct, frozen=True):
 class PartitionsOf(msgspec.Struct, frozen=True):
     """For batches of directories with data; `targets` are by path. What belongs to no target is left out."""
 
-    targets: Mapping[str, Target]
+    targets: Mapping[str, CrawledTable]
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
         kept: dict[tuple[int, str], list[tuple[Any, ...]]] = {}
@@ -58,7 +58,7 @@ class PartitionsOf(msgspec.Struct, frozen=True):
         yield from (_piece(same) for same in kept.values() if same)
 
 
-def _row(target: Target, relative: str, files: int, size: int) -> tuple[Any, ...]:
+def _row(target: CrawledTable, relative: str, files: int, size: int) -> tuple[Any, ...]:
     location = f"{target.location.rstrip('/')}/{relative}" if relative else target.location
     names = (target.database, target.table)
     try:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.file_formats import FORMATS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
+from hms_gateway.metastore.vocabulary.table_types import FORMATS
 from hms_gateway.pipeline.columns_once import columns_once
-from hms_gateway.pipeline.connection import Caller
+from hms_gateway.pipeline.connection import CatalogCaller
 from hms_gateway.pipeline.crawl.catalog import is_gone, is_within
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import Files, files_of
 from hms_gateway.pipeline.storage import Storage, same_file_system
@@ -37,7 +37,7 @@ from hms_gateway.structs import (
 _NO_LISTING: Final = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
 
 
-def create_database(client: Caller, name: str, owner: str | None = None) -> None:
+def create_database(client: CatalogCaller, name: str, owner: str | None = None) -> None:
     """A database that may be there."""
     try:
         client.call("get_database", name)
@@ -54,7 +54,7 @@ class CreateTables:
     location: str
     storage: Storage = field(repr=False)
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         files, refused, created = files_of(self.location, self.storage), [], 0
         for row in batch.rows():
             location = files.location(row["root"])
@@ -69,7 +69,7 @@ class CreateTables:
                 refused.append(
                     Refusal(location, f"cannot be created as {row['database']}.{row['table']}: {error.message}")
                 )
-        return Outcome({"tables": created}, refused)
+        return StepOutcome({"tables": created}, refused)
 
 
 def _other_place(client: PatientClient, files: Files, row: dict[str, Any]) -> str | None:
@@ -120,13 +120,15 @@ class Register:
     location: str
     storage: Storage = field(repr=False)
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         rows = batch.rows()
         database, name = rows[0]["database"], rows[0]["table"]
         try:
             table = client.call("get_table", database, name)
         except NoSuchObjectException as error:
-            return Outcome(refused=[Refusal(row["location"], f"is not registered: {error.message}") for row in rows])
+            return StepOutcome(
+                refused=[Refusal(row["location"], f"is not registered: {error.message}") for row in rows]
+            )
 
         def add(some: Sequence[dict[str, Any]]) -> None:
             parts, columns = columns_once([_partition(table, row) for row in some])
@@ -147,7 +149,7 @@ class Register:
         left_out = {refusal.item for refusal in refused}
         added = [row for row in own if row["location"] not in left_out]
         counts = {"partitions": len(added), "files": sum(row["files"] for row in added)}
-        return Outcome({**counts, "bytes": sum(row["bytes"] for row in added)}, refused)
+        return StepOutcome({**counts, "bytes": sum(row["bytes"] for row in added)}, refused)
 
     def _divided(self, table: Table, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Refusal]]:
         """What lies in the table's directory, and refusals of the rest: the name may be that of another table."""
@@ -195,13 +197,13 @@ class Prune:
     location: str
     storage: Storage = field(repr=False)
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         files, rows = files_of(self.location, self.storage), batch.rows()
         database, table = rows[0]["database"], rows[0]["table"]
         try:
             found = client.call("get_partitions_by_names", database, table, [row["name"] for row in rows])
         except NoSuchObjectException:
-            return Outcome()
+            return StepOutcome()
         there = {tuple(one.values): one.sd.location for one in found}
         gone = [
             row
@@ -210,7 +212,7 @@ class Prune:
             and is_gone(files, files.root(row["location"])) == ""
         ]
         if not gone:
-            return Outcome()
+            return StepOutcome()
 
         def drop(some: Sequence[dict[str, Any]]) -> None:
             request = DropPartitionsRequest(
@@ -224,4 +226,4 @@ class Prune:
             client.call("drop_partitions_req", request)
 
         refused = halved(gone, drop)
-        return Outcome({"dropped": len(gone) - len(refused)}, refused)
+        return StepOutcome({"dropped": len(gone) - len(refused)}, refused)

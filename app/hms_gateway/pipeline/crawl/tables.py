@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow
 import pyarrow.compute
 
-from hms_gateway.pipeline.crawl.keys import Shape, split_component
+from hms_gateway.pipeline.crawl.keys import KeyShape, split_component
 from hms_gateway.pipeline.crawl.walking import SAMPLES_MAX, joined
 from hms_gateway.pipeline.footers import FOOTER_FORMATS, FooterProblem, TypesConflict, read_footer, united
 from hms_gateway.pipeline.listing import HEAD_BYTES, Files, files_of, format_of
@@ -61,18 +61,18 @@ class ShapesOf:
         unknown = batch.filter(pyarrow.compute.invert(known))
         if not len(unknown):
             return
-        found: dict[str, Found] = {}
+        found: dict[str, FoundTable] = {}
         columns = (unknown.column(name).to_pylist() for name in ("root", "relative", "samples"))
         for root, relative, samples in zip(*columns, strict=True):
-            found.setdefault(root, Found()).add(relative, samples)
+            found.setdefault(root, FoundTable()).add(relative, samples)
         yield pyarrow.RecordBatch.from_pylist([row for root in found for row in found[root].rows(root)], SHAPES)
 
 
 @dataclass
-class Found:
+class FoundTable:
     """A new table, by the keys that its directories have."""
 
-    shapes: dict[tuple[str, ...], Shape] = field(default_factory=dict)
+    shapes: dict[tuple[str, ...], KeyShape] = field(default_factory=dict)
     samples: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
     def add(self, relative: str, samples: Iterable[str]) -> None:
@@ -97,12 +97,12 @@ class Found:
                 "samples": samples,
             }
 
-    def usual(self) -> Shape:
+    def usual(self) -> KeyShape:
         """That of most of its directories."""
         return max(self.shapes.values(), key=lambda shape: (shape.directories, shape.keys))
 
-    def _shape(self, keys: tuple[str, ...]) -> Shape:
-        return self.shapes.setdefault(keys, Shape(keys, [0] * len(keys)))
+    def _shape(self, keys: tuple[str, ...]) -> KeyShape:
+        return self.shapes.setdefault(keys, KeyShape(keys, [0] * len(keys)))
 
     def _keep(self, keys: tuple[str, ...], paths: Iterable[str]) -> None:
         """Some, from anywhere in the table, and the same ones in every run: those with the smallest checksums."""
@@ -114,11 +114,11 @@ class Found:
                 del kept[SAMPLES_MAX:]
 
 
-def merged(rows: Iterable[Mapping[str, Any]]) -> dict[str, Found]:
+def merged(rows: Iterable[Mapping[str, Any]]) -> dict[str, FoundTable]:
     """New tables by their paths."""
-    found: dict[str, Found] = {}
+    found: dict[str, FoundTable] = {}
     for row in rows:
-        found.setdefault(row["root"], Found()).merge(row)
+        found.setdefault(row["root"], FoundTable()).merge(row)
     return found
 
 

@@ -3,7 +3,7 @@
 Nothing of Spark is needed, and no data is read.
 """
 
-from hms_gateway.pipeline.footers.figures import Figures, Value, joined
+from hms_gateway.pipeline.footers.figures import FooterFigures, Value, joined
 from hms_gateway.pipeline.footers.footer import Column, Footer, FooterProblem
 from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS, read_footer
 from hms_gateway.pipeline.footers.widening import TypesConflict, fits, united, widened
@@ -14,7 +14,7 @@ __all__ = [
     "Column",
     "FooterProblem",
     "FOOTER_FORMATS",
-    "Figures",
+    "FooterFigures",
     "Value",
     "joined",
     "fits",

@@ -10,7 +10,7 @@ import msgspec
 Value: TypeAlias = int | float | Decimal | bytes
 
 
-class Figures(msgspec.Struct, frozen=True):
+class FooterFigures(msgspec.Struct, frozen=True):
     """About one column in some rows. None is: not known.
 
     has_bounds  no value lies outside of `low` and `high`, NaN apart; they are None where there are no other values
@@ -41,13 +41,13 @@ class Figures(msgspec.Struct, frozen=True):
         return None if self.nulls is None else self.rows - self.nulls
 
 
-def joined(parts: Iterable[Figures]) -> Figures:
+def joined(parts: Iterable[FooterFigures]) -> FooterFigures:
     """Figures of all rows out of those of some; bounds are of one kind. At least one part."""
     found = list(parts)
     if len(found) == 1:
         return found[0]
     bounded = [part for part in found if part.low is not None and part.high is not None]
-    return Figures(
+    return FooterFigures(
         rows=sum(part.rows for part in found),
         nulls=_sum(part.nulls for part in found),
         low=min((part.low for part in bounded if part.low is not None), default=None),
@@ -73,7 +73,7 @@ def _largest(numbers: Iterable[int | None]) -> int | None:
     return None if None in known else max(number for number in known if number is not None)
 
 
-def _of_one(with_values: list[Figures]) -> int | None:
+def _of_one(with_values: list[FooterFigures]) -> int | None:
     """Different values of several parts may be the same."""
     if not with_values:
         return 0

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from hms_gateway.pipeline.footers.figures import Figures
+from hms_gateway.pipeline.footers.figures import FooterFigures
 
 
 class FooterProblem(Exception):
@@ -36,7 +36,7 @@ class Footer(msgspec.Struct, frozen=True):
     format: str
     rows: int
     columns: tuple[Column, ...]
-    figures: Mapping[str, Figures]
+    figures: Mapping[str, FooterFigures]
     unread: tuple[tuple[str, str], ...] = ()
 
     def unread_without(self, keys: Collection[str]) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.pipeline.footers.figures import Figures
+from hms_gateway.pipeline.footers.figures import FooterFigures
 from hms_gateway.pipeline.footers.footer import Column, Footer
 from hms_gateway.pipeline.footers.orc_messages import (
     Fields,
@@ -78,7 +78,7 @@ def orc_footer(data: bytes, postscript: bytes) -> Footer:
     rows = number(footer, 6) or 0
     statistics = [one for one in footer.get(7, ()) if isinstance(one, bytes)]
     columns: list[Column] = []
-    figures: dict[str, Figures] = {}
+    figures: dict[str, FooterFigures] = {}
     unread: list[tuple[str, str]] = []
     for name, place in zip(types[0].names, types[0].children, strict=True):
         try:
@@ -90,7 +90,7 @@ def orc_footer(data: bytes, postscript: bytes) -> Footer:
             continue
         columns.append(column)
         said = message(statistics[place]) if place < len(statistics) else None
-        figures[column.name] = Figures(rows, None) if said is None else _figures(types[place], said, rows)
+        figures[column.name] = FooterFigures(rows, None) if said is None else _figures(types[place], said, rows)
     return Footer(FORMAT, rows, tuple(columns), figures, tuple(unread))
 
 
@@ -135,14 +135,14 @@ def _hive_type(types: Sequence[_Type], place: int, depth: int) -> str:
     return f"{wanted[0]}<{','.join(children)}>"
 
 
-def _figures(of: _Type, said: Fields, rows: int) -> Figures:
+def _figures(of: _Type, said: Fields, rows: int) -> FooterFigures:
     values = number(said, 1)
     if values is None or not 0 <= values <= rows:
-        return Figures(rows, None)
+        return FooterFigures(rows, None)
     if of.kind in (_LIST, _MAP, _STRUCT, _UNION):
-        return Figures(rows, rows - values)
+        return FooterFigures(rows, rows - values)
     if values == 0:
-        return Figures(rows, rows, None, None, True, True, 0, 0, True, 0, 0)
+        return FooterFigures(rows, rows, None, None, True, True, 0, 0, True, 0, 0)
     low, high, is_exact = _bounds(of.kind, said)
     if low is not None and (high is None or low > high):
         low = high = None
@@ -151,7 +151,7 @@ def _figures(of: _Type, said: Fields, rows: int) -> Figures:
     known = [len(bound) for bound in (low, high) if isinstance(bound, bytes)]
     if byte_count is not None:
         known.append(-(-byte_count // values))
-    return Figures(
+    return FooterFigures(
         rows=rows,
         nulls=rows - values,
         low=low,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Final
 
-from hms_gateway.pipeline.footers.figures import Figures, Value, joined
+from hms_gateway.pipeline.footers.figures import FooterFigures, Value, joined
 from hms_gateway.pipeline.footers.footer import Column, Footer
 from hms_gateway.pipeline.footers.parquet_schema import Leaf, Schema, SchemaColumn, schema_of
 from hms_gateway.pipeline.footers.parquet_structs import (
@@ -60,7 +60,7 @@ def parquet_footer(data: bytes) -> Footer:
     )
 
 
-def _figures(schema: Schema, found: FileMetaData, groups: Sequence[RowGroup]) -> dict[str, Figures]:
+def _figures(schema: Schema, found: FileMetaData, groups: Sequence[RowGroup]) -> dict[str, FooterFigures]:
     orders = found.column_orders or ()
     figures = {}
     for column in schema.columns:
@@ -70,22 +70,22 @@ def _figures(schema: Schema, found: FileMetaData, groups: Sequence[RowGroup]) ->
     return figures
 
 
-def _nothing() -> Figures:
-    return Figures(0, 0, None, None, True, True, 0, 0, True, 0, 0, 0)
+def _nothing() -> FooterFigures:
+    return FooterFigures(0, 0, None, None, True, True, 0, 0, True, 0, 0, 0)
 
 
-def _of_group(column: SchemaColumn, group: RowGroup, has_order: bool) -> Figures:
+def _of_group(column: SchemaColumn, group: RowGroup, has_order: bool) -> FooterFigures:
     rows = group.num_rows or 0
     chunks = (group.columns or ())[column.first : column.first + column.count]
     described = [chunk.meta_data for chunk in chunks if chunk.meta_data is not None]
     stored = sum(each.total_uncompressed_size or 0 for each in described)
     if column.leaf is None or not described:
         # Of nested columns the file knows single fields only; of encrypted ones nothing.
-        return Figures(rows, None, stored=stored)
+        return FooterFigures(rows, None, stored=stored)
     return _of_chunk(column.leaf, described[0], rows, has_order)
 
 
-def _of_chunk(leaf: Leaf, chunk: ColumnMetaData, rows: int, has_order: bool) -> Figures:
+def _of_chunk(leaf: Leaf, chunk: ColumnMetaData, rows: int, has_order: bool) -> FooterFigures:
     statistics = chunk.statistics or Statistics()
     nulls = 0 if leaf.is_required else statistics.null_count
     if nulls is not None and not 0 <= nulls <= rows:
@@ -95,7 +95,7 @@ def _of_chunk(leaf: Leaf, chunk: ColumnMetaData, rows: int, has_order: bool) -> 
         values = nulls = 0
     stored = chunk.total_uncompressed_size
     if values == 0:
-        return Figures(rows, nulls, None, None, True, True, 0, 0, True, 0, 0, stored)
+        return FooterFigures(rows, nulls, None, None, True, True, 0, 0, True, 0, 0, stored)
     low, high = _bounds(leaf, statistics, has_order)
     has_bounds = low is not None
     is_exact = has_bounds and _is_exact(leaf, statistics)
@@ -104,7 +104,7 @@ def _of_chunk(leaf: Leaf, chunk: ColumnMetaData, rows: int, has_order: bool) -> 
     longest = _longest(low, high, byte_count, values)
     if is_one and isinstance(low, bytes) and values is not None:
         byte_count = values * len(low)
-    return Figures(
+    return FooterFigures(
         rows=rows,
         nulls=nulls,
         low=low,

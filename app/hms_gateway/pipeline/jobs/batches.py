@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import Stored, StoredBatch
@@ -28,7 +28,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """What a step did: numbers that are added up, items that were refused, and rows for `results`."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RowBatch:
     """Some rows of a stored table; the same ones whenever it is tried again."""
 
     name: str
@@ -50,7 +50,7 @@ class Batch:
 
 
 # Runs in executors. May be repeated: with the same calls a gateway does them once.
-Step = Callable[[PatientClient, Batch], Outcome]
+Step = Callable[[PatientClient, RowBatch], StepOutcome]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class BatchTask:
     stored: Stored
     step: Step
     slots: int
-    connection: Connection
+    connection: CatalogConnection
     lease_id: int | None
     patience_seconds: float
 
@@ -102,7 +102,7 @@ class BatchTask:
     def _do(self, client: PatientClient, batch: StoredBatch) -> None:
         began = time.monotonic()
         table = self.stored.read(batch)
-        outcome = self.step(client.begin(f"{self.run}\n{self.name}\n{batch.id}"), Batch(self.name, batch.id, table))
+        outcome = self.step(client.begin(f"{self.run}\n{self.name}\n{batch.id}"), RowBatch(self.name, batch.id, table))
         if outcome.rows is not None and len(outcome.rows):
             with self.stored.state.output(f"{self.result_folder}/{batch.id}.parquet") as file:
                 pyarrow.parquet.write_table(outcome.rows, file, compression="zstd")

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow
 
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome
+from hms_gateway.pipeline.jobs.batches import RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.migrate.objects import Difference, of_chunk
 from hms_gateway.pipeline.migrate.reading import (
@@ -31,7 +31,7 @@ class Compare:
 
     sides: Sides
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         work, found, rows = TableWork(self.sides), list[Difference](), batch.rows()
         with self.sides.reading() as source, self.sides.writing(client) as target:
             readers = Reader(source), Reader(target)
@@ -43,7 +43,7 @@ class Compare:
                     found += compared.differences(*(side.get(name) for side in tables))
                 except REFUSALS as refused:
                     work.refuse(".".join(name), refused)
-        return Outcome({**work.counts, "differences": len(found)}, work.refused, difference_rows(found))
+        return StepOutcome({**work.counts, "differences": len(found)}, work.refused, difference_rows(found))
 
 
 @dataclass

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.migrate.ahead import ahead
 from hms_gateway.pipeline.migrate.reading import (
@@ -23,7 +23,7 @@ class CopyTables:
 
     sides: Sides
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         work = TableWork(self.sides)
         rows = batch.rows()
         with self.sides.reading() as source, self.sides.writing(client) as target:
@@ -68,7 +68,7 @@ class CopyPartitions:
 
     sides: Sides
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         work = TableWork(self.sides)
         rows = batch.rows()
         with self.sides.reading() as source, self.sides.writing(client) as target:

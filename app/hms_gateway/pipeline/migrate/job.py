@@ -10,9 +10,9 @@ import pyarrow
 import pyarrow.parquet
 
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.errors import EventsExpired
-from hms_gateway.pipeline.jobs.batches import Batch, Counts, Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Counts, Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import CallsRefused, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -67,7 +67,7 @@ class MigrateArguments:
     last         nothing is written to the source any more: write ids of ACID tables are set, which is done once
     """
 
-    source: Connection
+    source: CatalogConnection
     on_conflict: str = "skip"
     verify: str = "full"
     once: bool = False
@@ -392,7 +392,9 @@ class _Migration:
 
     # Steps and what they leave.
 
-    def _step(self, plan: Stored, step: Callable[[PatientClient, Batch], Outcome], name: str, unit: str) -> Counts:
+    def _step(
+        self, plan: Stored, step: Callable[[PatientClient, RowBatch], StepOutcome], name: str, unit: str
+    ) -> Counts:
         counts = self.run.batches(plan, step, name=name, unit=unit)
         for what, number in counts.counts.items():
             if what != "differences":

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.connection import Caller, named_tables
+from hms_gateway.pipeline.connection import CatalogCaller, named_tables
 from hms_gateway.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
@@ -61,7 +61,7 @@ BUILT_IN_ROLES: Final = frozenset(("admin", "public"))
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintKind:
+class CopiedConstraint:
     """How constraints of a kind are read and added; `field` is that of the answer, `name` that of a constraint."""
 
     field: str
@@ -73,7 +73,7 @@ class ConstraintKind:
 
 
 CONSTRAINTS: Final = (
-    ConstraintKind(
+    CopiedConstraint(
         "primaryKeys",
         "get_primary_keys",
         lambda db, table: PrimaryKeysRequest(db_name=db, tbl_name=table),
@@ -81,7 +81,7 @@ CONSTRAINTS: Final = (
         "add_primary_key",
         lambda listed: AddPrimaryKeyRequest(primaryKeyCols=list(listed)),
     ),
-    ConstraintKind(
+    CopiedConstraint(
         "uniqueConstraints",
         "get_unique_constraints",
         lambda db, table: UniqueConstraintsRequest(CATALOG, db, table),
@@ -89,7 +89,7 @@ CONSTRAINTS: Final = (
         "add_unique_constraint",
         lambda listed: AddUniqueConstraintRequest(uniqueConstraintCols=list(listed)),
     ),
-    ConstraintKind(
+    CopiedConstraint(
         "notNullConstraints",
         "get_not_null_constraints",
         lambda db, table: NotNullConstraintsRequest(CATALOG, db, table),
@@ -97,7 +97,7 @@ CONSTRAINTS: Final = (
         "add_not_null_constraint",
         lambda listed: AddNotNullConstraintRequest(notNullConstraintCols=list(listed)),
     ),
-    ConstraintKind(
+    CopiedConstraint(
         "defaultConstraints",
         "get_default_constraints",
         lambda db, table: DefaultConstraintsRequest(CATALOG, db, table),
@@ -105,7 +105,7 @@ CONSTRAINTS: Final = (
         "add_default_constraint",
         lambda listed: AddDefaultConstraintRequest(defaultConstraintCols=list(listed)),
     ),
-    ConstraintKind(
+    CopiedConstraint(
         "checkConstraints",
         "get_check_constraints",
         lambda db, table: CheckConstraintsRequest(CATALOG, db, table),
@@ -114,7 +114,7 @@ CONSTRAINTS: Final = (
         lambda listed: AddCheckConstraintRequest(checkConstraintCols=list(listed)),
     ),
     # Last: the keys that they refer to have to be there.
-    ConstraintKind(
+    CopiedConstraint(
         "foreignKeys",
         "get_foreign_keys",
         lambda db, table: ForeignKeysRequest(foreign_db_name=db, foreign_tbl_name=table),
@@ -129,7 +129,7 @@ CONSTRAINTS: Final = (
 class Reader:
     """Reads one metastore; remembers which methods it does not have."""
 
-    client: Caller
+    client: CatalogCaller
     _missing: set[str] = field(default_factory=set)
 
     def databases(self) -> list[Database]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome
+from hms_gateway.pipeline.jobs.batches import RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.migrate.reading import (
     Reader,
@@ -25,7 +25,7 @@ class Refresh:
     sides: Sides
     kept: frozenset[tuple[str, str]] = frozenset()
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         work = TableWork(self.sides)
         with self.sides.reading() as source, self.sides.writing(client) as target:
             for row in batch.rows():
@@ -62,7 +62,7 @@ class WriteIdsOf:
 
     sides: Sides
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         work = TableWork(self.sides)
         with self.sides.reading() as source, self.sides.writing(client) as target:
             for row in batch.rows():

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pyarrow
 
-from hms_gateway.pipeline.jobs.batches import Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Refusal, StepOutcome
 from hms_gateway.pipeline.migrate.objects import Plain, plain
 from hms_gateway.pipeline.migrate.reading import (
     PARTITIONS_A_CALL,
@@ -63,9 +63,9 @@ class TableWork:
     def refuse(self, item: str, why: Exception | str) -> None:
         self.refused.append(Refusal(item, why if isinstance(why, str) else reason(why)))
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> StepOutcome:
         rows = pyarrow.Table.from_pylist(self.left, LEFT) if self.left else None
-        return Outcome(counts=self.counts, refused=self.refused, rows=rows)
+        return StepOutcome(counts=self.counts, refused=self.refused, rows=rows)
 
     def leave(self, what: str, table: Table, *, existed: bool = True, names: Sequence[str] = ()) -> None:
         row = {"what": what, "database": table.dbName, "table": table.tableName, "existed": existed}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.pipeline.columns_once import columns_once
-from hms_gateway.pipeline.connection import Caller
+from hms_gateway.pipeline.connection import CatalogCaller
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.migrate.reading import (
     CONSTRAINTS,
@@ -81,7 +81,7 @@ class RecordingClient(PatientClient):
 class Writer:
     """Writes to one metastore; `is_gateway` when it takes what is recorded as it is."""
 
-    client: Caller
+    client: CatalogCaller
     is_gateway: bool
 
     def create_database(self, database: Database) -> None:
@@ -215,7 +215,7 @@ class Writer:
         else:
             self._grant_role(client, grant)
 
-    def _grant_role(self, client: Caller, grant: RolePrincipalGrant) -> None:
+    def _grant_role(self, client: CatalogCaller, grant: RolePrincipalGrant) -> None:
         client.call(
             "grant_role",
             grant.roleName,

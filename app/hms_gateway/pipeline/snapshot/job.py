@@ -14,7 +14,7 @@ import pyarrow.parquet
 from pyspark.sql import SparkSession
 
 from hms_gateway.pipeline.errors import EventsExpired
-from hms_gateway.pipeline.jobs.batches import Batch
+from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.only import Only
@@ -198,7 +198,7 @@ class _Taking:
         step, remaining, number = self._step(name), works, 0
         while remaining:
             batch = pyarrow.Table.from_pylist([work.as_row() for work in remaining], working.SCHEMA)
-            outcome = step(client, Batch(name, f"here-{number}", batch))
+            outcome = step(client, RowBatch(name, f"here-{number}", batch))
             remaining, number = self._noted([] if outcome.rows is None else outcome.rows.to_pylist()), number + 1
 
     def _in_executors(self, name: str, plan: Stored) -> None:

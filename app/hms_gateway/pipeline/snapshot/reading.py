@@ -22,7 +22,7 @@ from hms_gateway.pipeline.snapshot.objects import (
 from hms_gateway.pipeline.snapshot.work import Work
 from hms_gateway.pipeline.source.fetching import rows
 from hms_gateway.pipeline.source.objects import ColumnRow, StatisticsRow
-from hms_gateway.pipeline.source.planning import Everything, PartitionNames, Tables
+from hms_gateway.pipeline.source.planning import Everything, PlannedNames, PlannedTables
 from hms_gateway.structs import (
     AllTableConstraintsRequest,
     ForeignKeysRequest,
@@ -85,11 +85,11 @@ def _is_there(client: Caller, database: str, table: str) -> bool:
 def _databases(client: Caller, names: Sequence[str]) -> Iterator[ObjectRow]:
     for name in names:
         with _may_be_gone(client, name):
-            yield from map(database_row, rows(client, "databases", Tables("", (name,)), _WHOLE))
+            yield from map(database_row, rows(client, "databases", PlannedTables("", (name,)), _WHOLE))
 
 
 def _tables(client: Caller, work: Work, more: More) -> Iterator[ObjectRow]:
-    for table in rows(client, "tables", Tables(work.database, tuple(work.names)), _WHOLE):
+    for table in rows(client, "tables", PlannedTables(work.database, tuple(work.names)), _WHOLE):
         yield from _definition(client, table, more)
         if work.what == working.TABLES and table.partitionKeys:
             _partition_work(client, table, more)
@@ -142,7 +142,7 @@ def _partition_work(client: Caller, table: Table, more: More) -> None:
 
 def _partitions(client: Caller, work: Work) -> Iterator[ObjectRow]:
     with _may_be_gone(client, work.database, work.table):
-        part = PartitionNames(work.database, work.table, work.packed)
+        part = PlannedNames(work.database, work.table, work.packed)
         for found in rows(client, "partitions", part, _WHOLE):
             yield partition_row(found)
         columns = [field.name or "" for field in _columns(client.call("get_table", work.database, work.table))]

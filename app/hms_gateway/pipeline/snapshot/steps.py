@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome
+from hms_gateway.pipeline.jobs.batches import RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot import work as working
@@ -47,7 +47,7 @@ class ReadStep:
     folder: str
     only: Only
 
-    def __call__(self, client: Any, batch: Batch) -> Outcome:
+    def __call__(self, client: Any, batch: RowBatch) -> StepOutcome:
         more: list[Work] = []
         with ExitStack() as stack:
             files = _Files(self.state, f"{self.folder}/{batch.id}", stack)
@@ -58,7 +58,7 @@ class ReadStep:
             files.end()
         rows = [*files.rows(), {"file": "", "digest": "", "work": [each.as_row() for each in more]}]
         counts = {kind: file.rows for kind, file in files.of_kind.items()}
-        return Outcome(counts, rows=pyarrow.Table.from_pylist(rows, FOUND))
+        return StepOutcome(counts, rows=pyarrow.Table.from_pylist(rows, FOUND))
 
 
 class _Files:
@@ -117,9 +117,9 @@ class SettleStep:
     out: State
     rounds: Rounds
 
-    def __call__(self, client: Any, batch: Batch) -> Outcome:
+    def __call__(self, client: Any, batch: RowBatch) -> StepOutcome:
         settled = [self._settled(batch.id, at, row) for at, row in enumerate(batch.rows())]
-        return Outcome(rows=pyarrow.Table.from_pylist(settled, SETTLED))
+        return StepOutcome(rows=pyarrow.Table.from_pylist(settled, SETTLED))
 
     def _settled(self, batch: str, at: int, found: dict[str, Any]) -> dict[str, Any]:
         kind, number = found["kind"], found["round"]

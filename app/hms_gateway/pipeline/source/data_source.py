@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Final
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Connection, choice, whole_number
+from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, CatalogConnection, choice, whole_number
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.source.columns import check_schema, key_struct, schema_of
 from hms_gateway.pipeline.source.objects import columns_of
 from hms_gateway.pipeline.source.planning import Scope
 from hms_gateway.pipeline.source.reading import FilteringReader, WholeReader
-from hms_gateway.pipeline.source.registering import PARTITIONS_A_CALL, PartitionWriter, Target
+from hms_gateway.pipeline.source.registering import PARTITIONS_A_CALL, PartitionWriter, TargetTable
 from hms_gateway.pipeline.source.streaming import EventStreamReader
 
 _OPTIONS: Final = (
@@ -58,7 +58,7 @@ class HmsDataSource(DataSource):  # type: ignore[misc]
         database, table = self._table() or (None, None)
         if database is None or table is None:
             raise OptionError("option table is missing; give database.table, whose partitions the rows are")
-        target = Target(
+        target = TargetTable(
             database,
             table,
             skips_existing=self._flag("ifExists", "skip", "skip", "fail"),
@@ -88,9 +88,9 @@ class HmsDataSource(DataSource):  # type: ignore[misc]
     def _flag(self, name: str, default: str, true: str = "true", false: str = "false") -> bool:
         return choice(name, self._option(name) or default, {true: True, false: False})
 
-    def _connection(self) -> Connection:
+    def _connection(self) -> CatalogConnection:
         given = {name: value for name in CONNECTION_OPTIONS if (value := self._option(name))}
-        return Connection.of(given)
+        return CatalogConnection.of(given)
 
     def _table(self) -> tuple[str, str] | None:
         text = self._option("table")

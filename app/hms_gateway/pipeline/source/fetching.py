@@ -10,7 +10,7 @@ from hms_gateway.pipeline.errors import EventsExpired
 from hms_gateway.pipeline.source.columns import BATCH_ROWS
 from hms_gateway.pipeline.source.conditions import Condition
 from hms_gateway.pipeline.source.objects import NAME_COLUMNS, ColumnRow, PartitionRow, StatisticsRow, partition_fields
-from hms_gateway.pipeline.source.planning import Events, PartitionNames, Tables, cut, partition_names
+from hms_gateway.pipeline.source.planning import Events, PlannedNames, PlannedTables, cut, partition_names
 from hms_gateway.structs import (
     FieldSchema,
     GetPartitionsByNamesRequest,
@@ -39,14 +39,14 @@ def rows(client: Client, object_name: str, part: InputPartition, wanted: Iterabl
     columns = None if wanted is None else frozenset(wanted)
     if isinstance(part, Events):
         return events(client, part.after, part.last)
-    if isinstance(part, PartitionNames):
+    if isinstance(part, PlannedNames):
         return _of_names(client, part, columns)
-    if isinstance(part, Tables):
+    if isinstance(part, PlannedTables):
         return _of_tables(client, object_name, part, columns)
     return iter(_WHOLE[object_name](client))
 
 
-def _of_tables(client: Client, object_name: str, part: Tables, wanted: frozenset[str] | None) -> Iterator[Any]:
+def _of_tables(client: Client, object_name: str, part: PlannedTables, wanted: frozenset[str] | None) -> Iterator[Any]:
     if object_name == "databases":
         for name in part.names:
             yield client.call("get_database", name)
@@ -77,7 +77,7 @@ def _partitions(client: Client, table: Table, wanted: frozenset[str] | None) -> 
     return _named(client, table.dbName or "", table.tableName or "", table.partitionKeys, names, wanted)
 
 
-def _of_names(client: Client, part: PartitionNames, wanted: frozenset[str] | None) -> Iterator[PartitionRow]:
+def _of_names(client: Client, part: PlannedNames, wanted: frozenset[str] | None) -> Iterator[PartitionRow]:
     keys = [] if _is_in_names(wanted) else client.call("get_table", part.database, part.table).partitionKeys
     return _named(client, part.database, part.table, keys, part.names(), wanted)
 

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
 
-from hms_gateway.metastore.vocabulary.bound_text import bound_text
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_values
+from hms_gateway.metastore.vocabulary.texts import bound_text
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.source.columns import (
     FIELDS,

@@ -33,7 +33,7 @@ class Everything(InputPartition):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Tables(InputPartition):  # type: ignore[misc]
+class PlannedTables(InputPartition):  # type: ignore[misc]
     """Some tables of a database, whole."""
 
     database: str
@@ -41,7 +41,7 @@ class Tables(InputPartition):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class PartitionNames(InputPartition):  # type: ignore[misc]
+class PlannedNames(InputPartition):  # type: ignore[misc]
     """A range of partitions of a table. The names stay as they are when the task is repeated; packed, since the
     driver holds all of them."""
 
@@ -50,7 +50,7 @@ class PartitionNames(InputPartition):  # type: ignore[misc]
     packed: bytes
 
     @classmethod
-    def of(cls, database: str, table: str, names: Sequence[str]) -> "PartitionNames":
+    def of(cls, database: str, table: str, names: Sequence[str]) -> "PlannedNames":
         return cls(database, table, zlib.compress("\n".join(names).encode(), 1))
 
     def names(self) -> list[str]:
@@ -87,12 +87,12 @@ def databases(client: Client, scope: Scope) -> list[str]:
     return [name for name in wanted if keeps(scope.conditions, ("database",), name)]
 
 
-def tables(client: Client, scope: Scope) -> list[Tables]:
+def tables(client: Client, scope: Scope) -> list[PlannedTables]:
     """The tables to look at; those that conditions name are not looked up before they are read."""
     found = []
     for database in databases(client, scope):
         names = _table_names(client, database, scope)
-        found += [Tables(database, part) for part in cut(names, scope.per_task or TABLES_PER_TASK)]
+        found += [PlannedTables(database, part) for part in cut(names, scope.per_task or TABLES_PER_TASK)]
     return found
 
 
@@ -116,7 +116,7 @@ def partitions(client: Client, scope: Scope) -> list[InputPartition]:
     table = client.call("get_table", scope.database, scope.table)
     names = partition_names(client, table, scope.conditions)
     size = scope.per_task or PARTITIONS_PER_TASK
-    return [PartitionNames.of(scope.database, scope.table, part) for part in cut(names, size)]
+    return [PlannedNames.of(scope.database, scope.table, part) for part in cut(names, size)]
 
 
 def partition_names(client: Client, table: Table, conditions: Sequence[Condition]) -> list[str]:

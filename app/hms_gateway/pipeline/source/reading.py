@@ -9,13 +9,13 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.connection import Client, Connection
+from hms_gateway.pipeline.connection import CatalogConnection, Client
 from hms_gateway.pipeline.source import planning
 from hms_gateway.pipeline.source.columns import batches
 from hms_gateway.pipeline.source.conditions import Condition, condition_of
 from hms_gateway.pipeline.source.fetching import rows
 from hms_gateway.pipeline.source.objects import columns_of
-from hms_gateway.pipeline.source.planning import Everything, Scope, Tables
+from hms_gateway.pipeline.source.planning import Everything, PlannedTables, Scope
 
 # Of whose columns the conditions are kept while it is decided what to read; others are left to Spark.
 _DECIDED: Final = {
@@ -35,7 +35,7 @@ class WholeReader(DataSourceReader):  # type: ignore[misc]
     Pickled: with its options on the driver, where it plans, and on executors, where it reads.
     """
 
-    def __init__(self, connection: Connection, object_name: str, scope: Scope, schema: StructType) -> None:
+    def __init__(self, connection: CatalogConnection, object_name: str, scope: Scope, schema: StructType) -> None:
         self._connection = connection
         self._object = object_name
         self._scope = scope
@@ -44,12 +44,12 @@ class WholeReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[InputPartition]:
         """At least one: Spark asks for another when there is none."""
         with self._connection.open() as client:
-            return self._parts(client) or [Tables("", ())]
+            return self._parts(client) or [PlannedTables("", ())]
 
     def _parts(self, client: Client) -> list[InputPartition]:
         if self._object == "databases":
             names = planning.databases(client, self._scope)
-            return [Tables("", part) for part in planning.cut(names, planning.TABLES_PER_TASK)]
+            return [PlannedTables("", part) for part in planning.cut(names, planning.TABLES_PER_TASK)]
         if self._object in ("tables", "columns", "statistics"):
             return list(planning.tables(client, self._scope))
         if self._object == "partitions":
@@ -60,7 +60,7 @@ class WholeReader(DataSourceReader):  # type: ignore[misc]
         """Arrow batches, from one connection."""
         keys = self._schema["key"].dataType if "key" in self._schema.fieldNames() else None
         names = self._schema.fieldNames()
-        if partition == Tables("", ()):
+        if partition == PlannedTables("", ()):
             return
         # A worker holds PySpark and pyarrow, which every full collection would look at again: half of the time.
         gc.freeze()

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
 from hms_gateway.pipeline.columns_once import columns_once
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.errors import NotRegistered, OptionError
 from hms_gateway.structs import AddPartitionsRequest, FieldSchema, Partition, StorageDescriptor, Table
 
@@ -31,7 +31,7 @@ _encode = msgspec.msgpack.Encoder(order="sorted").encode
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetTable:
     """What is written to. Calls of one `run` count once, whichever job sends them; unset is a run of its own."""
 
     database: str
@@ -57,8 +57,8 @@ class Registered(WriterCommitMessage):  # type: ignore[misc]
 class PartitionWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """Made on the driver, which checks the columns; pickled to the tasks with the run's id."""
 
-    connection: Connection
-    target: Target
+    connection: CatalogConnection
+    target: TargetTable
     schema: StructType
     table: Table = field(init=False)
 

@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.source.columns import batches
 from hms_gateway.pipeline.source.fetching import events
@@ -21,7 +21,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
     """Each event once: ids have no gaps, so one that is missing is noticed (`EventsExpired`)."""
 
     def __init__(
-        self, connection: Connection, schema: StructType, starting: str, per_batch: int | None, per_task: int | None
+        self,
+        connection: CatalogConnection,
+        schema: StructType,
+        starting: str,
+        per_batch: int | None,
+        per_task: int | None,
     ) -> None:
         if starting not in ("earliest", "latest") and not starting.isdecimal():
             raise OptionError(f"option startingEvent is {starting!r}; it is earliest, latest or the id of an event")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal as Number
 from typing import Any, Final
 
-from hms_gateway.pipeline.footers import Figures
+from hms_gateway.pipeline.footers import FooterFigures
 from hms_gateway.pipeline.stats.kinds import Kind, TableColumn, base_of, kind_of
 from hms_gateway.structs import (
     BinaryColumnStatsData,
@@ -45,7 +45,7 @@ class NotKnown(ValueError):
     """The statistics of a column cannot be given; the text says what is missing."""
 
 
-def column_statistics(column: TableColumn, figures: Figures) -> ColumnStatisticsObj:
+def column_statistics(column: TableColumn, figures: FooterFigures) -> ColumnStatisticsObj:
     """What a metastore keeps of a column. Raises NotKnown."""
     kind = kind_of(column.type)
     if kind is None:
@@ -69,7 +69,7 @@ _MEMBERS: Final = {
 }
 
 
-def _data(kind: Kind, figures: Figures, nulls: int) -> Any:
+def _data(kind: Kind, figures: FooterFigures, nulls: int) -> Any:
     values = figures.rows - nulls
     if kind is Kind.BOOLEAN:
         if figures.trues is None:
@@ -123,7 +123,7 @@ def hive_decimal(value: Number) -> Decimal:
     )
 
 
-def distinct_values(kind: Kind, figures: Figures) -> int:
+def distinct_values(kind: Kind, figures: FooterFigures) -> int:
     """How many different values there are; where that is not known, how many there can be at most."""
     values = figures.values or 0
     if figures.distinct is not None:
@@ -133,7 +133,7 @@ def distinct_values(kind: Kind, figures: Figures) -> int:
     return values
 
 
-def lengths(figures: Figures) -> tuple[float, int]:
+def lengths(figures: FooterFigures) -> tuple[float, int]:
     """The mean and the largest number of bytes of a value. Raises NotKnown.
 
     Where a file does not say how many bytes its values have, what they take in it is an estimate.
@@ -148,7 +148,7 @@ def lengths(figures: Figures) -> tuple[float, int]:
     return average, max(figures.longest or 0, math.ceil(average) if figures.longest is None else 0)
 
 
-def spark_statistics(column: TableColumn, figures: Figures) -> dict[str, str]:
+def spark_statistics(column: TableColumn, figures: FooterFigures) -> dict[str, str]:
     """Spark's properties of a column, by what follows its name; only what is known. Raises NotKnown."""
     kind = kind_of(column.type)
     if kind is None or figures.nulls is None:
@@ -176,7 +176,7 @@ def _spark_size(column_type: str) -> int:
     return 8 if digits <= _SHORT_DECIMAL_DIGITS else 16
 
 
-def _spark_booleans(figures: Figures) -> dict[str, str]:
+def _spark_booleans(figures: FooterFigures) -> dict[str, str]:
     values = figures.values
     if figures.trues is None or not values:
         return {}

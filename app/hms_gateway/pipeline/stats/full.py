@@ -8,7 +8,7 @@ import pyarrow
 from pyspark.sql import Column, DataFrame, DataFrameReader
 from pyspark.sql import functions as sql
 
-from hms_gateway.pipeline.footers import Figures
+from hms_gateway.pipeline.footers import FooterFigures
 from hms_gateway.pipeline.jobs.arrow import map_in_arrow
 from hms_gateway.pipeline.jobs.failures import JobFailed
 from hms_gateway.pipeline.jobs.run import Run
@@ -225,12 +225,12 @@ class PackCounted:
         }
 
 
-def counted_figures(rows: int, kind: Kind | None, place: str, row: Mapping[str, Any]) -> Figures:
+def counted_figures(rows: int, kind: Kind | None, place: str, row: Mapping[str, Any]) -> FooterFigures:
     """Of the aggregates of one column."""
     low, high = row.get(f"{place}_low"), row.get(f"{place}_high")
     if kind is Kind.TIMESTAMP and low is not None and high is not None:
         low, high = low * _NANOSECONDS_A_MICROSECOND, high * _NANOSECONDS_A_MICROSECOND
-    return Figures(
+    return FooterFigures(
         rows=rows,
         nulls=rows - row[f"{place}_values"],
         low=low,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.pipeline.footers import Figures
+from hms_gateway.pipeline.footers import FooterFigures
 
 
 class Kind(Enum):
@@ -83,7 +83,7 @@ def kind_of(column_type: str) -> Kind | None:
     return _KINDS.get(base_of(column_type))
 
 
-def as_column(figures: Figures, file_type: str, column_type: str) -> Figures:
+def as_column(figures: FooterFigures, file_type: str, column_type: str) -> FooterFigures:
     """Figures of a file's column as those of the table's. Raises OtherType."""
     given, wanted = kind_of(file_type), kind_of(column_type)
     if given is wanted:
@@ -97,18 +97,18 @@ def as_column(figures: Figures, file_type: str, column_type: str) -> Figures:
     raise OtherType(f"is {file_type} in the files and {column_type} in the table")
 
 
-def _changed(figures: Figures, change: Any) -> Figures:
+def _changed(figures: FooterFigures, change: Any) -> FooterFigures:
     if figures.low is None or figures.high is None:
         return figures
     return msgspec.structs.replace(figures, low=change(figures.low), high=change(figures.high))
 
 
-def missing(rows: int) -> Figures:
+def missing(rows: int) -> FooterFigures:
     """Figures of a column that a file does not have: every value is null."""
-    return Figures(rows, rows, None, None, True, True, 0, 0, True, 0, 0, 0)
+    return FooterFigures(rows, rows, None, None, True, True, 0, 0, True, 0, 0, 0)
 
 
-def raw_bytes(column_type: str, figures: Figures) -> int | None:
+def raw_bytes(column_type: str, figures: FooterFigures) -> int | None:
     """Bytes of the values of a column, as rawDataSize counts them; None where they are not known."""
     width = _WIDTHS.get(base_of(column_type))
     if width is not None:

@@ -9,9 +9,9 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.connection import CatalogConnection
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Figures, Footer, FooterProblem, joined, read_footer
+from hms_gateway.pipeline.footers import Footer, FooterFigures, FooterProblem, joined, read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.selection import partition_names
 from hms_gateway.pipeline.stats.files import File, NotListed, data_files, digest, reader
@@ -80,7 +80,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     rows: int | None
     raw: int | None
-    figures: Mapping[str, Figures]
+    figures: Mapping[str, FooterFigures]
     notes: tuple[Note, ...] = ()
     failed: bool = False
 
@@ -89,7 +89,7 @@ class Measured(msgspec.Struct, frozen=True):
 class SelectNames:
     """For `Run.derive`: a row of NAMES for each partition of some tables, and for each table without partitions."""
 
-    connection: Connection
+    connection: CatalogConnection
     where: str
     patience_seconds: float
 
@@ -113,7 +113,7 @@ class Measurement:
     `is_full` leaves the reading of figures to Spark; `is_all` takes nothing as fresh.
     """
 
-    connection: Connection
+    connection: CatalogConnection
     storage: Storage = field(repr=False)
     is_full: bool
     is_all: bool
@@ -255,7 +255,7 @@ def of_footers(
 ) -> Measured:
     """Figures of the table's columns over several files; a column of another type in one of them is not known."""
     rows = sum(footer.rows for footer in footers)
-    found: dict[str, Figures] = {}
+    found: dict[str, FooterFigures] = {}
     said = list(notes)
     raw: int | None = 0
     by_file = [_by_column(footer, columns) for footer in footers]
@@ -275,7 +275,7 @@ def of_footers(
     return Measured(rows, raw, found, tuple(said))
 
 
-def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tuple[str, Figures]]:
+def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tuple[str, FooterFigures]]:
     """Type and figures of the file's columns by the table's names.
 
     By place where an old Hive wrote ORC files without names.
@@ -286,7 +286,7 @@ def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tupl
     return found
 
 
-def _part(found: tuple[str, Figures] | None, footer: Footer, column: TableColumn) -> Figures:
+def _part(found: tuple[str, FooterFigures] | None, footer: Footer, column: TableColumn) -> FooterFigures:
     if found is None:
         return missing(footer.rows)
     file_type, figures = found

@@ -6,28 +6,28 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.pipeline.footers import Figures
+from hms_gateway.pipeline.footers import FooterFigures
 
-_FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(Figures))
+_FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(FooterFigures))
 _LOW, _HIGH = _FIELDS.index("low"), _FIELDS.index("high")
 _INT64_MAX: Final = (1 << 63) - 1
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, list[Any]]).decode
 
 
-def packed(figures: Mapping[str, Figures]) -> bytes:
+def packed(figures: Mapping[str, FooterFigures]) -> bytes:
     return _encode({name: _row(each) for name, each in figures.items()})
 
 
-def unpacked(data: bytes) -> dict[str, Figures]:
+def unpacked(data: bytes) -> dict[str, FooterFigures]:
     found = {}
     for name, row in _decode(data).items():
         row[_LOW], row[_HIGH] = _value(row[_LOW]), _value(row[_HIGH])
-        found[name] = Figures(*row)
+        found[name] = FooterFigures(*row)
     return found
 
 
-def _row(figures: Figures) -> list[Any]:
+def _row(figures: FooterFigures) -> list[Any]:
     row = list(msgspec.structs.astuple(figures))
     row[_LOW], row[_HIGH] = _plain(row[_LOW]), _plain(row[_HIGH])
     return row

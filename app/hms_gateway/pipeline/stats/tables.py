@@ -9,8 +9,8 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.footers import Figures
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.footers import FooterFigures
+from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.stats.column_statistics import NotKnown, spark_statistics
 from hms_gateway.pipeline.stats.kinds import TableColumn
@@ -55,7 +55,7 @@ class WriteTables:
     storage: Storage = field(repr=False)
     is_part: bool
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         counts = {"tables": 0, "unpartitioned": 0, "columns_of_unpartitioned": 0}
         refused: list[Refusal] = []
         unknown: list[dict[str, Any]] = []
@@ -74,7 +74,7 @@ class WriteTables:
                 counts["unpartitioned"] += 1
                 counts["columns_of_unpartitioned"] += written
         rows = pyarrow.Table.from_pylist(unknown, UNKNOWN_OF_TABLES) if unknown else None
-        return Outcome(counts, refused, rows)
+        return StepOutcome(counts, refused, rows)
 
 
 def _written(
@@ -110,7 +110,7 @@ def _written(
     return len(statistics), ""
 
 
-def with_distinct(figures: Mapping[str, Figures], distinct: Mapping[str, int]) -> dict[str, Figures]:
+def with_distinct(figures: Mapping[str, FooterFigures], distinct: Mapping[str, int]) -> dict[str, FooterFigures]:
     """With the distinct values that are known of the whole table in place of what partitions say."""
     return {
         name: msgspec.structs.replace(each, distinct=distinct[name]) if name in distinct else each
@@ -121,7 +121,7 @@ def with_distinct(figures: Mapping[str, Figures], distinct: Mapping[str, int]) -
 def _parameters(
     table: Table,
     columns: Sequence[TableColumn],
-    figures: Mapping[str, Figures],
+    figures: Mapping[str, FooterFigures],
     row: Mapping[str, Any],
     written: Sequence[str],
 ) -> dict[str, str]:

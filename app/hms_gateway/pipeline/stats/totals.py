@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow
 
-from hms_gateway.pipeline.footers import Figures, joined
+from hms_gateway.pipeline.footers import FooterFigures, joined
 from hms_gateway.pipeline.stats.measuring import FRESH, NEW
 from hms_gateway.pipeline.stats.packing import packed, unpacked
 
@@ -87,7 +87,7 @@ def _of_partition(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figures(row: Mapping[str, Any]) -> dict[str, Figures] | None:
+def _figures(row: Mapping[str, Any]) -> dict[str, FooterFigures] | None:
     return unpacked(row["figures"]) if row["figures"] else None
 
 
@@ -113,7 +113,7 @@ def _added(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**rows[0], **added, "figures": _joined([row["figures"] for row in rows]), "unknown": unknown}
 
 
-def _joined(parts: Sequence[dict[str, Figures] | None]) -> dict[str, Figures] | None:
+def _joined(parts: Sequence[dict[str, FooterFigures] | None]) -> dict[str, FooterFigures] | None:
     """Of the columns that all parts have; None where one has nothing."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):

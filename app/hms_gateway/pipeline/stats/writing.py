@@ -11,8 +11,8 @@ from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Figures
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.footers import FooterFigures
+from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics
 from hms_gateway.pipeline.stats.files import NotListed, data_files, digest
@@ -74,7 +74,7 @@ class WritePartitions:
 
     storage: Storage = field(repr=False)
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         found = batch.rows()
         rows = {row["partition"]: row for row in found if row["state"] == NEW and row["partition"]}
         written = self._written(client, rows) if rows else _Written()
@@ -82,7 +82,7 @@ class WritePartitions:
         # What is left for the next run is not known now.
         known = [row | {"state": LEFT} if _name(row) in left else row for row in found]
         counts = {"partitions": written.partitions, "columns": written.columns} if written.partitions else {}
-        return Outcome(counts, written.refused, of_batch(known, written.unknown))
+        return StepOutcome(counts, written.refused, of_batch(known, written.unknown))
 
     def _written(self, client: PatientClient, rows: dict[str, dict[str, Any]]) -> "_Written":
         first = next(iter(rows.values()))
@@ -148,7 +148,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def known_statistics(
-    figures: Mapping[str, Figures], columns: Sequence[TableColumn], unknown: dict[tuple[str, str], int]
+    figures: Mapping[str, FooterFigures], columns: Sequence[TableColumn], unknown: dict[tuple[str, str], int]
 ) -> list[ColumnStatisticsObj]:
     """Of the columns of which they are known; others are counted in `unknown` by reason."""
     found = []

@@ -15,7 +15,7 @@ _ENCRYPTED: Final = ("BEGIN ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED")
 _OTHER_KEY: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
 
 
-class CertificateError(Exception):
+class ClientCertificateError(Exception):
     """The certificate cannot be shown. `option` is the one whose file is wrong, `certificate` or `key`."""
 
     def __init__(self, option: str, text: str) -> None:
@@ -41,7 +41,7 @@ class ClientCertificate(msgspec.Struct, frozen=True):
         """The chain and the key as they are now, in one text. Raises CertificateError."""
         chain = [block for label, block in _blocks("certificate", self.certificate) if label in _CERTIFICATES]
         if not chain:
-            raise CertificateError("certificate", f"{self.certificate} has no certificate in PEM form")
+            raise ClientCertificateError("certificate", f"{self.certificate} has no certificate in PEM form")
         text = "\n".join([*chain, self._private_key(), ""])
         try:
             show(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), text)
@@ -54,19 +54,19 @@ class ClientCertificate(msgspec.Struct, frozen=True):
         option, file = self._key_file
         key = next((block for label, block in _blocks(option, file) if label.endswith("PRIVATE KEY")), None)
         if key is None and self.key is None:
-            raise CertificateError("certificate", f"{file} has no private key; name its file with the option key")
+            raise ClientCertificateError("certificate", f"{file} has no private key; name its file with the option key")
         if key is None:
-            raise CertificateError("key", f"{file} has no private key in PEM form")
+            raise ClientCertificateError("key", f"{file} has no private key in PEM form")
         if any(sign in key for sign in _ENCRYPTED):
-            raise CertificateError(option, f"{file} has an encrypted key; decrypt it with openssl pkey")
+            raise ClientCertificateError(option, f"{file} has an encrypted key; decrypt it with openssl pkey")
         return key
 
-    def _unusable(self, error: ssl.SSLError) -> CertificateError:
+    def _unusable(self, error: ssl.SSLError) -> ClientCertificateError:
         if error.reason in _OTHER_KEY:
             option, file = self._key_file
             text = f"the key in {file} is not that of the certificate in {self.certificate}; name its own"
-            return CertificateError(option, text)
-        return CertificateError("certificate", f"{self.certificate} cannot be used: {error.reason or error}")
+            return ClientCertificateError(option, text)
+        return ClientCertificateError("certificate", f"{self.certificate} cannot be used: {error.reason or error}")
 
 
 def show(context: ssl.SSLContext, text: str) -> None:
@@ -99,5 +99,5 @@ def _blocks(option: str, file: Path) -> list[tuple[str, str]]:
     try:
         text = file.read_text("latin-1")
     except (OSError, ValueError) as error:
-        raise CertificateError(option, f"{file} cannot be read: {error}") from error
+        raise ClientCertificateError(option, f"{file} cannot be read: {error}") from error
     return [(match[1], match[0]) for match in _BLOCK.finditer(text)]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.running.shell_state import (
-    Refused,
+    CommandRefused,
     ShellState,
     keys_of,
     new_partition_values,
@@ -16,7 +16,7 @@ from hms_gateway.sql.running.shell_state import (
     partition_values,
 )
 from hms_gateway.sql.running.showing import check_database
-from hms_gateway.sql.statements import PartitionSpec, Statement, TableName
+from hms_gateway.sql.statements import PartitionSpec, QualifiedName, Statement
 from hms_gateway.structs import (
     EnvironmentContext,
     FieldSchema,
@@ -49,7 +49,7 @@ def _alter_table(statement: say.AlterTable, state: ShellState) -> None:
     name, change = statement.table, statement.change
     table = state.table(name)
     if statement.is_view and table.tableType not in _VIEWS:
-        raise Refused(f"{name} is a table; ALTER TABLE alters it")
+        raise CommandRefused(f"{name} is a table; ALTER TABLE alters it")
     if statement.specs:
         _alter_partitions(statement, state, table)
         return
@@ -59,7 +59,7 @@ def _alter_table(statement: say.AlterTable, state: ShellState) -> None:
     state.call("alter_table_with_environment_context", name.db_name, name.table_name, changed, context)
 
 
-def _changed_table(name: TableName, table: Table, change: say.Change) -> Table:
+def _changed_table(name: QualifiedName, table: Table, change: say.Change) -> Table:
     descriptor = table.sd or StorageDescriptor()
     match change:
         case say.Rename(to):
@@ -86,7 +86,7 @@ def _with_parameters(table: Table, parameters: dict[str, str]) -> Table:
     return replace(table, parameters=parameters, tableType=kind)
 
 
-def _changed_descriptor(name: TableName, descriptor: StorageDescriptor, change: say.Change) -> StorageDescriptor:
+def _changed_descriptor(name: QualifiedName, descriptor: StorageDescriptor, change: say.Change) -> StorageDescriptor:
     serde = descriptor.serdeInfo or SerDeInfo(parameters={})
     match change:
         case say.AddColumns(columns):
@@ -113,18 +113,20 @@ def _changed_descriptor(name: TableName, descriptor: StorageDescriptor, change: 
             raise AssertionError(f"unknown change {change}")
 
 
-def _added(name: TableName, columns: list[FieldSchema], added: Sequence[FieldSchema]) -> list[FieldSchema]:
+def _added(name: QualifiedName, columns: list[FieldSchema], added: Sequence[FieldSchema]) -> list[FieldSchema]:
     existing = {column.name for column in columns}
     double = next((column.name for column in added if column.name in existing), None)
     if double is not None:
-        raise Refused(f"table {name} has a column {double} already")
+        raise CommandRefused(f"table {name} has a column {double} already")
     return [*columns, *added]
 
 
-def _changed_columns(name: TableName, columns: list[FieldSchema], change: say.ChangeColumn) -> list[FieldSchema]:
+def _changed_columns(name: QualifiedName, columns: list[FieldSchema], change: say.ChangeColumn) -> list[FieldSchema]:
     names = [column.name for column in columns]
     if change.name not in names:
-        raise Refused(f"table {name} does not have the column {change.name}; it has {', '.join(map(str, names))}")
+        raise CommandRefused(
+            f"table {name} does not have the column {change.name}; it has {', '.join(map(str, names))}"
+        )
     at = names.index(change.name)
     comment = columns[at].comment if change.column.comment is None else change.column.comment
     changed = replace(change.column, comment=comment)
@@ -133,23 +135,25 @@ def _changed_columns(name: TableName, columns: list[FieldSchema], change: say.Ch
     rest = [*columns[:at], *columns[at + 1 :]]
     others = [column.name for column in rest]
     if change.after and change.after not in others:
-        raise Refused(f"table {name} does not have the column {change.after}; it has {', '.join(map(str, others))}")
+        raise CommandRefused(
+            f"table {name} does not have the column {change.after}; it has {', '.join(map(str, others))}"
+        )
     place = others.index(change.after) + 1 if change.after else 0
     return [*rest[:place], changed, *rest[place:]]
 
 
-def _retyped(name: TableName, keys: list[FieldSchema], column: FieldSchema) -> list[FieldSchema]:
+def _retyped(name: QualifiedName, keys: list[FieldSchema], column: FieldSchema) -> list[FieldSchema]:
     if column.name not in [key.name for key in keys]:
-        raise Refused(f"{column.name} is not a partition key of table {name}")
+        raise CommandRefused(f"{column.name} is not a partition key of table {name}")
     return [replace(key, type=column.type) if key.name == column.name else key for key in keys]
 
 
 def _without(
-    name: TableName, parameters: Mapping[str, str], names: Sequence[str], *, if_exists: bool
+    name: QualifiedName, parameters: Mapping[str, str], names: Sequence[str], *, if_exists: bool
 ) -> dict[str, str]:
     missing = next((each for each in names if each not in parameters), None)
     if missing is not None and not if_exists:
-        raise Refused(f"table {name} does not have the property {missing}")
+        raise CommandRefused(f"table {name} does not have the property {missing}")
     return {key: value for key, value in parameters.items() if key not in names}
 
 
@@ -160,7 +164,7 @@ def _alter_partitions(statement: say.AlterTable, state: ShellState, table: Table
         return
     names = [each for spec in statement.specs for each in partition_names(state, name, spec)]
     if not names:
-        raise Refused(f"table {name} does not have such a partition; SHOW PARTITIONS {name} lists those it has")
+        raise CommandRefused(f"table {name} does not have such a partition; SHOW PARTITIONS {name} lists those it has")
     for begin in range(0, len(names), _PARTITIONS_PER_CALL):
         some = names[begin : begin + _PARTITIONS_PER_CALL]
         found = state.call("get_partitions_by_names", name.db_name, name.table_name, some)
@@ -170,15 +174,17 @@ def _alter_partitions(statement: say.AlterTable, state: ShellState, table: Table
         )
 
 
-def _changed_partition(name: TableName, partition: Partition, change: say.Change) -> Partition:
+def _changed_partition(name: QualifiedName, partition: Partition, change: say.Change) -> Partition:
     if isinstance(change, say.SetProperties | say.UnsetProperties | say.SetOwner | say.Rename):
-        raise Refused("partitions have no TBLPROPERTIES, owner or name of their own; leave PARTITION out")
+        raise CommandRefused("partitions have no TBLPROPERTIES, owner or name of their own; leave PARTITION out")
     if isinstance(change, say.Touch):
         return partition
     return replace(partition, sd=_changed_descriptor(name, partition.sd or StorageDescriptor(), change))
 
 
-def _rename_partition(state: ShellState, table: Table, name: TableName, old: PartitionSpec, new: PartitionSpec) -> None:
+def _rename_partition(
+    state: ShellState, table: Table, name: QualifiedName, old: PartitionSpec, new: PartitionSpec
+) -> None:
     keys = keys_of(table)
     values = partition_values(name, keys, old)
     found: Partition = state.call("get_partition", name.db_name, name.table_name, values)

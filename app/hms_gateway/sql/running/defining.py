@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.queries import ViewQuery, read_view_query
-from hms_gateway.sql.running.shell_state import Refused, ShellState, partition_names
-from hms_gateway.sql.statements import Statement, TableName
+from hms_gateway.sql.running.shell_state import CommandRefused, ShellState, partition_names
+from hms_gateway.sql.statements import QualifiedName, Statement
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -41,13 +41,13 @@ def _made(create: Callable[[], None], if_not_exists: bool) -> None:
         create()
     except AlreadyExistsException as error:
         if not if_not_exists:
-            raise Refused(f"{error.message}; IF NOT EXISTS leaves it as it is") from error
+            raise CommandRefused(f"{error.message}; IF NOT EXISTS leaves it as it is") from error
 
 
 def _create_like(statement: say.CreateTableLike, state: ShellState) -> None:
     source = state.table(statement.like)
     if source.viewOriginalText:
-        raise Refused(f"{statement.like} is a view; CREATE TABLE … LIKE needs a table")
+        raise CommandRefused(f"{statement.like} is a view; CREATE TABLE … LIKE needs a table")
     assert source.sd is not None
     kept = {name: value for name, value in (source.parameters or {}).items() if name not in _COPIED_NEVER}
     external = {"EXTERNAL": "TRUE"} if statement.is_external else {}
@@ -77,7 +77,7 @@ def _create_view(statement: say.CreateView, state: ShellState) -> None:
 def view_query(state: ShellState, statement: say.CreateView | say.AlterViewQuery) -> ViewQuery:
     """Raises CommandError and Refused."""
 
-    def columns_of(name: TableName) -> Mapping[str, str]:
+    def columns_of(name: QualifiedName) -> Mapping[str, str]:
         table = state.table(name)
         return {
             column.name or "": column.type or ""
@@ -92,7 +92,7 @@ def _view(statement: say.CreateView, query: ViewQuery, state: ShellState) -> Tab
     columns, expanded = list(query.columns), query.expanded
     if statement.columns:
         if len(statement.columns) != len(columns):
-            raise Refused(f"the view names {len(statement.columns)} columns; its query has {len(columns)}")
+            raise CommandRefused(f"the view names {len(statement.columns)} columns; its query has {len(columns)}")
         pairs = list(zip(statement.columns, columns, strict=True))
         selected = ", ".join(f"`{statement.name.table_name}`.`{old.name}` AS `{new}`" for (new, _), old in pairs)
         expanded = f"SELECT {selected} FROM ({expanded}) `{statement.name.table_name}`"
@@ -110,10 +110,10 @@ def _view(statement: say.CreateView, query: ViewQuery, state: ShellState) -> Tab
     )
 
 
-def _replace_view(state: ShellState, name: TableName, view: Table) -> None:
+def _replace_view(state: ShellState, name: QualifiedName, view: Table) -> None:
     existing = state.table(name)
     if existing.tableType != "VIRTUAL_VIEW":
-        raise Refused(f"{name} is a table; CREATE OR REPLACE VIEW replaces views only")
+        raise CommandRefused(f"{name} is a table; CREATE OR REPLACE VIEW replaces views only")
     kept = replace(
         view, createTime=existing.createTime, parameters={**(existing.parameters or {}), **(view.parameters or {})}
     )
@@ -138,7 +138,7 @@ def _dropped(drop: Callable[[], None], what: str, if_exists: bool) -> None:
         drop()
     except NoSuchObjectException as error:
         if not if_exists:
-            raise Refused(f"{what} does not exist") from error
+            raise CommandRefused(f"{what} does not exist") from error
 
 
 def _drop_function(statement: say.DropFunction, state: ShellState) -> None:
@@ -151,7 +151,7 @@ def _drop_database(statement: say.DropDatabase, state: ShellState) -> None:
     try:
         _dropped(drop, f"database {statement.database}", statement.if_exists)
     except InvalidOperationException as error:
-        raise Refused(f"{error.message}; CASCADE drops what is in it, too") from error
+        raise CommandRefused(f"{error.message}; CASCADE drops what is in it, too") from error
     if state.database == statement.database:
         state.database = "default"
 
@@ -159,13 +159,13 @@ def _drop_database(statement: say.DropDatabase, state: ShellState) -> None:
 def _drop_table(statement: say.DropTable, state: ShellState) -> None:
     try:
         kind = state.table(statement.table).tableType
-    except Refused:
+    except CommandRefused:
         if statement.if_exists:
             return
         raise
     is_view = kind in ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
     if is_view != statement.is_view:
-        raise Refused(f"{statement.table} is a {'view; DROP VIEW' if is_view else 'table; DROP TABLE'} drops it")
+        raise CommandRefused(f"{statement.table} is a {'view; DROP VIEW' if is_view else 'table; DROP TABLE'} drops it")
     context = EnvironmentContext(properties={"ifPurge": "TRUE"} if statement.is_purging else {})
     name = statement.table
     _dropped(
@@ -178,7 +178,7 @@ def _drop_table(statement: say.DropTable, state: ShellState) -> None:
 def _truncate(statement: say.Truncate, state: ShellState) -> None:
     names = partition_names(state, statement.table, statement.spec) if statement.spec else None
     if names == []:
-        raise Refused(f"table {statement.table} does not have such a partition")
+        raise CommandRefused(f"table {statement.table} does not have such a partition")
     state.call("truncate_table", statement.table.db_name, statement.table.table_name, names)
 
 

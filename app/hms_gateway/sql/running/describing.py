@@ -4,10 +4,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from hms_gateway.metastore.vocabulary.bound_text import bound_text
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.texts import bound_text
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, keys_of, partition_values, time_text
+from hms_gateway.sql.running.shell_state import (
+    Cell,
+    CommandRefused,
+    ResultRows,
+    ShellState,
+    keys_of,
+    partition_values,
+    time_text,
+)
 from hms_gateway.sql.running.showing import check_database
 from hms_gateway.sql.statements import Statement
 from hms_gateway.structs import (
@@ -29,15 +37,15 @@ _Row = tuple[Cell, Cell, Cell]
 _COLUMNS: Final = ("col_name", "data_type", "comment")
 
 
-def _describe(statement: say.Describe, state: ShellState) -> Rows:
+def _describe(statement: say.Describe, state: ShellState) -> ResultRows:
     table = state.table(statement.table)
     partition = _partition(statement, state, table) if statement.spec else None
     if statement.column is not None:
         column = _one_column(statement, table)
         if not statement.is_detailed:
-            return Rows(_COLUMNS, [column])
-        return Rows(("info_name", "info_value"), _column_info(column, _statistics(statement, state, partition)))
-    return Rows(_COLUMNS, _described(table, partition, is_detailed=statement.is_detailed))
+            return ResultRows(_COLUMNS, [column])
+        return ResultRows(("info_name", "info_value"), _column_info(column, _statistics(statement, state, partition)))
+    return ResultRows(_COLUMNS, _described(table, partition, is_detailed=statement.is_detailed))
 
 
 def _partition(statement: say.Describe, state: ShellState, table: Table) -> Partition:
@@ -46,7 +54,9 @@ def _partition(statement: say.Describe, state: ShellState, table: Table) -> Part
     try:
         found: Partition = state.call("get_partition", name.db_name, name.table_name, values)
     except NoSuchObjectException as error:
-        raise Refused(f"table {name} does not have the partition; SHOW PARTITIONS {name} lists those it has") from error
+        raise CommandRefused(
+            f"table {name} does not have the partition; SHOW PARTITIONS {name} lists those it has"
+        ) from error
     return found
 
 
@@ -54,7 +64,7 @@ def _one_column(statement: say.Describe, table: Table) -> _Row:
     for column in [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]:
         if column.name == statement.column:
             return column.name, column.type, column.comment
-    raise Refused(f"table {statement.table} does not have the column {statement.column}")
+    raise CommandRefused(f"table {statement.table} does not have the column {statement.column}")
 
 
 def _statistics(statement: say.Describe, state: ShellState, partition: Partition | None) -> Any:
@@ -151,7 +161,7 @@ def _storage_rows(descriptor: StorageDescriptor) -> Iterator[_Row]:
     yield from _parameter_rows("Storage Desc Parameter", serde.parameters)
 
 
-def _database(statement: say.DescribeDatabase, state: ShellState) -> Rows:
+def _database(statement: say.DescribeDatabase, state: ShellState) -> ResultRows:
     found = check_database(state, statement.database)
     owner_type = PrincipalType(found.ownerType).name if found.ownerType else None
     columns = ["db_name", "comment", "location", "owner_name", "owner_type"]
@@ -159,21 +169,21 @@ def _database(statement: say.DescribeDatabase, state: ShellState) -> Rows:
     if statement.is_extended:
         columns.append("parameters")
         row.append(", ".join(f"{name}={value}" for name, value in sorted((found.parameters or {}).items())))
-    return Rows(columns, [row])
+    return ResultRows(columns, [row])
 
 
-def _function(statement: say.DescribeFunction, state: ShellState) -> Rows:
+def _function(statement: say.DescribeFunction, state: ShellState) -> ResultRows:
     try:
         found = state.call("get_function", statement.database, statement.name)
     except NoSuchObjectException as error:
-        raise Refused(f"function {statement.database}.{statement.name} does not exist") from error
+        raise CommandRefused(f"function {statement.database}.{statement.name} does not exist") from error
     uris = ", ".join(each.uri or "" for each in found.resourceUris or ())
     columns = ("function_name", "class_name", "owner_name", "create_time", "resource_uris")
     row = (f"{found.dbName}.{found.functionName}", found.className, found.ownerName, time_text(found.createTime), uris)
-    return Rows(columns, [row])
+    return ResultRows(columns, [row])
 
 
-RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None]]] = MappingProxyType(
+RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], ResultRows | None]]] = MappingProxyType(
     {
         say.Describe: _describe,
         say.DescribeDatabase: _database,

@@ -5,8 +5,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState, keys_of, partition_values, time_text
-from hms_gateway.sql.statements import PlaceName, Statement, TableName
+from hms_gateway.sql.running.shell_state import (
+    CommandRefused,
+    ResultRows,
+    ShellState,
+    keys_of,
+    partition_values,
+    time_text,
+)
+from hms_gateway.sql.statements import PlaceName, QualifiedName, Statement
 from hms_gateway.structs import (
     GetPrincipalsInRoleRequest,
     GetRoleGrantsForPrincipalRequest,
@@ -29,7 +36,7 @@ _AUTHORIZER: Final = "SQL"
 def _object(state: ShellState, kind: HiveObjectType, place: PlaceName) -> HiveObjectRef:
     values = None
     if place.spec and place.table_name is not None:
-        name = TableName(place.db_name, place.table_name)
+        name = QualifiedName(place.db_name, place.table_name)
         values = partition_values(name, keys_of(state.table(name)), place.spec)
     return HiveObjectRef(objectType=kind, dbName=place.db_name or None, objectName=place.table_name, partValues=values)
 
@@ -61,7 +68,7 @@ def _grant(statement: say.GrantPrivileges, state: ShellState) -> None:
     except MetaException as error:
         if "is already granted" not in (error.message or ""):
             raise
-        raise Refused(f"{error.message}; to change its grant option, REVOKE it first") from error
+        raise CommandRefused(f"{error.message}; to change its grant option, REVOKE it first") from error
 
 
 def _grant_roles(statement: say.GrantRoles, state: ShellState) -> None:
@@ -80,9 +87,9 @@ def _grant_roles(statement: say.GrantRoles, state: ShellState) -> None:
             state.call("grant_revoke_role", request)
 
 
-def _show_grants(statement: say.ShowGrants, state: ShellState) -> Rows:
+def _show_grants(statement: say.ShowGrants, state: ShellState) -> ResultRows:
     if statement.principal is None and statement.place is None:
-        raise Refused("SHOW GRANT needs USER, GROUP or ROLE and a name, or ON and an object")
+        raise CommandRefused("SHOW GRANT needs USER, GROUP or ROLE and a name, or ON and an object")
     kind, name = (None, None) if statement.principal is None else statement.principal
     target = HiveObjectRef()
     if statement.kind is not None and statement.place is not None:
@@ -92,7 +99,7 @@ def _show_grants(statement: say.ShowGrants, state: ShellState) -> Rows:
         "database", "table", "partition", "column", "principal_name", "principal_type", "privilege", "grant_option",
         "grant_time", "grantor",
     )  # fmt: skip
-    return Rows(columns, map(_grant_cells, found))
+    return ResultRows(columns, map(_grant_cells, found))
 
 
 def _grant_cells(granted: HiveObjectPrivilege) -> tuple[Any, ...]:
@@ -113,20 +120,20 @@ def _grant_cells(granted: HiveObjectPrivilege) -> tuple[Any, ...]:
     )
 
 
-def _show_roles(statement: say.ShowRoles, state: ShellState) -> Rows:
+def _show_roles(statement: say.ShowRoles, state: ShellState) -> ResultRows:
     if statement.principal is None:
-        return Rows(("role",), ((name,) for name in state.call("get_role_names")))
+        return ResultRows(("role",), ((name,) for name in state.call("get_role_names")))
     request = GetRoleGrantsForPrincipalRequest(statement.principal.name, statement.principal.kind)
     found = state.call("get_role_grants_for_principal", request).principalGrants or []
-    return Rows(
+    return ResultRows(
         ("role", "grant_option", "grant_time", "grantor"),
         ((each.roleName, bool(each.grantOption), time_text(each.grantTime), each.grantorName) for each in found),
     )
 
 
-def _show_principals(statement: say.ShowPrincipals, state: ShellState) -> Rows:
+def _show_principals(statement: say.ShowPrincipals, state: ShellState) -> ResultRows:
     found = state.call("get_principals_in_role", GetPrincipalsInRoleRequest(statement.role)).principalGrants or []
-    return Rows(
+    return ResultRows(
         ("principal_name", "principal_type", "grant_option", "grantor", "grant_time"),
         (
             (
@@ -149,7 +156,7 @@ def _drop_role(statement: say.DropRole, state: ShellState) -> None:
     state.call("drop_role", statement.role)
 
 
-RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None]]] = MappingProxyType(
+RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], ResultRows | None]]] = MappingProxyType(
     {
         say.GrantPrivileges: _grant,
         say.GrantRoles: _grant_roles,

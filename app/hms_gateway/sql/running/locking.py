@@ -16,12 +16,20 @@ from hms_gateway.client.acquiring import (
     SettingError,
     listing_holders,
 )
-from hms_gateway.client.concurrency import Mode, NotAKey, Place, in_key_order, lock_components, needed_locks
+from hms_gateway.client.concurrency import LockPlace, Mode, NotAKey, in_key_order, lock_components, needed_locks
 from hms_gateway.client.lock_text import LockReason, parse_reason
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import Cell, Refused, Rows, ShellState, known_values, place_names, time_text
-from hms_gateway.sql.statements import PlaceName, Statement, TableName
+from hms_gateway.sql.running.shell_state import (
+    Cell,
+    CommandRefused,
+    ResultRows,
+    ShellState,
+    known_values,
+    place_names,
+    time_text,
+)
+from hms_gateway.sql.statements import PlaceName, QualifiedName, Statement
 from hms_gateway.structs import (
     AbortTxnsRequest,
     CompactionType,
@@ -42,14 +50,16 @@ _LOCK_COLUMNS: Final = (
 _EXTENDED: Final = ("query_id", "lock_mode", "query_string")
 
 
-def _show_locks(statement: say.ShowLocks, state: ShellState) -> Rows:
+def _show_locks(statement: say.ShowLocks, state: ShellState) -> ResultRows:
     filter = ShowLocksRequest(isExtended=statement.is_extended)
     if statement.place is not None:
         filter.dbname, filter.tablename, filter.partname = _names(state, statement.place)
     found = state.call("show_locks", filter).locks or []
     if not statement.is_extended:
-        return Rows(_LOCK_COLUMNS, map(_lock_cells, found))
-    return Rows((*_LOCK_COLUMNS[:-1], *_EXTENDED), ((*_lock_cells(lock)[:-1], *_reason_cells(lock)) for lock in found))
+        return ResultRows(_LOCK_COLUMNS, map(_lock_cells, found))
+    return ResultRows(
+        (*_LOCK_COLUMNS[:-1], *_EXTENDED), ((*_lock_cells(lock)[:-1], *_reason_cells(lock)) for lock in found)
+    )
 
 
 def _lock_cells(lock: ShowLocksResponseElement) -> tuple[Cell, ...]:
@@ -81,7 +91,7 @@ def _member(enum: Any, number: int | None) -> str:
     return next((member.name for member in enum if member == number), str(number))
 
 
-def _lock(statement: say.Lock, state: ShellState) -> Rows:
+def _lock(statement: say.LockStatement, state: ShellState) -> ResultRows:
     """The lock lasts until it is released, or gets no heartbeat for the time-out of the metastore."""
     settings = _settings(state)
     reason = LockReason.of_command(statement.text, is_explicit=True)
@@ -91,12 +101,12 @@ def _lock(statement: say.Lock, state: ShellState) -> Rows:
         locks = needed_locks(command)
         lock_id = LockAcquirer(state.caller, settings, time.sleep).acquire(locks, holder)
     except NotAKey as error:
-        raise Refused(str(error)) from error
+        raise CommandRefused(str(error)) from error
     except LocksDenied as error:
-        raise Refused(f"{error}; {listing_holders('SHOW LOCKS')}") from error
+        raise CommandRefused(f"{error}; {listing_holders('SHOW LOCKS')}") from error
     if lock_id is not None:
         state.lock_ids.append(lock_id)
-    return Rows(("lockid",), [(lock_id,)])
+    return ResultRows(("lockid",), [(lock_id,)])
 
 
 def _settings(state: ShellState) -> ConcurrencySettings:
@@ -104,7 +114,7 @@ def _settings(state: ShellState) -> ConcurrencySettings:
     try:
         return ConcurrencySettings.from_configuration({"hive.lock.numretries": "0", **given})
     except SettingError as error:
-        raise Refused(str(error)) from error
+        raise CommandRefused(str(error)) from error
 
 
 def _unlock(statement: say.Unlock, state: ShellState) -> None:
@@ -119,7 +129,7 @@ def _unlock(statement: say.Unlock, state: ShellState) -> None:
         and parse_reason(lock.agentInfo or "").is_explicit
     }
     if not own:
-        raise Refused(
+        raise CommandRefused(
             f"{_text(statement.place)} is not locked by {state.user} on {state.hostname}; SHOW LOCKS shows all"
         )
     for lock_id in own:
@@ -132,25 +142,25 @@ def _text(place: PlaceName) -> str:
     return f"database {place.db_name}" if place.table_name is None else f"table {place.db_name}.{place.table_name}"
 
 
-def _explain(statement: say.ExplainLocks, state: ShellState) -> Rows:
+def _explain(statement: say.ExplainLocks, state: ShellState) -> ResultRows:
     types = {Mode.SHARED: "SHARED", Mode.EXCLUSIVE: "EXCLUSIVE"}
     try:
         command = in_key_order(statement.command, PartitionKeys(state.caller))
     except NotAKey as error:
-        raise Refused(str(error)) from error
+        raise CommandRefused(str(error)) from error
     locks = needed_locks(command)
     asked = {(one.dbname, one.tablename, one.partitionname) for one in lock_components(locks)}
     rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
-    return Rows(
+    return ResultRows(
         ("database", "table", "partition", "lock_type", "in_show_locks"),
         ((*row, row[:3] in asked) for row in rows),
     )
 
 
-def _show_leases(statement: say.ShowLeases, state: ShellState) -> Rows:
+def _show_leases(statement: say.ShowLeases, state: ShellState) -> ResultRows:
     found = state.call("list_lease", [_lease_object(state, place) for place in statement.places])
     columns = ("lease_id", "user", "database", "table", "partition", "type", "start", "end")
-    return Rows(
+    return ResultRows(
         columns,
         (
             (
@@ -178,17 +188,17 @@ def _lease_object(state: ShellState, place: PlaceName) -> LeaseObject:
 
 def _names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
     """Database, table, and partition; of a table that does not exist a partition as it is written. Raises Refused."""
-    name = TableName(place.db_name, place.table_name or "")
-    if not place.spec or PartitionKeys(state.caller)(Place(*name)) is not None:
+    name = QualifiedName(place.db_name, place.table_name or "")
+    if not place.spec or PartitionKeys(state.caller)(LockPlace(*name)) is not None:
         return place_names(state, place)
     known = known_values(name, [part.key for part in place.spec], place.spec)
     return place.db_name, place.table_name, make_name(list(known), list(known.values()))
 
 
-def _show_transactions(statement: say.ShowTransactions, state: ShellState) -> Rows:
+def _show_transactions(statement: say.ShowTransactions, state: ShellState) -> ResultRows:
     found = state.call("get_open_txns_info").open_txns or []
     columns = ("transaction_id", "state", "started", "last_heartbeat", "user", "hostname", "agent_info")
-    return Rows(
+    return ResultRows(
         columns,
         (
             (
@@ -209,10 +219,10 @@ def _abort(statement: say.AbortTransactions, state: ShellState) -> None:
     state.call("abort_txns", AbortTxnsRequest(list(statement.ids)))
 
 
-def _show_compactions(statement: say.ShowCompactions, state: ShellState) -> Rows:
+def _show_compactions(statement: say.ShowCompactions, state: ShellState) -> ResultRows:
     found = state.call("show_compact", ShowCompactRequest()).compacts or []
     columns = ("compaction_id", "database", "table", "partition", "type", "state", "worker", "start", "run_as", "error")
-    return Rows(
+    return ResultRows(
         columns,
         (
             (
@@ -237,10 +247,10 @@ def this_host() -> str:
     return socket.gethostname()
 
 
-RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None]]] = MappingProxyType(
+RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], ResultRows | None]]] = MappingProxyType(
     {
         say.ShowLocks: _show_locks,
-        say.Lock: _lock,
+        say.LockStatement: _lock,
         say.Unlock: _unlock,
         say.ExplainLocks: _explain,
         say.ShowLeases: _show_leases,

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.running.shell_state import (
-    Refused,
-    Rows,
+    CommandRefused,
+    ResultRows,
     ShellState,
     keys_of,
     known_values,
@@ -59,7 +59,7 @@ def _drop(statement: say.DropPartitions, state: ShellState) -> None:
     name = statement.table
     found = [each for spec in statement.specs for each in partition_names(state, name, spec)]
     if not found and not statement.if_exists:
-        raise Refused(f"table {name} does not have such a partition; SHOW PARTITIONS {name} lists those it has")
+        raise CommandRefused(f"table {name} does not have such a partition; SHOW PARTITIONS {name} lists those it has")
     context = EnvironmentContext(properties={"ifPurge": "true"}) if statement.is_purging else None
     names = list(dict.fromkeys(found))
     for begin in range(0, len(names), _PARTITIONS_PER_CALL):
@@ -75,13 +75,13 @@ def _exchange(statement: say.ExchangePartition, state: ShellState) -> None:
     state.call("exchange_partitions", given, *source, *name)
 
 
-def _compact(statement: say.Compact, state: ShellState) -> Rows:
+def _compact(statement: say.Compact, state: ShellState) -> ResultRows:
     place = PlaceName(*statement.table, statement.spec)
     database, table, partition = place_names(state, place)
     kind = CompactionType.MAJOR if statement.kind == "MAJOR" else CompactionType.MINOR
     request = CompactionRequest(database, table, partition, kind, runas=state.user)
     answer = state.call("compact2", request)
-    return Rows(("compaction_id", "state", "accepted"), [(answer.id, answer.state, answer.accepted)])
+    return ResultRows(("compaction_id", "state", "accepted"), [(answer.id, answer.state, answer.accepted)])
 
 
 def _drop_constraint(statement: say.DropConstraint, state: ShellState) -> None:
@@ -100,7 +100,9 @@ def _add_key(statement: say.AddKey, state: ShellState) -> None:
         state.call("add_primary_key", AddPrimaryKeyRequest(keys))
         return
     if len(statement.columns) != len(statement.referenced_columns):
-        raise Refused(f"the foreign key has {len(statement.columns)} columns and references another number of them")
+        raise CommandRefused(
+            f"the foreign key has {len(statement.columns)} columns and references another number of them"
+        )
     pairs = zip(statement.referenced_columns, statement.columns, strict=True)
     foreign = [
         SQLForeignKey(*target, parent, *name, child, number, 0, 0, statement.name, None, *states)
@@ -109,7 +111,7 @@ def _add_key(statement: say.AddKey, state: ShellState) -> None:
     state.call("add_foreign_key", AddForeignKeyRequest(foreign))
 
 
-RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None]]] = MappingProxyType(
+RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], ResultRows | None]]] = MappingProxyType(
     {
         say.AddPartitions: _add,
         say.DropPartitions: _drop,

@@ -7,7 +7,7 @@ from typing import Any, Final
 from hms_gateway.client.acquiring import SETTING_NAMES
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.running import altering, defining, describing, granting, locking, partitioning, showing
-from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
+from hms_gateway.sql.running.shell_state import CommandRefused, ResultRows, ShellState
 from hms_gateway.sql.statements import Statement
 
 _HELP: Final = """\
@@ -29,7 +29,7 @@ _COMMANDS: Final = {
 }
 
 
-def run_statement(statement: Statement, state: ShellState) -> Rows | None:
+def run_statement(statement: Statement, state: ShellState) -> ResultRows | None:
     """What the statement gives, None when it gives nothing.
 
     Rows may still be made while they are read. Raises Refused, CommandError for a query, and what the client does.
@@ -37,8 +37,8 @@ def run_statement(statement: Statement, state: ShellState) -> Rows | None:
     return _RUNNERS[type(statement)](statement, state)
 
 
-def _help(statement: say.Help, state: ShellState) -> Rows:
-    return Rows(("help",), [(_HELP,)], is_text=True)
+def _help(statement: say.Help, state: ShellState) -> ResultRows:
+    return ResultRows(("help",), [(_HELP,)], is_text=True)
 
 
 def _use(statement: say.Use, state: ShellState) -> None:
@@ -46,7 +46,7 @@ def _use(statement: say.Use, state: ShellState) -> None:
     state.database = statement.database
 
 
-def _set(statement: say.SetOption, state: ShellState) -> Rows | None:
+def _set(statement: say.SetOption, state: ShellState) -> ResultRows | None:
     name, value = statement.name, statement.value
     if name.startswith(_META):
         key = name.removeprefix(_META)
@@ -56,30 +56,30 @@ def _set(statement: say.SetOption, state: ShellState) -> Rows | None:
         return None
     if name and name not in SETTING_NAMES:
         known = ", ".join([*SETTING_NAMES, f"{_META}NAME for a setting of the metastore"])
-        raise Refused(f"setting {name} is not known here; known are {known}")
+        raise CommandRefused(f"setting {name} is not known here; known are {known}")
     if value is None:
         return _options(state.options if not name else {name: state.options.get(name, "")})
     state.options[name] = value
     return None
 
 
-def _options(options: Mapping[str, str]) -> Rows:
-    return Rows(("name", "value"), sorted(options.items()))
+def _options(options: Mapping[str, str]) -> ResultRows:
+    return ResultRows(("name", "value"), sorted(options.items()))
 
 
-def _for_engines(statement: say.ForEngines, state: ShellState) -> Rows | None:
+def _for_engines(statement: say.ForEngines, state: ShellState) -> ResultRows | None:
     command = _COMMANDS.get(statement.verb)
-    raise Refused(
+    raise CommandRefused(
         f"{statement.verb} needs an engine that reads and writes data, and a metastore is not one; "
         f"run it in {_ENGINES}, with this metastore behind it" + (f"; {command}" if command else "")
     )
 
 
-def _repair(statement: say.Repair, state: ShellState) -> Rows | None:
-    raise Refused(f"REPAIR of table {statement.table} needs Spark; pip install 'hms-gateway[spark]' brings it")
+def _repair(statement: say.Repair, state: ShellState) -> ResultRows | None:
+    raise CommandRefused(f"REPAIR of table {statement.table} needs Spark; pip install 'hms-gateway[spark]' brings it")
 
 
-_RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None]]] = MappingProxyType(
+_RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], ResultRows | None]]] = MappingProxyType(
     {
         **showing.RUNNERS,
         **describing.RUNNERS,

@@ -9,24 +9,24 @@ from hms_gateway.metastore.filters.hiveql_condition import metastore_filter, not
 from hms_gateway.metastore.vocabulary.create_text import literal, quoted
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.sql.statements import PartitionSpec, PlaceName, TableName
+from hms_gateway.sql.statements import PartitionSpec, PlaceName, QualifiedName
 from hms_gateway.structs import FieldSchema, NoSuchObjectException, Table
 
 Cell = str | int | bool | None
 _MILLISECONDS_FROM: Final = 100_000_000_000
 
 
-class Caller(Protocol):
+class ShellCaller(Protocol):
     """A client of a metastore, such as `client.metastore_client.MetastoreClient`."""
 
     def call(self, name: str, /, *arguments: Any) -> Any: ...
 
 
-class Refused(Exception):
+class CommandRefused(Exception):
     """A statement that is read cannot be done; the text says why."""
 
 
-class Rows(NamedTuple):
+class ResultRows(NamedTuple):
     """`is_text` says that the only cell is a text of its own, such as a statement."""
 
     columns: Sequence[str]
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
 class ShellState:
     """Who calls what, the current database, and the settings of the session."""
 
-    def __init__(self, caller: Caller, user: str, hostname: str, database: str = "default") -> None:
+    def __init__(self, caller: ShellCaller, user: str, hostname: str, database: str = "default") -> None:
         self.call = caller.call
         self.caller = caller
         self.user = user
@@ -46,12 +46,14 @@ class ShellState:
         self.options: dict[str, str] = {}
         self.lock_ids: list[int] = []
 
-    def table(self, name: TableName) -> Table:
+    def table(self, name: QualifiedName) -> Table:
         """Raises Refused when there is none."""
         try:
             found: Table = self.call("get_table", name.db_name, name.table_name)
         except NoSuchObjectException as error:
-            raise Refused(f"table {name} does not exist; SHOW TABLES IN {name.db_name} lists those that do") from error
+            raise CommandRefused(
+                f"table {name} does not exist; SHOW TABLES IN {name.db_name} lists those that do"
+            ) from error
         return found
 
 
@@ -71,16 +73,16 @@ def typed_keys(table: Table) -> list[tuple[str, str]]:
     return [(key.name or "", key.type or "string") for key in table.partitionKeys or ()]
 
 
-def partition_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) -> list[str]:
+def partition_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSpec) -> list[str]:
     """The values of one partition, in the order of the keys. Raises Refused."""
     given = known_values(name, keys, spec)
     missing = [key for key in keys if key not in given]
     if missing:
-        raise Refused(f"table {name} is partitioned by {', '.join(keys)}; give a value for {', '.join(missing)}")
+        raise CommandRefused(f"table {name} is partitioned by {', '.join(keys)}; give a value for {', '.join(missing)}")
     return [given[key] for key in keys]
 
 
-def new_partition_values(name: TableName, table: Table, spec: PartitionSpec) -> list[str]:
+def new_partition_values(name: QualifiedName, table: Table, spec: PartitionSpec) -> list[str]:
     """The same of a partition that is made: no filter finds values of other types than the keys'.
 
     Raises Refused, and CommandError.
@@ -93,18 +95,18 @@ def new_partition_values(name: TableName, table: Table, spec: PartitionSpec) -> 
     return values
 
 
-def known_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) -> Mapping[str, str]:
+def known_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSpec) -> Mapping[str, str]:
     """Value by key. Raises Refused for what is not a partition key, and for signs other than `=`."""
     for part in spec:
         if part.key not in keys:
             has = f"it is partitioned by {', '.join(keys)}" if keys else "it is not partitioned"
-            raise Refused(f"{part.key} is not a partition key of table {name}; {has}")
+            raise CommandRefused(f"{part.key} is not a partition key of table {name}; {has}")
         if part.sign != "=" or part.value is None:
-            raise Refused(f"PARTITION needs {part.key} = value here, not {part.key} {part.sign}")
+            raise CommandRefused(f"PARTITION needs {part.key} = value here, not {part.key} {part.sign}")
     return {part.key: part.value or "" for part in spec}
 
 
-def partition_names(state: ShellState, name: TableName, spec: PartitionSpec) -> list[str]:
+def partition_names(state: ShellState, name: QualifiedName, spec: PartitionSpec) -> list[str]:
     """The partitions that fit a specification, which may leave keys out. Raises Refused and CommandError."""
     table = state.table(name)
     keys = keys_of(table)
@@ -130,7 +132,7 @@ def place_names(state: ShellState, place: PlaceName) -> tuple[str, str | None, s
     """Database, table, and the name of a partition or of a prefix of partitions. Raises Refused."""
     if place.table_name is None or not place.spec:
         return place.db_name, place.table_name, None
-    name = TableName(place.db_name, place.table_name)
+    name = QualifiedName(place.db_name, place.table_name)
     keys = keys_of(state.table(name))
     given = known_values(name, keys, place.spec)
     known = [key for key in keys if key in given]

@@ -10,18 +10,25 @@ from hms_gateway.metastore.vocabulary.create_text import create_database_text, c
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState, keys_of, partition_names, typed_keys
+from hms_gateway.sql.running.shell_state import (
+    CommandRefused,
+    ResultRows,
+    ShellState,
+    keys_of,
+    partition_names,
+    typed_keys,
+)
 from hms_gateway.sql.statements import Statement
 from hms_gateway.structs import NoSuchObjectException
 
 _LIMIT_MAX: Final = 32_767
 
 
-def _databases(statement: say.ShowDatabases, state: ShellState) -> Rows:
+def _databases(statement: say.ShowDatabases, state: ShellState) -> ResultRows:
     return _names("database_name", state.call("get_databases", statement.pattern))
 
 
-def _tables(statement: say.ShowTables, state: ShellState) -> Rows:
+def _tables(statement: say.ShowTables, state: ShellState) -> ResultRows:
     if statement.kind is None:
         found = state.call("get_tables", statement.database, statement.pattern)
     else:
@@ -36,10 +43,10 @@ def check_database(state: ShellState, name: str) -> Any:
     try:
         return state.call("get_database", name)
     except NoSuchObjectException as error:
-        raise Refused(f"database {name} does not exist; SHOW DATABASES lists those that do") from error
+        raise CommandRefused(f"database {name} does not exist; SHOW DATABASES lists those that do") from error
 
 
-def _partitions(statement: say.ShowPartitions, state: ShellState) -> Rows:
+def _partitions(statement: say.ShowPartitions, state: ShellState) -> ResultRows:
     name, limit = statement.table, statement.limit
     if statement.condition:
         table = state.table(name)
@@ -54,20 +61,20 @@ def _partitions(statement: say.ShowPartitions, state: ShellState) -> Rows:
         found = partition_names(state, name, statement.spec)
     else:
         if not keys_of(state.table(name)):
-            raise Refused(f"table {name} is not partitioned")
+            raise CommandRefused(f"table {name} is not partitioned")
         wanted = -1 if limit is None or limit > _LIMIT_MAX else limit
         found = state.call("get_partition_names", name.db_name, name.table_name, wanted)
     return _names("partition", found[:limit])
 
 
-def _columns(statement: say.ShowColumns, state: ShellState) -> Rows:
+def _columns(statement: say.ShowColumns, state: ShellState) -> ResultRows:
     table = state.table(statement.table)
     names = [column.name or "" for column in [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]]
     patterns = statement.pattern.lower().split("|")
     return _names("field", [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)])
 
 
-def _functions(statement: say.ShowFunctions, state: ShellState) -> Rows:
+def _functions(statement: say.ShowFunctions, state: ShellState) -> ResultRows:
     databases = [statement.database] if statement.database else state.call("get_all_databases")
     return _names("function_name", _function_names(state, databases, statement.pattern))
 
@@ -78,31 +85,31 @@ def _function_names(state: ShellState, databases: Sequence[str], pattern: str) -
             yield f"{database}.{name}"
 
 
-def _properties(statement: say.ShowTableProperties, state: ShellState) -> Rows:
+def _properties(statement: say.ShowTableProperties, state: ShellState) -> ResultRows:
     parameters = state.table(statement.table).parameters or {}
     if statement.key is not None:
         if statement.key not in parameters:
-            raise Refused(f"table {statement.table} does not have the property {statement.key}")
+            raise CommandRefused(f"table {statement.table} does not have the property {statement.key}")
         parameters = {statement.key: parameters[statement.key]}
-    return Rows(("prpt_name", "prpt_value"), sorted(parameters.items()))
+    return ResultRows(("prpt_name", "prpt_value"), sorted(parameters.items()))
 
 
-def _create_table(statement: say.ShowCreateTable, state: ShellState) -> Rows:
+def _create_table(statement: say.ShowCreateTable, state: ShellState) -> ResultRows:
     table = state.table(statement.table)
     database = check_database(state, statement.table.db_name)
-    return Rows(("createtab_stmt",), [(create_table_text(table, database.locationUri),)], is_text=True)
+    return ResultRows(("createtab_stmt",), [(create_table_text(table, database.locationUri),)], is_text=True)
 
 
-def _create_database(statement: say.ShowCreateDatabase, state: ShellState) -> Rows:
+def _create_database(statement: say.ShowCreateDatabase, state: ShellState) -> ResultRows:
     text = create_database_text(check_database(state, statement.database))
-    return Rows(("createdb_stmt",), [(text,)], is_text=True)
+    return ResultRows(("createdb_stmt",), [(text,)], is_text=True)
 
 
-def _names(column: str, names: Any) -> Rows:
-    return Rows((column,), ((name,) for name in names))
+def _names(column: str, names: Any) -> ResultRows:
+    return ResultRows((column,), ((name,) for name in names))
 
 
-RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None]]] = MappingProxyType(
+RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], ResultRows | None]]] = MappingProxyType(
     {
         say.ShowDatabases: _databases,
         say.ShowTables: _tables,

@@ -9,8 +9,7 @@ from sqlalchemy import Table as SqlTable
 
 from hms_gateway.idl import StructType
 from hms_gateway.metastore.ports.store import StoredTable
-from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
-from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.names import PartitionId, TableId, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns, without_accurate_columns
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Statement

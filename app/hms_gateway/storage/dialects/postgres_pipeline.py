@@ -30,7 +30,7 @@ from hms_gateway.storage.dialects.statements import (
     StatementRefused,
     Values,
 )
-from hms_gateway.timing.spans import Notes, current_notes
+from hms_gateway.timing.spans import TraceSpans, current_notes
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
@@ -334,7 +334,7 @@ def text_of(statements: Sequence[Statement]) -> str:
     return b"; ".join(texts).decode()
 
 
-def _note(notes: Notes | None, begin: float, statements: Sequence[Statement]) -> None:
+def _note(notes: TraceSpans | None, begin: float, statements: Sequence[Statement]) -> None:
     if notes is not None:
         notes.add("sql", begin, text_of(statements), len(statements))
 

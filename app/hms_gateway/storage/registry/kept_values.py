@@ -19,8 +19,8 @@ from hms_gateway.structs import ENUMS, STRUCTS
 from hms_gateway.structs.base import Struct, ThriftException
 from hms_gateway.txn.ports.txn import Client, ShownLock
 from hms_gateway.txn.rules.compaction import Compaction, CompactionDetails, CompactionState
-from hms_gateway.txn.rules.errors import Refused
-from hms_gateway.txn.rules.leases import Claim, Conflict, Extension, Held, LeaseType, Waiter
+from hms_gateway.txn.rules.errors import CommittedRefusal
+from hms_gateway.txn.rules.leases import Claim, Extension, LeaseConflict, LeasedObject, LeaseType, Waiter
 from hms_gateway.txn.rules.locks import Lock
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.compaction import AbortOutcome
@@ -37,9 +37,9 @@ TAGS: Final[Mapping[type, str]] = {
     Compaction: "compaction",
     CompactionDetails: "compaction_details",
     CompactionState: "compaction_state",
-    Conflict: "lease_conflict",
+    LeaseConflict: "lease_conflict",
     Extension: "lease_extension",
-    Held: "held_lease",
+    LeasedObject: "held_lease",
     LeaseType: "lease_type",
     Lock: "lock",
     LockAnswer: "lock_answer",
@@ -116,7 +116,7 @@ def _tree(value: Any) -> _Tree:
 
 
 def _object_tree(kind: type, value: Any) -> _Tree:
-    if kind is Refused:
+    if kind is CommittedRefusal:
         return {_REFUSED: _tree(value.reason)}
     if isinstance(value, (Struct, ThriftException)):
         return {type(value).definition.name: _codec().encode(value)}
@@ -144,7 +144,7 @@ def _readers() -> Mapping[str, Callable[[_Tree], Any]]:
         _TUPLE: lambda content: tuple(map(_value, content)),
         _SET: lambda content: set(map(_value, content)),
         _MAP: lambda content: {_value(key): _value(item) for key, item in content},
-        _REFUSED: lambda content: Refused(_value(content)),
+        _REFUSED: lambda content: CommittedRefusal(_value(content)),
     }
     readers |= {name: _struct_reader(struct) for name, struct in STRUCTS.items()}
     readers |= ENUMS

@@ -56,7 +56,7 @@ from hms_gateway.structs import LockType, TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork
 from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId, weakest_conflicting
 from hms_gateway.txn.rules.names import Target, prefixes
-from hms_gateway.txn.rules.transactions import CommittedWrite, State, Txn, Write
+from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, TxnStatus, Write
 
 # Of more candidates only those that are needed are held in memory.
 CANDIDATES_MAX: Final = 2_000
@@ -213,7 +213,7 @@ class TxnBatch:
             self._set(
                 self._txns,
                 txn_id,
-                msgspec.structs.replace(txn, state=State.ABORTED, reason=reason, refused_lock=refused_lock),
+                msgspec.structs.replace(txn, state=TxnStatus.ABORTED, reason=reason, refused_lock=refused_lock),
             )
             self._set(self._changed.aborts, txn_id, (reason, refused_lock))
             if txn.has_write_ids:
@@ -234,7 +234,7 @@ class TxnBatch:
         write_ids = self._write_ids_of(txn_id) if names_them else None
         if txn.has_write_ids or write_ids:
             self._log(committed(txn_id, write_ids, self._clock.seconds()))
-        self._set(self._txns, txn_id, msgspec.structs.replace(txn, state=State.COMMITTED))
+        self._set(self._txns, txn_id, msgspec.structs.replace(txn, state=TxnStatus.COMMITTED))
         self._set(self._changed.commits, txn_id, bool(writes))
         if changes:
             rows = write_set_insertions(txn_id, changes, commit_id, self._dialect)
@@ -398,7 +398,7 @@ class TxnBatch:
         self._know_txns(txn_ids)
         for txn_id in txn_ids:
             txn = self.txn(txn_id)
-            if txn is not None and txn.state is State.OPEN:
+            if txn is not None and txn.state is TxnStatus.OPEN:
                 yield txn_id, txn
 
     def _locks_of(self, txn_id: TxnId) -> list[Lock]:

@@ -46,7 +46,7 @@ from hms_gateway.storage.txn.locks import LOCK_ROWS
 from hms_gateway.storage.txn.state import COMPONENT_COLUMNS, WRITE_SET_COLUMNS
 from hms_gateway.txn.rules.locks import LockId, TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import State
+from hms_gateway.txn.rules.transactions import TxnStatus
 
 OF_PARTITIONS: Final = (TXN_COMPONENTS, COMPLETED_COMPONENTS, COMPACTIONS)
 # A table that is made again begins with its first write id.
@@ -110,9 +110,9 @@ LOCK_CATALOG: Final = select(CATALOG.c.last_event_id).with_for_update()
 COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
 COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
 OPEN_IDS: Final = (
-    select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
+    select(TXNS.c.txn_id).where(TXNS.c.state == TxnStatus.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
 )
-COUNT_OPEN: Final = select(func.count()).select_from(TXNS).where(TXNS.c.state == State.OPEN.value)
+COUNT_OPEN: Final = select(func.count()).select_from(TXNS).where(TXNS.c.state == TxnStatus.OPEN.value)
 TXN_OF_REFUSED_LOCK: Final = select(TXNS).where(TXNS.c.refused_lock == bindparam("the_lock"))
 NEW_COUNTER: Final = insert(TXN_COUNTERS)
 NEW_TXN: Final = insert(TXNS)
@@ -148,7 +148,7 @@ class BatchStatements:
             return dialect.is_in_list(column, "ids")
 
         now_ms: ColumnElement[Any] = bindparam("now_ms")
-        open_txns = update(TXNS).where(among(TXNS.c.txn_id), TXNS.c.state == State.OPEN.value)
+        open_txns = update(TXNS).where(among(TXNS.c.txn_id), TXNS.c.state == TxnStatus.OPEN.value)
         components = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS))
         of_txns = among(TXN_COMPONENTS.c.txn_id)
         self.txns = dialect.with_ids(select(TXNS), TXNS.c.txn_id)
@@ -156,9 +156,9 @@ class BatchStatements:
         write_ids = select(*(TXN_WRITE_IDS.c[name] for name in ("txn_id", "db_name", "table_name", "write_id")))
         self.write_ids = dialect.with_ids(write_ids, TXN_WRITE_IDS.c.txn_id)
         self.requests = dialect.with_ids(LOCK_ROWS, LOCKS.c.lock_id)
-        self.commit = open_txns.values(state=State.COMMITTED.value, ended_ms=now_ms)
+        self.commit = open_txns.values(state=TxnStatus.COMMITTED.value, ended_ms=now_ms)
         self.abort = open_txns.values(
-            state=State.ABORTED.value,
+            state=TxnStatus.ABORTED.value,
             ended_ms=now_ms,
             reason=bindparam("the_reason"),
             refused_lock=bindparam("the_refused_lock"),

@@ -10,7 +10,7 @@ from hms_gateway.storage.schema.txn import LEASE_WAITERS, LEASES
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.repository import check_text
 from hms_gateway.storage.txn.state import CountingWrites, object_columns, target_of
-from hms_gateway.txn.rules.leases import Claim, Held, LeaseId, LeaseType, Ticket, Waiter, containers
+from hms_gateway.txn.rules.leases import Claim, LeasedObject, LeaseId, LeaseType, Ticket, Waiter, containers
 from hms_gateway.txn.rules.names import Target
 
 # More partitions than this are looked for by their tables.
@@ -40,7 +40,7 @@ class SqlLeaseWrites(CountingWrites):
     def next_lease_id(self) -> LeaseId:
         return LeaseId(self._next_ids("lease", 1))
 
-    def insert_lease(self, held: Sequence[Held]) -> None:
+    def insert_lease(self, held: Sequence[LeasedObject]) -> None:
         """Raises UnstorableText."""
         rows = []
         for number, one in enumerate(held, 1):
@@ -58,20 +58,20 @@ class SqlLeaseWrites(CountingWrites):
             )
         self._connection.execute(insert(LEASES), rows)
 
-    def lease(self, lease_id: int) -> list[Held]:
+    def lease(self, lease_id: int) -> list[LeasedObject]:
         return _leases(self._connection.execute(_LEASE, {"the_lease": lease_id}))
 
-    def leases_around(self, targets: Sequence[Target]) -> list[Held]:
+    def leases_around(self, targets: Sequence[Target]) -> list[LeasedObject]:
         return _leases(self._connection.execute(select(LEASES).where(self._around(LEASES, targets))))
 
-    def leases_inside(self, targets: Sequence[Target] | None) -> list[Held]:
+    def leases_inside(self, targets: Sequence[Target] | None) -> list[LeasedObject]:
         if targets is None:
             return _leases(self._connection.execute(select(LEASES).order_by(*_IN_ORDER)))
         wanted = frozenset(targets)
         found = self._connection.execute(select(LEASES).where(self._around(LEASES, targets)).order_by(*_IN_ORDER))
         return [held for held in _leases(found) if not wanted.isdisjoint(containers(held.claim.target))]
 
-    def update_lease(self, held: Sequence[Held]) -> None:
+    def update_lease(self, held: Sequence[LeasedObject]) -> None:
         rows = [
             {
                 "the_lease": one.lease_id,
@@ -156,8 +156,8 @@ def _claim(row: Row[Any]) -> Claim:
     return Claim(target_of(row.db_name, row.table_name, row.partition_name), LeaseType(row.type))
 
 
-def _leases(rows: Iterable[Row[Any]]) -> list[Held]:
+def _leases(rows: Iterable[Row[Any]]) -> list[LeasedObject]:
     return [
-        Held(LeaseId(row.lease_id), row.user_name, _claim(row), row.start_ms, row.end_ms, row.duration_ms)
+        LeasedObject(LeaseId(row.lease_id), row.user_name, _claim(row), row.start_ms, row.end_ms, row.duration_ms)
         for row in rows
     ]

@@ -27,7 +27,7 @@ from hms_gateway.storage.sql.repository import Repository, is_storable
 from hms_gateway.storage.txn.state import TxnStateWrites, client_columns, object_columns, target_of
 from hms_gateway.structs import LockState, LockType, ShowLocksResponseElement, Struct
 from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
-from hms_gateway.txn.rules.implicit_locks import Held
+from hms_gateway.txn.rules.implicit_locks import AcquiredLock
 from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 
@@ -368,7 +368,7 @@ class KnownLocks:
         self._dialect = dialect
         self._clock = clock
         self._read = read
-        self._held: dict[_Place, list[Held]] = {}
+        self._held: dict[_Place, list[AcquiredLock]] = {}
         self._now_ms = 0
 
     def statements(self, tables: Iterable[tuple[str, str]]) -> list[Statement]:
@@ -383,7 +383,7 @@ class KnownLocks:
             for db_name, name in tables:
                 self._held[db_name, name] = self._held[db_name, ""] = []
 
-    def on(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+    def on(self, targets: Sequence[Target]) -> tuple[list[AcquiredLock], int]:
         """See `ports.HeldLocks`."""
         if all(self._are_free(each) for each in targets):
             return [], self._now_ms
@@ -417,7 +417,7 @@ class KnownLocks:
         return Statement(made.on_tables, self._dialect.bound_pairs(pairs))
 
     def _learn(self, places: Iterable[_Place], answers: Sequence[Rows]) -> None:
-        found: dict[_Place, dict[tuple[int, int], Held]] = {place: {} for place in places}
+        found: dict[_Place, dict[tuple[int, int], AcquiredLock]] = {place: {} for place in places}
         for rows in answers:
             if not self._dialect.has_clock:
                 self._now_ms = self._clock.milliseconds()
@@ -435,6 +435,6 @@ def _around(tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(place for db_name, name in tables for place in ((db_name, ""), (db_name, name))))
 
 
-def _held_of(rows: Rows) -> list[Held]:
+def _held_of(rows: Rows) -> list[AcquiredLock]:
     locks = locks_of(row[:_LOCK_COLUMNS] for row in rows)
-    return [Held(lock, *row[_LOCK_COLUMNS:-1]) for lock, row in zip(locks, rows, strict=True)]
+    return [AcquiredLock(lock, *row[_LOCK_COLUMNS:-1]) for lock, row in zip(locks, rows, strict=True)]

@@ -16,7 +16,7 @@ from hms_gateway.structs import TxnInfo, TxnState, TxnType
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.locks import LockId, TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import CommittedWrite, Operation, State, Txn, Unfinished, Write
+from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, TxnOperation, TxnStatus, Unfinished, Write
 
 _ADD: Final = (
     update(TXN_COUNTERS)
@@ -67,11 +67,11 @@ WRITE_SET_COLUMNS: Final = ("txn_id", "commit_id", *_OBJECT, "operation")
 
 # Finding a member of an enumeration by its value takes longer than all else that is done for a row of a long list.
 _TYPES: Final = {int(type): type for type in TxnType}
-_OPEN_TEXT: Final = State.OPEN.value
+_OPEN_TEXT: Final = TxnStatus.OPEN.value
 _OPEN: Final = int(TxnState.OPEN)
 _ABORTED: Final = int(TxnState.ABORTED)
 
-_UNFINISHED: Final = TXNS.c.state.in_([State.OPEN.value, State.ABORTED.value])
+_UNFINISHED: Final = TXNS.c.state.in_([TxnStatus.OPEN.value, TxnStatus.ABORTED.value])
 _ALL_UNFINISHED: Final = select(TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type).where(_UNFINISHED).order_by(TXNS.c.txn_id)
 _UNFINISHED_INFOS: Final = (
     select(
@@ -119,7 +119,7 @@ class TxnStateReads(Repository):
         statement = select(completed.txn_id, completed.write_id).where(
             completed.db_name == table.db_name,
             completed.table_name == (table.table_name or ""),
-            completed.operation.in_([Operation.UPDATE.value, Operation.DELETE.value]),
+            completed.operation.in_([TxnOperation.UPDATE.value, TxnOperation.DELETE.value]),
         )
         return [(row.txn_id, row.write_id or 0) for row in self._connection.execute(statement)]
 
@@ -157,7 +157,7 @@ class TxnStateWrites(TxnStateReads, CountingWrites):
     def silent_txns(self, before_ms: int, limit: int) -> list[TxnId]:
         statement = (
             select(TXNS.c.txn_id)
-            .where(TXNS.c.state == State.OPEN.value, TXNS.c.last_heartbeat_ms < before_ms)
+            .where(TXNS.c.state == TxnStatus.OPEN.value, TXNS.c.last_heartbeat_ms < before_ms)
             .order_by(TXNS.c.last_heartbeat_ms)
             .limit(limit)
         )
@@ -169,7 +169,7 @@ def txn_insertions(
 ) -> list[dict[str, Any]]:
     """Rows of TXNS for transactions that are opened. Raises UnstorableText."""
     row = {
-        "state": State.OPEN.value,
+        "state": TxnStatus.OPEN.value,
         "txn_type": int(type),
         **client_columns(client),
         "started_ms": now_ms,
@@ -211,13 +211,13 @@ def committed_write_of(row: Iterable[Any]) -> CommittedWrite:
     """A row of WRITE_SET_COLUMNS."""
     txn_id, commit_id, db_name, table_name, partition_name, operation = row
     target = target_of(db_name, table_name, partition_name)
-    return CommittedWrite(TxnId(txn_id), TxnId(commit_id), target, Operation(operation))
+    return CommittedWrite(TxnId(txn_id), TxnId(commit_id), target, TxnOperation(operation))
 
 
 def write_of(row: Iterable[Any]) -> Write:
     """A row of COMPONENT_COLUMNS."""
     _, db_name, table_name, partition_name, operation, write_id = row
-    return Write(target_of(db_name, table_name, partition_name), Operation(operation), write_id)
+    return Write(target_of(db_name, table_name, partition_name), TxnOperation(operation), write_id)
 
 
 def object_columns(target: Target, dialect: Dialect) -> dict[str, str]:
@@ -251,7 +251,7 @@ def txn_of(row: Iterable[Any]) -> Txn:
     reason, refused_lock, has_write_ids = others
     return Txn(
         txn_id=TxnId(txn_id),
-        state=State(state),
+        state=TxnStatus(state),
         type=TxnType(type),
         user=user,
         hostname=host,

@@ -46,7 +46,7 @@ from hms_gateway.txn.ports.txn import BatchedWrites, Rebuild
 from hms_gateway.txn.rules.compaction import Compaction, CompactionDetails, CompactionFilter, CompactionState
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import State
+from hms_gateway.txn.rules.transactions import TxnStatus
 
 _OF_TABLE: Final = and_(
     TXN_WRITE_IDS.c.db_name == bindparam("the_db"), TXN_WRITE_IDS.c.table_name == bindparam("the_table")
@@ -156,7 +156,7 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
 
     def forget_compacted(self, target: Target, highest_write_id: int | None) -> None:
         columns = object_columns(target, self._dialect)
-        aborted = select(TXNS.c.txn_id).where(TXNS.c.state == State.ABORTED.value)
+        aborted = select(TXNS.c.txn_id).where(TXNS.c.state == TxnStatus.ABORTED.value)
         for components in (COMPLETED_COMPONENTS, TXN_COMPONENTS):
             conditions: list[ColumnElement[bool]] = [components.c[name] == value for name, value in columns.items()]
             if highest_write_id is not None:
@@ -226,7 +226,7 @@ def _compaction(row: Sequence[Any]) -> Compaction:
 
 T = TypeVar("T")
 
-_IS_OPEN: Final = TXNS.c.state == State.OPEN.value
+_IS_OPEN: Final = TXNS.c.state == TxnStatus.OPEN.value
 # Another name, since the newest ones are looked for beside those that are forgotten.
 _VICTIMS: Final = TXNS.alias()
 
@@ -265,8 +265,8 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
     def forget_finished(self, ended_before_ms: int, limit: int, *, victims_before_ms: int, victims_max: int) -> int:
         """An open transaction may still ask for what was hidden from it when it began, so that stays."""
         is_forgettable = or_(
-            TXNS.c.state == State.COMMITTED.value,
-            (TXNS.c.state == State.ABORTED.value)
+            TXNS.c.state == TxnStatus.COMMITTED.value,
+            (TXNS.c.state == TxnStatus.ABORTED.value)
             & TXNS.c.txn_id.not_in(select(TXN_COMPONENTS.c.txn_id))
             & TXNS.c.txn_id.not_in(select(TXN_WRITE_IDS.c.txn_id)),
         )
@@ -300,6 +300,6 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
 def _newest_victim_after(count: int) -> ScalarSelect[int]:
     """The newest transaction that a deadlock has cost after so many newer ones; NULL where there are no more."""
     victims = select(_VICTIMS.c.txn_id).where(
-        _VICTIMS.c.state == State.ABORTED.value, _VICTIMS.c.refused_lock.is_not(None)
+        _VICTIMS.c.state == TxnStatus.ABORTED.value, _VICTIMS.c.refused_lock.is_not(None)
     )
     return victims.order_by(_VICTIMS.c.txn_id.desc()).offset(count).limit(1).scalar_subquery()

@@ -32,7 +32,7 @@ from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLos
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.spans import Notes, shared_notes
+from hms_gateway.timing.spans import TraceSpans, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 _logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Job(NamedTuple):
     outcome: "Future[Any] | Later"
     key: CallKey | None
     actor: Actor | None = None
-    notes: Notes | None = None
+    notes: TraceSpans | None = None
 
     @property
     def open_key(self) -> CallKey | None:
@@ -348,7 +348,7 @@ class PipelinedWriter:
             notes.add("commit", begin)
         return outcomes
 
-    def _note(self, notes: Notes | None, begin: float, statements: Sequence[Statement]) -> None:
+    def _note(self, notes: TraceSpans | None, begin: float, statements: Sequence[Statement]) -> None:
         if notes is not None:
             notes.add("sql", begin, self._dialect.text_of(statements), len(statements))
 

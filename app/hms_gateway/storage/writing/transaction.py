@@ -54,7 +54,7 @@ from hms_gateway.storage.txn.leases import SqlLeaseWrites
 from hms_gateway.storage.txn.txns import SqlTxnWrites
 from hms_gateway.storage.writing.snapshot import Objects
 from hms_gateway.structs import FieldSchema, Table
-from hms_gateway.txn.rules.implicit_locks import Held
+from hms_gateway.txn.rules.implicit_locks import AcquiredLock
 from hms_gateway.txn.rules.names import Target
 
 
@@ -352,7 +352,7 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
     def made_events(self) -> Sequence[Event]:
         return self._made_events
 
-    def held_locks(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+    def held_locks(self, targets: Sequence[Target]) -> tuple[list[AcquiredLock], int]:
         return self._batch.locks.on(targets)
 
     def current_event_id(self) -> EventId:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from hms_gateway.txn.rules.leases import Claim, Held, LeaseId, Ticket, Waiter
+from hms_gateway.txn.rules.leases import Claim, LeasedObject, LeaseId, Ticket, Waiter
 from hms_gateway.txn.rules.names import Target
 
 T = TypeVar("T")
@@ -18,18 +18,18 @@ class LeaseWrites(Protocol):
     def next_lease_id(self) -> LeaseId:
         """Larger than any that was given before."""
 
-    def insert_lease(self, held: Sequence[Held]) -> None: ...
+    def insert_lease(self, held: Sequence[LeasedObject]) -> None: ...
 
-    def lease(self, lease_id: int) -> list[Held]:
+    def lease(self, lease_id: int) -> list[LeasedObject]:
         """The objects of a lease, also those past their end as long as they are stored."""
 
-    def leases_around(self, targets: Sequence[Target]) -> list[Held]:
+    def leases_around(self, targets: Sequence[Target]) -> list[LeasedObject]:
         """Leases on anything that contains one of `targets` or lies in it; it may return more, none for no targets."""
 
-    def leases_inside(self, targets: Sequence[Target] | None) -> list[Held]:
+    def leases_inside(self, targets: Sequence[Target] | None) -> list[LeasedObject]:
         """Leases on `targets` and all that lies in them, None for all; by id, then in order of the objects."""
 
-    def update_lease(self, held: Sequence[Held]) -> None:
+    def update_lease(self, held: Sequence[LeasedObject]) -> None:
         """Store type and end of objects that the lease has already."""
 
     def delete_lease(self, lease_id: int, targets: Sequence[Target] | None = None) -> int:
@@ -52,12 +52,12 @@ class LeaseWrites(Protocol):
     def delete_waiter(self, ticket: Ticket) -> None: ...
 
 
-class Transaction(Protocol):
+class LeaseUnit(Protocol):
     @property
     def leases(self) -> LeaseWrites: ...
 
 
-class Store(Protocol):
+class LeaseStore(Protocol):
     """The units of work of `metastore.ports.store`, as far as they are used here."""
 
-    def write(self, work: Callable[[Transaction], T]) -> T: ...
+    def write(self, work: Callable[[LeaseUnit], T]) -> T: ...

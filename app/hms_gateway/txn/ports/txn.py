@@ -11,7 +11,7 @@ import msgspec
 
 from hms_gateway.structs import EncodedList, LockType, TxnInfo, TxnType
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
-from hms_gateway.txn.rules.implicit_locks import Held
+from hms_gateway.txn.rules.implicit_locks import AcquiredLock
 from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, Unfinished, Write
@@ -186,7 +186,7 @@ class BatchedWrites(Protocol):
 class HeldLocks(Protocol):
     """What implicit locks are compared with."""
 
-    def held_locks(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+    def held_locks(self, targets: Sequence[Target]) -> tuple[list[AcquiredLock], int]:
         """The acquired locks on the targets' tables and databases, and perhaps others, and the database's time in
         milliseconds; of a target that is a database also all in it.
         """
@@ -284,23 +284,23 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     commits: bool = False
     names_write_ids: bool | None = None
 
-    def __call__(self, transaction: "Transaction") -> T:
+    def __call__(self, transaction: "TxnUnit") -> T:
         return transaction.txns.batched(self.work)
 
 
-class Snapshot(Protocol):
+class TxnSnapshot(Protocol):
     @property
     def txns(self) -> TxnReads: ...
 
 
-class Transaction(Protocol):
+class TxnUnit(Protocol):
     @property
     def txns(self) -> TxnWrites: ...
 
 
-class Store(Protocol):
+class TxnStore(Protocol):
     """The units of work of `metastore.ports.store`, as far as they are used here."""
 
-    def read(self, work: Callable[[Snapshot], T]) -> T: ...
+    def read(self, work: Callable[[TxnSnapshot], T]) -> T: ...
 
-    def write(self, work: Callable[[Transaction], T]) -> T: ...
+    def write(self, work: Callable[[TxnUnit], T]) -> T: ...

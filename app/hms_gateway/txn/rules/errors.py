@@ -9,7 +9,7 @@ from hms_gateway.structs import (
 )
 
 
-class Refused(Exception):
+class CommittedRefusal(Exception):
     """Carries an exception out of a unit of work that has to be committed all the same, such as an abort."""
 
     def __init__(self, reason: ThriftException) -> None:

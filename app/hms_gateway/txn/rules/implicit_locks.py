@@ -22,7 +22,7 @@ class Needed(NamedTuple):
     type: LockType
 
 
-class Held(msgspec.Struct, frozen=True):
+class AcquiredLock(msgspec.Struct, frozen=True):
     """An acquired lock. `user`, `hostname` and `agent_info` are what its client sent; `principal` is the authenticated
     user who asked for it, from `address`.
     """
@@ -39,7 +39,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     """The first need that is not met, and the oldest lock in its way."""
 
     needed: Needed
-    held: Held
+    held: AcquiredLock
 
     def __str__(self) -> str:
         lock = self.held.lock
@@ -48,7 +48,9 @@ class Obstacle(msgspec.Struct, frozen=True):
         return f"{self.needed.target} is locked: user {self.held.user} on {self.held.hostname} holds {held}"
 
 
-def obstacle(needed: Sequence[Needed], held: Sequence[Held], is_own: Callable[[Held], bool]) -> Obstacle | None:
+def obstacle(
+    needed: Sequence[Needed], held: Sequence[AcquiredLock], is_own: Callable[[AcquiredLock], bool]
+) -> Obstacle | None:
     """None where all of `needed` could be granted at once to the owner of what `is_own`."""
     if not needed or not held:
         return None

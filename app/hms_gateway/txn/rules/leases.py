@@ -1,8 +1,8 @@
 """Who gets which lease, for how long, and whose writes are refused: the rules, as functions over values.
 
 The model
-    A **lease** has an id, a user, and one `Held` for each of its objects: shared or exclusive, from start to end. It
-    is live while now < end, by the database's clock; an end is a whole second, as answers have it. Objects are
+    A **lease** has an id, a user, and a `LeasedObject` for each of its objects: shared or exclusive, from start to end.
+    It is live while now < end, by the database's clock; an end is a whole second, as answers have it. Objects are
     databases, tables and partitions, which need not exist. A database contains its tables, a table its partitions, and
     `ds=1` contains `ds=1/hr=2`.
 
@@ -45,7 +45,7 @@ class Claim(NamedTuple):
     type: LeaseType
 
 
-class Held(msgspec.Struct, frozen=True):
+class LeasedObject(msgspec.Struct, frozen=True):
     """One object of a lease. Times in milliseconds of the database's clock; `duration_ms` is the one it was granted."""
 
     lease_id: LeaseId
@@ -74,18 +74,18 @@ class Waiter(msgspec.Struct, frozen=True):
         return f"a request for {self.claim.target} that waits already"
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class LeaseConflict(msgspec.Struct, frozen=True):
     """Why a request is not granted. `free_ms` is the earliest time at which that may have changed by itself."""
 
     claim: Claim
-    obstacle: Held | Waiter
+    obstacle: LeasedObject | Waiter
     free_ms: int
 
 
 class Extension(msgspec.Struct, frozen=True):
     """What extending does: the objects as they are afterwards."""
 
-    changed: Sequence[Held]
+    changed: Sequence[LeasedObject]
 
     @property
     def end_ms(self) -> int:
@@ -110,7 +110,9 @@ def merged(claims: Iterable[Claim]) -> list[Claim]:
     return [Claim(target, strongest[target]) for target in sorted(strongest, key=_order)]
 
 
-def conflict(claims: Sequence[Claim], held: Iterable[Held], waiting: Iterable[Waiter], now_ms: int) -> Conflict | None:
+def conflict(
+    claims: Sequence[Claim], held: Iterable[LeasedObject], waiting: Iterable[Waiter], now_ms: int
+) -> LeaseConflict | None:
     """What keeps `claims` from being granted, the longest-lasting obstacle first; None when nothing does (rule 2).
 
     `held` and `waiting` may contain what does not matter; they must not omit what does. `waiting` are the requests that
@@ -122,8 +124,8 @@ def conflict(claims: Sequence[Claim], held: Iterable[Held], waiting: Iterable[Wa
     found = [(claim, other) for claim in claims for other in around.of(claim.target) if conflicts(claim, other.claim)]
     if not found:
         return None
-    claim, obstacle = max(found, key=lambda pair: (isinstance(pair[1], Held), _end_of(pair[1])))
-    return Conflict(claim, obstacle, min(_end_of(other) for _, other in found))
+    claim, obstacle = max(found, key=lambda pair: (isinstance(pair[1], LeasedObject), _end_of(pair[1])))
+    return LeaseConflict(claim, obstacle, min(_end_of(other) for _, other in found))
 
 
 def conflicts(one: Claim, other: Claim) -> bool:
@@ -144,12 +146,12 @@ def extension(
     lease_id: int,
     user: str,
     wanted: Sequence[Claim],
-    held: Sequence[Held],
-    others: Iterable[Held],
+    held: Sequence[LeasedObject],
+    others: Iterable[LeasedObject],
     now_ms: int,
     duration_ms: int | None,
     longest_ms: int,
-) -> Extension | Conflict:
+) -> Extension | LeaseConflict:
     """What `user` gets who extends `wanted` objects of the lease, or all of it when none are named (rules 5, 6).
 
     `held` is the lease as stored, `others` are other leases that may be in the way. `duration_ms` None is the duration
@@ -171,7 +173,7 @@ def extension(
     return Extension([_extended(one, one.claim.target in exclusive, now_ms, duration_ms, longest_ms) for one in chosen])
 
 
-def owned(lease_id: int, user: str, held: Sequence[Held]) -> Sequence[Held]:
+def owned(lease_id: int, user: str, held: Sequence[LeasedObject]) -> Sequence[LeasedObject]:
     """`held`, when the lease is the user's. Raises Lost."""
     other = next((one for one in held if one.user != user), None)
     if other is not None:
@@ -179,7 +181,7 @@ def owned(lease_id: int, user: str, held: Sequence[Held]) -> Sequence[Held]:
     return held
 
 
-def refusal(lease_id: int, held: Iterable[Held], now_ms: int, changed: Iterable[Target]) -> str | None:
+def refusal(lease_id: int, held: Iterable[LeasedObject], now_ms: int, changed: Iterable[Target]) -> str | None:
     """Why a change of these objects under this lease is refused, None when it is not (rule 7).
 
     A shared lease is for reading, as the note says. A change of a partition is covered by its table's lease, one of a
@@ -217,22 +219,24 @@ def containers(target: Target) -> list[Target]:
 class _Surroundings:
     """Obstacles, found by what they contain or lie in; comparing each with each takes seconds for many."""
 
-    def __init__(self, obstacles: Iterable[Held | Waiter]) -> None:
-        self._exactly: dict[Target, list[Held | Waiter]] = defaultdict(list)
-        self._inside: dict[Target, list[Held | Waiter]] = defaultdict(list)
+    def __init__(self, obstacles: Iterable[LeasedObject | Waiter]) -> None:
+        self._exactly: dict[Target, list[LeasedObject | Waiter]] = defaultdict(list)
+        self._inside: dict[Target, list[LeasedObject | Waiter]] = defaultdict(list)
         for obstacle in obstacles:
             *around, itself = containers(obstacle.claim.target)
             self._exactly[itself].append(obstacle)
             for container in around:
                 self._inside[container].append(obstacle)
 
-    def of(self, target: Target) -> Iterator[Held | Waiter]:
+    def of(self, target: Target) -> Iterator[LeasedObject | Waiter]:
         for container in containers(target):
             yield from self._exactly.get(container, ())
         yield from self._inside.get(target, ())
 
 
-def _extended(held: Held, becomes_exclusive: bool, now_ms: int, duration_ms: int | None, longest_ms: int) -> Held:
+def _extended(
+    held: LeasedObject, becomes_exclusive: bool, now_ms: int, duration_ms: int | None, longest_ms: int
+) -> LeasedObject:
     end_ms = now_ms + (held.duration_ms if duration_ms is None else duration_ms)
     if end_ms - held.start_ms > longest_ms:
         raise TooLong(f"lease {held.lease_id} would last longer than {_seconds(longest_ms)} (lease_seconds_max)")
@@ -245,8 +249,8 @@ def _whole_second(end_ms: int) -> int:
     return -(-end_ms // 1000) * 1000
 
 
-def _end_of(obstacle: Held | Waiter) -> int:
-    return obstacle.end_ms if isinstance(obstacle, Held) else obstacle.until_ms
+def _end_of(obstacle: LeasedObject | Waiter) -> int:
+    return obstacle.end_ms if isinstance(obstacle, LeasedObject) else obstacle.until_ms
 
 
 def _order(target: Target) -> tuple[str, ...]:

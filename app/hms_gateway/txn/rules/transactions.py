@@ -14,7 +14,7 @@ from hms_gateway.txn.rules.names import Target
 _HYSTERESIS: Final = 0.9
 
 
-class State(StrEnum):
+class TxnStatus(StrEnum):
     """As stored. A committed transaction is remembered for a while, so that a repeated commit is answered OK
     (semantics §13 row 18).
     """
@@ -24,7 +24,7 @@ class State(StrEnum):
     COMMITTED = "c"
 
 
-class Operation(StrEnum):
+class TxnOperation(StrEnum):
     """What a transaction did to an object."""
 
     SELECT = "s"
@@ -34,10 +34,10 @@ class Operation(StrEnum):
 
 
 OPERATIONS: Final = {
-    DataOperationType.SELECT: Operation.SELECT,
-    DataOperationType.INSERT: Operation.INSERT,
-    DataOperationType.UPDATE: Operation.UPDATE,
-    DataOperationType.DELETE: Operation.DELETE,
+    DataOperationType.SELECT: TxnOperation.SELECT,
+    DataOperationType.INSERT: TxnOperation.INSERT,
+    DataOperationType.UPDATE: TxnOperation.UPDATE,
+    DataOperationType.DELETE: TxnOperation.DELETE,
 }
 
 
@@ -51,7 +51,7 @@ class Txn(msgspec.Struct, frozen=True):
     """
 
     txn_id: TxnId
-    state: State
+    state: TxnStatus
     type: TxnType
     user: str
     hostname: str
@@ -76,7 +76,7 @@ class Write(msgspec.Struct, frozen=True):
     """An object that a transaction works on, and how. Recorded by lock and add_dynamic_partitions."""
 
     target: Target
-    operation: Operation
+    operation: TxnOperation
     write_id: int | None = None
 
 
@@ -86,23 +86,23 @@ class CommittedWrite(msgspec.Struct, frozen=True):
     txn_id: TxnId
     commit_id: TxnId
     target: Target
-    operation: Operation
+    operation: TxnOperation
 
 
 def open_txn(txn_id: int, txn: Txn | None) -> Txn:
     """`txn` if it is open. Raises NoSuchTxnException, TxnAbortedException: the columns of semantics §5.4."""
     if txn is None:
         raise no_such_txn(txn_id)
-    if txn.state is State.COMMITTED:
+    if txn.state is TxnStatus.COMMITTED:
         raise already_committed(txn_id)
-    if txn.state is State.ABORTED:
+    if txn.state is TxnStatus.ABORTED:
         raise already_aborted(txn_id, txn.reason)
     return txn
 
 
 def needs_commit(txn_id: int, txn: Txn | None) -> bool:
     """False for one that is committed already: repeating a commit is fine. Raises as `open_txn`."""
-    if txn is not None and txn.state is State.COMMITTED:
+    if txn is not None and txn.state is TxnStatus.COMMITTED:
         return False
     open_txn(txn_id, txn)
     return True
@@ -110,7 +110,7 @@ def needs_commit(txn_id: int, txn: Txn | None) -> bool:
 
 def needs_abort(txn_id: int, txn: Txn | None) -> bool:
     """False for one that is aborted already. Raises NoSuchTxnException."""
-    if txn is not None and txn.state is State.ABORTED:
+    if txn is not None and txn.state is TxnStatus.ABORTED:
         return False
     open_txn(txn_id, txn)
     return True
@@ -132,7 +132,9 @@ def too_many_open() -> ThriftException:
     return MetaException("Maximum allowed number of open transactions has been reached. See hive.max.open.txns.")
 
 
-def recorded_operation(operation_type: int | None, is_transactional: bool | None, is_dynamic: bool) -> Operation | None:
+def recorded_operation(
+    operation_type: int | None, is_transactional: bool | None, is_dynamic: bool
+) -> TxnOperation | None:
     """What a lock component writes into its transaction's record, None for nothing (semantics §5.7, step 2).
 
     `is_transactional` False means that the client said so: Python clients say so without meaning to, since they send
@@ -146,13 +148,13 @@ def recorded_operation(operation_type: int | None, is_transactional: bool | None
     if operation_type in (None, DataOperationType.UNSET):
         raise MetaException("a lock within a transaction must say its operation type")
     operation = OPERATIONS.get(_known_operation(operation_type))
-    return None if operation is Operation.SELECT or is_dynamic else operation
+    return None if operation is TxnOperation.SELECT or is_dynamic else operation
 
 
-def dynamic_operation(operation_type: int | None) -> Operation:
+def dynamic_operation(operation_type: int | None) -> TxnOperation:
     """What add_dynamic_partitions records; an update when the client does not say (semantics §5.13)."""
     if operation_type in (None, DataOperationType.UNSET):
-        return Operation.UPDATE
+        return TxnOperation.UPDATE
     if operation_type == DataOperationType.NO_TXN:
         raise MetaException("partitions are added by a transaction: NO_TXN is not an operation of a transaction")
     return OPERATIONS[_known_operation(operation_type)]
@@ -164,7 +166,7 @@ def changes_to_check(writes: Iterable[Write]) -> list[Write]:
         dict.fromkeys(
             Write(write.target, write.operation)
             for write in writes
-            if write.operation in (Operation.UPDATE, Operation.DELETE)
+            if write.operation in (TxnOperation.UPDATE, TxnOperation.DELETE)
         )
     )
 
@@ -184,7 +186,7 @@ def collision(
         if other.txn_id == txn_id or other.commit_id < txn_id:
             continue
         for change in mine.get(other.target, ()):
-            if is_strict or Operation.UPDATE in (change.operation, other.operation):
+            if is_strict or TxnOperation.UPDATE in (change.operation, other.operation):
                 return change, other
     return None
 

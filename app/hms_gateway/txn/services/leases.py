@@ -13,12 +13,12 @@ from hms_gateway.structs import (
     LeaseObject,
     MetaException,
 )
-from hms_gateway.txn.ports.leases import LeaseWrites, Store
+from hms_gateway.txn.ports.leases import LeaseStore, LeaseWrites
 from hms_gateway.txn.rules.leases import (
     Claim,
-    Conflict,
     Extension,
-    Held,
+    LeaseConflict,
+    LeasedObject,
     LeaseId,
     LeaseType,
     Lost,
@@ -31,7 +31,7 @@ from hms_gateway.txn.rules.leases import (
     owned,
 )
 from hms_gateway.txn.rules.names import Target, target
-from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.settings import LeaseSettings
 
 _MILLISECONDS: Final = 1000
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
@@ -55,7 +55,7 @@ class _Request(msgspec.Struct, frozen=True):
 class _Blocked(Exception):
     """Ends the unit of work of a request that is not granted, so that it leaves nothing behind."""
 
-    def __init__(self, conflict: Conflict) -> None:
+    def __init__(self, conflict: LeaseConflict) -> None:
         super().__init__(str(conflict.obstacle))
         self.conflict = conflict
 
@@ -63,7 +63,9 @@ class _Blocked(Exception):
 class LeaseService:
     """`on_release` is called after every commit that may let a waiting request through, in any thread."""
 
-    def __init__(self, store: Store, settings: LeaseSettings, on_release: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, store: LeaseStore, settings: LeaseSettings, on_release: Callable[[], None] = lambda: None
+    ) -> None:
         self._store = store
         self._settings = settings
         self._on_release = on_release
@@ -118,7 +120,7 @@ class LeaseService:
         """
         targets = self._targets(objects)
 
-        def work(leases: LeaseWrites) -> list[Held]:
+        def work(leases: LeaseWrites) -> list[LeasedObject]:
             return [held for held in leases.leases_inside(targets) if held.is_live(leases.now_ms())]
 
         return [_answered(held) for held in self._store.write(lambda transaction: work(transaction.leases))]
@@ -146,7 +148,7 @@ class LeaseService:
             raise InvalidArgumentsException(str(error)) from error
         except TooLong as error:
             raise ExceedsMaxLeaseTimeException(str(error)) from error
-        if isinstance(outcome, Conflict):
+        if isinstance(outcome, LeaseConflict):
             text = f"{outcome.claim.target} cannot become exclusive: it conflicts with {outcome.obstacle}"
             raise InvalidArgumentsException(text)
         return outcome.end_ms // _MILLISECONDS
@@ -205,11 +207,11 @@ class LeaseService:
         end_ms = end_of_grant(now_ms, duration_ms, self._longest_ms)
         lease_id = leases.next_lease_id()
         leases.insert_lease(
-            [Held(lease_id, request.user, claim, now_ms, end_ms, duration_ms) for claim in request.claims]
+            [LeasedObject(lease_id, request.user, claim, now_ms, end_ms, duration_ms) for claim in request.claims]
         )
         return lease_id
 
-    def _wait(self, request: _Request, found: Conflict) -> MustWait:
+    def _wait(self, request: _Request, found: LeaseConflict) -> MustWait:
         """In a unit of work of its own, which is not part of what the call does: a call has one that counts."""
 
         def work(leases: LeaseWrites) -> MustWait:
@@ -225,7 +227,7 @@ class LeaseService:
 
     def _extend(
         self, leases: LeaseWrites, user: str, lease_id: int, claims: Sequence[Claim], duration_ms: int | None
-    ) -> Extension | Conflict:
+    ) -> Extension | LeaseConflict:
         # What has ended stays so, even when the clock is set back after another lease became exclusive.
         leases.delete_expired()
         upgrades = [claim.target for claim in claims if claim.type is LeaseType.EXCLUSIVE]
@@ -287,7 +289,7 @@ def _type(given: str | None) -> LeaseType:
         raise InvalidArgumentsException(f"lease_type must be s or x, not {given}") from None
 
 
-def _answered(held: Held) -> LeaseObject:
+def _answered(held: LeasedObject) -> LeaseObject:
     place = held.claim.target
     return LeaseObject(
         db_name=place.db_name,

@@ -11,13 +11,19 @@ from hms_gateway.txn.ports.txn import (
     Client,
     LockFilter,
     ShownLock,
-    Store,
-    Transaction,
     TxnReads,
+    TxnStore,
+    TxnUnit,
     TxnWork,
     TxnWrites,
 )
-from hms_gateway.txn.rules.errors import Refused, already_aborted, no_such_lock, no_such_lock_to_heartbeat, too_many
+from hms_gateway.txn.rules.errors import (
+    CommittedRefusal,
+    already_aborted,
+    no_such_lock,
+    no_such_lock_to_heartbeat,
+    too_many,
+)
 from hms_gateway.txn.rules.locks import (
     NO_TXN,
     STRENGTH,
@@ -89,7 +95,7 @@ class BlockingLock(msgspec.Struct, frozen=True):
 
 
 class LockService:
-    def __init__(self, store: Store, settings: TxnSettings) -> None:
+    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
         self._store = store
         self._settings = settings
 
@@ -163,16 +169,16 @@ class LockService:
 
         return self._store.read(lambda snapshot: work(snapshot.txns))
 
-    def _write(self, work: Callable[[TxnWrites], T | Refused]) -> T:
+    def _write(self, work: Callable[[TxnWrites], T | CommittedRefusal]) -> T:
         return self._do(lambda transaction: work(transaction.txns))
 
-    def _do(self, work: Callable[[Transaction], T | Refused]) -> T:
+    def _do(self, work: Callable[[TxnUnit], T | CommittedRefusal]) -> T:
         outcome = self._store.write(work)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, CommittedRefusal):
             raise outcome.reason
         return outcome
 
-    def _lock(self, txns: BatchedWrites, call: LockSpec) -> LockAnswer | Refused:
+    def _lock(self, txns: BatchedWrites, call: LockSpec) -> LockAnswer | CommittedRefusal:
         heartbeat_ms = txns.now_ms()
         if call.txn_id != NO_TXN:
             heartbeat_ms = open_txn(call.txn_id, txns.txn(call.txn_id)).last_heartbeat_ms
@@ -200,7 +206,7 @@ class LockService:
             txns.insert_writes(call.txn_id, writes)
         return LockAnswer(lock_id, _state(block))
 
-    def _check(self, txns: BatchedWrites, lock_id: int) -> LockAnswer | Refused:
+    def _check(self, txns: BatchedWrites, lock_id: int) -> LockAnswer | CommittedRefusal:
         request = txns.request(lock_id)
         if not request:
             loser = txns.txn_of_refused_lock(lock_id)
@@ -240,7 +246,7 @@ class LockService:
 
     def _without_deadlock(
         self, txns: BatchedWrites, request: Sequence[Lock], block: Block | None
-    ) -> tuple[Block | None, Refused | None]:
+    ) -> tuple[Block | None, CommittedRefusal | None]:
         """What the request still waits for when every deadlock it would close is ended by an abort."""
         own_id = request[0].txn_id
         while block is not None and txns.has_locks(own_id):
@@ -251,7 +257,7 @@ class LockService:
             reason = deadlock_text(victim, cycle, block)
             if victim == own_id:
                 txns.abort_txns([own_id], reason, request[0].lock_id)
-                return block, Refused(already_aborted(own_id, reason))
+                return block, CommittedRefusal(already_aborted(own_id, reason))
             waiting = txns.waiting_requests([victim], [])
             txns.abort_txns([victim], reason, waiting[0].lock_id if waiting else None)
             block = self._block(txns, request)

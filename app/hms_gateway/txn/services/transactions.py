@@ -7,14 +7,14 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hms_gateway.structs import MetaException, TxnAbortedException, TxnInfo, TxnType
-from hms_gateway.txn.ports.txn import BatchedWrites, Client, Store, Transaction, TxnReads, TxnWork, TxnWrites
-from hms_gateway.txn.rules.errors import Refused, too_many
+from hms_gateway.txn.ports.txn import BatchedWrites, Client, TxnReads, TxnStore, TxnUnit, TxnWork, TxnWrites
+from hms_gateway.txn.rules.errors import CommittedRefusal, too_many
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import (
-    Operation,
-    State,
     Txn,
+    TxnOperation,
+    TxnStatus,
     Unfinished,
     Write,
     batch_size,
@@ -52,7 +52,7 @@ class RangeHeartbeat(msgspec.Struct, frozen=True):
 
 
 class TransactionService:
-    def __init__(self, store: Store, locks: LockService, settings: TxnSettings) -> None:
+    def __init__(self, store: TxnStore, locks: LockService, settings: TxnSettings) -> None:
         self._store = store
         self._locks = locks
         self._settings = settings
@@ -97,13 +97,13 @@ class TransactionService:
         Raises NoSuchTxnException, and TxnAbortedException for a collision too: the transaction is aborted then.
         """
 
-        def commits(own_id: int) -> TxnWork[Refused | bool]:
-            def work(txns: BatchedWrites) -> Refused | bool:
+        def commits(own_id: int) -> TxnWork[CommittedRefusal | bool]:
+            def work(txns: BatchedWrites) -> CommittedRefusal | bool:
                 return _commit(txns, TxnId(own_id), checks_writes, is_strict, names_write_ids)
 
             return TxnWork(work, txn_ids=[own_id], commits=True, names_write_ids=names_write_ids)
 
-        def work(transaction: Transaction) -> Refused | bool:
+        def work(transaction: TxnUnit) -> CommittedRefusal | bool:
             own_id = _local_id(transaction.txns, txn_id, policy)
             outcome = own_id is not None and commits(own_id)(transaction)
             if outcome is True and alongside is not None:
@@ -118,7 +118,7 @@ class TransactionService:
             self._do(_abort(txn_id))
             return
 
-        def work(transaction: Transaction) -> None:
+        def work(transaction: TxnUnit) -> None:
             own_id = _local_id(transaction.txns, txn_id, policy)
             if own_id is not None:
                 _abort(own_id)(transaction)
@@ -184,7 +184,7 @@ class TransactionService:
         """The high water mark, and open and aborted transactions by id."""
         return self._store.read(lambda snapshot: (snapshot.txns.high_water_mark(), snapshot.txns.txn_infos()))
 
-    def add_writes(self, txn_id: int, targets: Sequence[Target], operation: Operation, write_id: int | None) -> None:
+    def add_writes(self, txn_id: int, targets: Sequence[Target], operation: TxnOperation, write_id: int | None) -> None:
         """Record what an open transaction wrote to partitions that could not be named before (semantics §5.13).
 
         Raises NoSuchTxnException, TxnAbortedException.
@@ -220,12 +220,12 @@ class TransactionService:
 
         self._write(work)
 
-    def _write(self, work: Callable[[TxnWrites], T | Refused]) -> T:
+    def _write(self, work: Callable[[TxnWrites], T | CommittedRefusal]) -> T:
         return self._do(lambda transaction: work(transaction.txns))
 
-    def _do(self, work: Callable[[Transaction], T | Refused]) -> T:
+    def _do(self, work: Callable[[TxnUnit], T | CommittedRefusal]) -> T:
         outcome = self._store.write(work)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, CommittedRefusal):
             raise outcome.reason
         return outcome
 
@@ -289,7 +289,7 @@ def _local_id(txns: TxnWrites, txn_id: int, policy: str | None) -> int | None:
 
 def _commit(
     txns: BatchedWrites, own_id: TxnId, checks_writes: bool, is_strict: bool, names_write_ids: bool | None
-) -> Refused | bool:
+) -> CommittedRefusal | bool:
     """Whether it was committed now."""
     if not needs_commit(own_id, txns.txn(own_id)):
         return False
@@ -302,7 +302,7 @@ def _commit(
         if found is not None:
             text = collision_text(own_id, commit_id, *found)
             txns.abort_txns([own_id], text)
-            return Refused(TxnAbortedException(text))
+            return CommittedRefusal(TxnAbortedException(text))
     txns.commit_txn(own_id, writes, changes, commit_id, names_write_ids)
     return True
 
@@ -312,7 +312,7 @@ def _open_among(txns: TxnReads, txn_ids: Sequence[int]) -> list[TxnId]:
 
 
 def _is_open(txn: Txn | None) -> bool:
-    return txn is not None and txn.state is State.OPEN
+    return txn is not None and txn.state is TxnStatus.OPEN
 
 
 def _abort(txn_id: int) -> TxnWork[None]:

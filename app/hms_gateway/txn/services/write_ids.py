@@ -6,11 +6,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from hms_gateway.structs import MetaException, TxnType
-from hms_gateway.txn.ports.txn import Client, Store, TxnReads, TxnWork, TxnWrites
+from hms_gateway.txn.ports.txn import Client, TxnReads, TxnStore, TxnWork, TxnWrites
 from hms_gateway.txn.rules.errors import too_many
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.transactions import State, open_txn
+from hms_gateway.txn.rules.transactions import TxnStatus, open_txn
 from hms_gateway.txn.rules.write_ids import (
     ID_MAX,
     InvalidList,
@@ -38,7 +38,7 @@ class Replicated(msgspec.Struct, frozen=True):
 
 
 class WriteIdService:
-    def __init__(self, store: Store, settings: TxnSettings) -> None:
+    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
         self._store = store
         self._settings = settings
 
@@ -157,7 +157,9 @@ def write_ids_now(txns: TxnReads, name: str, table: Target) -> ValidWriteIds:
 def _allocate(txns: TxnWrites, table: Target, txn_ids: Sequence[int], *, again: bool) -> dict[int, int]:
     wanted = set(txn_ids)
     usable = {
-        txn.txn_id for txn in txns.txns(sorted(wanted)) if txn.state is State.OPEN and txn.type is not TxnType.READ_ONLY
+        txn.txn_id
+        for txn in txns.txns(sorted(wanted))
+        if txn.state is TxnStatus.OPEN and txn.type is not TxnType.READ_ONLY
     }
     if usable != wanted:
         names = ", ".join(f"txnid:{txn_id}" for txn_id in sorted(wanted - usable)[:100])

@@ -14,10 +14,10 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 import pyarrow
 
 from hms_gateway.pipeline.audit.fixing.applying import Applier
-from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead
+from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix
 from hms_gateway.pipeline.audit.rules.values import Fix
-from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.jobs.batches import Batch
+from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import NoSuchObjectException
@@ -54,12 +54,12 @@ class Table:
         partition = f"ds={day}" if path is None else None
         location = f"{self.location}/{path or partition}"
         values = {"says": "", "database": "stock", "table": self.name, "partition": partition, "location": location}
-        return Action(do=do, **{**values, **changed})
+        return PlannedFix(do=do, **{**values, **changed})
 
     def apply(self, *actions, event=None):
         head = PlanHead(url="", run="", event=event or self.event, quiet_seconds=DAY)
         rows = pyarrow.Table.from_pylist([to_builtins(action) for action in actions])
-        outcome = Applier(head, DISKS)(self.client, Batch("apply", "1", rows))
+        outcome = Applier(head, DISKS)(self.client, RowBatch("apply", "1", rows))
         return dict(outcome.counts), [one.reason for one in outcome.refused]
 
     def partitions(self):
@@ -73,7 +73,7 @@ class Table:
 
 @pytest.fixture
 def client(gateway):
-    with PatientClient(Connection.of(gateway.options), 20, scope="applying") as opened:
+    with PatientClient(CatalogConnection.of(gateway.options), 20, scope="applying") as opened:
         yield opened
 
 
@@ -216,7 +216,7 @@ def test_nothing_is_deleted_where_the_log_does_not_reach_back(client):
     add_partitions(table.client, "stock", "no_log", [["5"]])
     head = PlanHead(url="", run="", event=table.event, quiet_seconds=DAY)
     rows = pyarrow.Table.from_pylist([to_builtins(orphan(table))])
-    outcome = Applier(head, DISKS)(Gap(), Batch("apply", "1", rows))
+    outcome = Applier(head, DISKS)(Gap(), RowBatch("apply", "1", rows))
     assert [one.reason.partition(":")[0] for one in outcome.refused] == ["may be in use"]
     assert (table.folder / "backup/deep/a").exists()
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
-from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead, action_of, read_actions, read_head, write_plan
+from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, action_of, read_actions, read_head, write_plan
 from hms_gateway.pipeline.audit.rules.values import Fix
 from hms_gateway.pipeline.jobs.failures import StateFailed, UsageRefused
 
@@ -54,7 +54,7 @@ def test_what_is_written_is_read_again(tmp_path):
 
 def test_the_lease_is_on_the_table_or_the_database():
     assert action_of(row("set_counts")).table_name == "sales.orders"
-    assert Action(do=Fix.DELETE_ORPHAN, says="", database="sales", location="file:/x").table_name == "sales.*"
+    assert PlannedFix(do=Fix.DELETE_ORPHAN, says="", database="sales", location="file:/x").table_name == "sales.*"
 
 
 @pytest.mark.parametrize(

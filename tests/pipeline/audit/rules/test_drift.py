@@ -2,8 +2,9 @@
 
 import pytest
 
-from hms_gateway.pipeline.audit.rules.drift import drift, fits
+from hms_gateway.pipeline.audit.rules.drift import drift
 from hms_gateway.pipeline.footers import Column, Footer
+from hms_gateway.pipeline.footers.widening import fits
 
 
 @pytest.mark.parametrize(

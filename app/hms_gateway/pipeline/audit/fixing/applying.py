@@ -11,11 +11,11 @@ from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.pipeline.audit.fixing.changes import changed_places
 from hms_gateway.pipeline.audit.fixing.looking import Looker, Seen
-from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead
+from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix
 from hms_gateway.pipeline.audit.rules.shapes import is_leftover
 from hms_gateway.pipeline.audit.rules.values import Fix, below, location_of
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
@@ -46,8 +46,8 @@ class Applier:
         self._looker = Looker(storage)
         self._clock = clock
 
-    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
-        actions = [msgspec.convert(row, Action) for row in batch.rows()]
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
+        actions = [msgspec.convert(row, PlannedFix) for row in batch.rows()]
         work = _Work(client, self._head, self._looker, self._clock())
         return work.do(actions)
 
@@ -63,7 +63,7 @@ class _Work:
         self._counts: dict[str, int] = {}
         self._refused: list[Refusal] = []
 
-    def do(self, actions: Sequence[Action]) -> Outcome:
+    def do(self, actions: Sequence[PlannedFix]) -> StepOutcome:
         kind = actions[0].do
         if kind is Fix.DROP_PARTITION:
             self._drop(actions)
@@ -73,9 +73,9 @@ class _Work:
             self._set_counts(actions)
         else:
             self._delete(actions)
-        return Outcome(self._counts, self._refused)
+        return StepOutcome(self._counts, self._refused)
 
-    def _wanted(self, actions: Sequence[Action], is_wanted: Callable[[Action], bool]) -> Iterator[Action]:
+    def _wanted(self, actions: Sequence[PlannedFix], is_wanted: Callable[[PlannedFix], bool]) -> Iterator[PlannedFix]:
         """The actions that are still to be done; refusals are noted."""
         for action in actions:
             try:
@@ -95,7 +95,7 @@ class _Work:
         if number:
             self._counts[name] = self._counts.get(name, 0) + number
 
-    def _change(self, done: str, actions: Sequence[Action], name: str, *arguments: Any) -> None:
+    def _change(self, done: str, actions: Sequence[PlannedFix], name: str, *arguments: Any) -> None:
         """One call for several actions; what the metastore refuses is refused for all of them."""
         try:
             self._client.call(name, *arguments)
@@ -106,7 +106,7 @@ class _Work:
 
     # Partitions without a directory ------------------------------------------------------------------------------
 
-    def _drop(self, actions: Sequence[Action]) -> None:
+    def _drop(self, actions: Sequence[PlannedFix]) -> None:
         found = self._partitions(actions)
         wanted = list(self._wanted(actions, lambda action: self._is_to_drop(action, found.get(action.partition or ""))))
         if not wanted:
@@ -121,7 +121,7 @@ class _Work:
         )
         self._change("dropped", wanted, "drop_partitions_req", request)
 
-    def _is_to_drop(self, action: Action, partition: Partition | None) -> bool:
+    def _is_to_drop(self, action: PlannedFix, partition: Partition | None) -> bool:
         if partition is None:
             return False
         self._check_location(action, partition.sd)
@@ -131,7 +131,7 @@ class _Work:
 
     # Directories without a partition -----------------------------------------------------------------------------
 
-    def _add(self, actions: Sequence[Action]) -> None:
+    def _add(self, actions: Sequence[PlannedFix]) -> None:
         table = self._table(actions[0])
         if table is None:
             self._refused += [
@@ -154,7 +154,7 @@ class _Work:
         )
         self._change("added", [action for action, _ in parts], "add_partitions_req", request)
 
-    def _is_to_add(self, action: Action, found: Mapping[str, Partition], seen: dict[str, Seen]) -> bool:
+    def _is_to_add(self, action: PlannedFix, found: Mapping[str, Partition], seen: dict[str, Seen]) -> bool:
         there = found.get(action.partition or "")
         if there is not None:
             self._check_location(action, there.sd)
@@ -165,7 +165,7 @@ class _Work:
         seen[action.location] = look
         return True
 
-    def _new_partition(self, action: Action, table: Table, seen: Seen) -> Partition | None:
+    def _new_partition(self, action: PlannedFix, table: Table, seen: Seen) -> Partition | None:
         """With the location as the table spells its own; None where it does not lie in the table's directory."""
         sd = table.sd or StorageDescriptor()
         path = below(location_of(sd.location) or "", action.location)
@@ -182,7 +182,7 @@ class _Work:
 
     # Counts ------------------------------------------------------------------------------------------------------
 
-    def _set_counts(self, actions: Sequence[Action]) -> None:
+    def _set_counts(self, actions: Sequence[PlannedFix]) -> None:
         tables = [action for action in actions if action.partition is None]
         parts = [action for action in actions if action.partition is not None]
         self._count("counted", len(list(self._wanted(tables, self._set_counts_of_table))))
@@ -195,7 +195,7 @@ class _Work:
             method = "alter_partitions_with_environment_context"
             self._change("counted", wanted, method, *place, changed, _NO_COUNTING)
 
-    def _set_counts_of_table(self, action: Action) -> bool:
+    def _set_counts_of_table(self, action: PlannedFix) -> bool:
         table = self._table(action)
         if table is None:
             raise _Refused("its table is not in the catalog any more")
@@ -211,7 +211,7 @@ class _Work:
             raise _Refused(f"is refused: {refused.message}") from refused
         return True
 
-    def _is_to_count(self, action: Action, found: Mapping[str, Partition], changed: list[Partition]) -> bool:
+    def _is_to_count(self, action: PlannedFix, found: Mapping[str, Partition], changed: list[Partition]) -> bool:
         partition = found.get(action.partition or "")
         if partition is None:
             raise _Refused("its partition is not in the catalog any more")
@@ -222,7 +222,7 @@ class _Work:
         changed.append(msgspec.structs.replace(partition, parameters=parameters))
         return True
 
-    def _look_at_files(self, action: Action) -> Seen:
+    def _look_at_files(self, action: PlannedFix) -> Seen:
         seen = self._looker.look(action.location)
         if seen is None:
             raise _Refused("does not exist any more")
@@ -230,7 +230,7 @@ class _Work:
 
     # Leftovers and orphans ---------------------------------------------------------------------------------------
 
-    def _delete(self, actions: Sequence[Action]) -> None:
+    def _delete(self, actions: Sequence[PlannedFix]) -> None:
         places = changed_places(self._client, self._head.event)
         for action in self._wanted(actions, lambda action: self._is_to_delete(action, places)):
             try:
@@ -241,7 +241,7 @@ class _Work:
             self._count("deleted")
             self._count("files_deleted", seen)
 
-    def _is_to_delete(self, action: Action, places: Mapping[str, str] | None) -> bool:
+    def _is_to_delete(self, action: PlannedFix, places: Mapping[str, str] | None) -> bool:
         if action.do is Fix.DELETE_LEFTOVER and not is_leftover(action.location.rpartition("/")[2]):
             raise _Refused("does not have the name of a leftover; it stays")
         seen = self._looker.look(action.location)
@@ -260,14 +260,14 @@ class _Work:
 
     # The catalog -------------------------------------------------------------------------------------------------
 
-    def _table(self, action: Action) -> Table | None:
+    def _table(self, action: PlannedFix) -> Table | None:
         try:
             table: Table = self._client.call("get_table", action.database, action.table)
         except NoSuchObjectException:
             return None
         return table
 
-    def _partitions(self, actions: Sequence[Action]) -> dict[str, Partition]:
+    def _partitions(self, actions: Sequence[PlannedFix]) -> dict[str, Partition]:
         """By name, those that are there."""
         table = self._table(actions[0])
         if table is None:
@@ -281,7 +281,7 @@ class _Work:
         named = ((name or "", tuple(name_to_values(name or ""))) for name in names)
         return {name: by_values[values] for name, values in named if values in by_values}
 
-    def _check_location(self, action: Action, sd: StorageDescriptor | None) -> None:
+    def _check_location(self, action: PlannedFix, sd: StorageDescriptor | None) -> None:
         if location_of(sd.location if sd else None) != action.location:
             raise _Refused(f"is not the location of {action.table_name} {action.partition or ''} any more".rstrip())
 
@@ -290,7 +290,7 @@ def _counted(parameters: Mapping[str, str], seen: Seen) -> dict[str, str]:
     return {**parameters, "numFiles": str(seen.files), "totalSize": str(seen.total_bytes)}
 
 
-def _owner(action: Action, places: Mapping[str, str]) -> str | None:
+def _owner(action: PlannedFix, places: Mapping[str, str]) -> str | None:
     """A table or partition at or in the directory; around an orphan, too, while leftovers lie in places."""
     for place, name in places.items():
         is_around = action.do is Fix.DELETE_ORPHAN and below(place, action.location) is not None

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from hms_gateway.pipeline.audit.fixing.applying import Applier
 from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments, ApplyResult
-from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead, read_actions, read_head
+from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, read_actions, read_head
 from hms_gateway.pipeline.audit.rules.values import Fix
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -48,7 +48,7 @@ class _Planned(msgspec.Struct):
     deleted_files: int = 0
     deleted_bytes: int = 0
 
-    def add(self, action: Action) -> None:
+    def add(self, action: PlannedFix) -> None:
         self.tables.add(action.table_name)
         self.kinds[action.do.value] = self.kinds.get(action.do.value, 0) + 1
         if action.do is Fix.DROP_PARTITION:
@@ -103,7 +103,7 @@ def _planned(path: str, options: JobOptions) -> _Planned:
     return planned
 
 
-def _wanted(path: str, options: JobOptions) -> Iterator[Action]:
+def _wanted(path: str, options: JobOptions) -> Iterator[PlannedFix]:
     return (action for action in read_actions(path) if options.wants(action.database, action.table))
 
 

@@ -29,7 +29,7 @@ class PlanHead(msgspec.Struct, frozen=True, kw_only=True):
     quiet_seconds: float
 
 
-class Action(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedFix(msgspec.Struct, frozen=True, kw_only=True):
     """One line: `says` is for people, the rest for `apply`. What a plan should not do is a line to be deleted."""
 
     do: Fix
@@ -48,13 +48,13 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode_head = msgspec.json.Decoder(PlanHead, strict=True).decode
-_decode_action = msgspec.json.Decoder(Action, strict=True).decode
+_decode_action = msgspec.json.Decoder(PlannedFix, strict=True).decode
 
 
-def action_of(row: Mapping[str, Any]) -> Action:
+def action_of(row: Mapping[str, Any]) -> PlannedFix:
     """The action for a finding that has a fix."""
     fix = Fix(row["fix"])
-    return Action(
+    return PlannedFix(
         do=fix,
         says=_said(fix, row),
         database=row["database"],
@@ -66,7 +66,7 @@ def action_of(row: Mapping[str, Any]) -> Action:
     )
 
 
-def write_plan(path: str, head: PlanHead, actions: Iterable[Action]) -> int:
+def write_plan(path: str, head: PlanHead, actions: Iterable[PlannedFix]) -> int:
     """Returns the number of actions. The file appears whole or not at all. Raises StateFailed."""
     unfinished, count = f"{path}.unfinished", 0
     try:
@@ -91,7 +91,7 @@ def read_head(path: str) -> PlanHead:
     raise UsageRefused(f"plan {path} is empty", "hms-gateway pipeline audit --fix writes one")
 
 
-def read_actions(path: str) -> Iterator[Action]:
+def read_actions(path: str) -> Iterator[PlannedFix]:
     """In the order of the file; empty lines do not count. Raises UsageRefused for a line that is not an action."""
     lines = _lines(path)
     next(lines, None)

@@ -12,10 +12,10 @@ from hms_gateway.pipeline.audit.rules.values import (
     Finding,
     Fix,
     Kind,
-    Limits,
     Place,
     Severity,
     Storage,
+    Thresholds,
     below,
 )
 from hms_gateway.pipeline.reports.amounts import bytes_text
@@ -23,7 +23,7 @@ from hms_gateway.pipeline.reports.amounts import bytes_text
 _NAMES_SHOWN: Final = 3
 
 
-def find(sorter: Sorter, limits: Limits, unreadable: Iterable[str] = ()) -> Iterator[Finding]:
+def find(sorter: Sorter, limits: Thresholds, unreadable: Iterable[str] = ()) -> Iterator[Finding]:
     """What is wrong in an area, or in a part of it that holds all of what lies in a directory of the area.
 
     sorter      has been given all tables, partitions and directories there
@@ -49,7 +49,7 @@ def _and_above(location: str) -> Iterator[str]:
         yield location
 
 
-def _without_place(area: Area, sorter: Sorter, limits: Limits) -> Iterator[Finding]:
+def _without_place(area: Area, sorter: Sorter, limits: Thresholds) -> Iterator[Finding]:
     for location, heap in sorter.leftovers.items():
         owner = sorter.owner(location)
         within = area if owner is None else Area(owner, sorter.places[owner][0])
@@ -58,7 +58,7 @@ def _without_place(area: Area, sorter: Sorter, limits: Limits) -> Iterator[Findi
         yield _stray(area, stray, heap, limits)
 
 
-def _leftover(area: Area, location: str, heap: Heap, limits: Limits, holds_places: bool) -> Finding:
+def _leftover(area: Area, location: str, heap: Heap, limits: Thresholds, holds_places: bool) -> Finding:
     text = f"an engine left {_amount(heap)} behind"
     if _is_young(heap, limits):
         return _of_area(area, Severity.NOTE, Kind.LEFTOVER, location, heap, f"{text}, or still works on them")
@@ -66,7 +66,7 @@ def _leftover(area: Area, location: str, heap: Heap, limits: Limits, holds_place
     return _of_area(area, Severity.WARNING, Kind.LEFTOVER, location, heap, text, fix=fix)
 
 
-def _stray(area: Area, stray: Stray, heap: Heap, limits: Limits) -> Finding:
+def _stray(area: Area, stray: Stray, heap: Heap, limits: Thresholds) -> Finding:
     text = f"{stray.text}: {_amount(heap)}"
     if stray.kind is Kind.ORPHAN and _is_young(heap, limits):
         text = f"{text}; it is new, an engine may be at work"
@@ -119,7 +119,7 @@ def _severity_shared(is_managed: bool) -> Severity:
     return Severity.ERROR if is_managed else Severity.WARNING
 
 
-def _of_place(place: Place, content: Content, limits: Limits, is_known: bool) -> Iterator[Finding]:
+def _of_place(place: Place, content: Content, limits: Thresholds, is_known: bool) -> Iterator[Finding]:
     yield from _position(place)
     if place.passed_over:
         yield _at(place, Severity.WARNING, Kind.PASSED_OVER, place.passed_over)
@@ -182,7 +182,7 @@ def _branches(place: Place, content: Content) -> Iterator[Finding]:
         yield _at(place, Severity.WARNING, Kind.MISPLACED, text, content.heap)
 
 
-def _amounts(place: Place, heap: Heap, limits: Limits) -> Iterator[Finding]:
+def _amounts(place: Place, heap: Heap, limits: Thresholds) -> Iterator[Finding]:
     if not heap.files:
         yield _at(place, Severity.NOTE, Kind.EMPTY, "the directory has no files", heap)
     if heap.files >= limits.small_files_min and heap.total_bytes < limits.small_bytes * heap.files:
@@ -202,7 +202,7 @@ def _amounts(place: Place, heap: Heap, limits: Limits) -> Iterator[Finding]:
         yield _at(place, Severity.NOTE, Kind.STALE_COUNTS, text, heap, Fix.SET_COUNTS)
 
 
-def _is_young(heap: Heap, limits: Limits) -> bool:
+def _is_young(heap: Heap, limits: Thresholds) -> bool:
     return heap.newest_seconds > limits.now_seconds - limits.quiet_seconds
 
 

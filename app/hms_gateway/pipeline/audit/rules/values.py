@@ -153,7 +153,7 @@ class Area(msgspec.Struct, frozen=True):
     known: frozenset[str] = frozenset()
 
 
-class Limits(msgspec.Struct, frozen=True):
+class Thresholds(msgspec.Struct, frozen=True):
     """What counts as young, and as small.
 
     now_seconds       when the directories were listed

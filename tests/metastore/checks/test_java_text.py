@@ -1,6 +1,6 @@
 """Structs as Java prints them."""
 
-from hms_gateway.metastore.vocabulary.java_text import java_text
+from hms_gateway.metastore.checks.errors import java_text
 from hms_gateway.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 
 

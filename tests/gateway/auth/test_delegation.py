@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.delegation.logins import REMEMBERED_SECONDS, DelegationLogins
+from hms_gateway.gateway.auth.delegation import REMEMBERED_SECONDS, DelegationLogins
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import TokenName, token_text
 from hms_gateway.runtime.logins.login_checks import LoginChecks

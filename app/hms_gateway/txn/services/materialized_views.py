@@ -1,11 +1,13 @@
-"""Whether a materialized view can be brought up to date by what was inserted since, or has to be built anew."""
+"""Materialized views: one transaction at a time rebuilds one, with what was inserted since or anew."""
 
 import msgspec
 
 from hms_gateway.structs import MetaException
-from hms_gateway.txn.ports.txn import Store, TxnReads
+from hms_gateway.txn.ports.txn import Rebuild, TxnReads, TxnStore, TxnWrites
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter, CompactionState
+from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target, target
+from hms_gateway.txn.rules.transactions import TxnStatus
 from hms_gateway.txn.rules.write_ids import (
     InvalidList,
     ValidIds,
@@ -14,6 +16,48 @@ from hms_gateway.txn.rules.write_ids import (
     parse_valid_txns,
     write_ids_seen,
 )
+from hms_gateway.txn.services.settings import TxnSettings
+
+
+class RebuildService:
+    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def acquire(self, view: Target, txn_id: int) -> bool:
+        """Take the view for an open transaction, unless another one that is alive has it."""
+
+        def work(txns: TxnWrites) -> bool:
+            if not _is_open(txns, txn_id):
+                return False
+            held = txns.rebuild(view)
+            if held is not None and held.txn_id != txn_id and self._is_alive(txns, held):
+                return False
+            txns.set_rebuild(view, TxnId(txn_id))
+            return True
+
+        return self._store.write(lambda transaction: work(transaction.txns))
+
+    def heartbeat(self, view: Target, txn_id: int) -> bool:
+        """Keep it; False when the transaction does not have it."""
+
+        def work(txns: TxnWrites) -> bool:
+            held = txns.rebuild(view)
+            if held is None or held.txn_id != txn_id or not _is_open(txns, txn_id):
+                return False
+            txns.set_rebuild(view, held.txn_id)
+            return True
+
+        return self._store.write(lambda transaction: work(transaction.txns))
+
+    def _is_alive(self, txns: TxnWrites, held: Rebuild) -> bool:
+        is_silent = held.last_heartbeat_ms < txns.now_ms() - self._settings.timeout_ms
+        return not is_silent and _is_open(txns, held.txn_id)
+
+
+def _is_open(txns: TxnWrites, txn_id: int) -> bool:
+    return any(txn.state is TxnStatus.OPEN for txn in txns.txns([txn_id]))
+
 
 _COMPACTED = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
 
@@ -30,7 +74,7 @@ UNKNOWN = Invalidation(is_changed=True, is_compacted=True)
 
 
 class ViewFreshnessService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TxnStore) -> None:
         self._store = store
 
     def invalidation(self, tables: list[str], seen: str | None, valid_txns: str | None) -> Invalidation:

@@ -1,109 +1,154 @@
-"""Basic authentication against the password file, and the memory of headers that were verified.
+"""Basic authentication against the password file, as the running server sees it.
 
-A hash takes 20 ms and more, so what a header proved is remembered under a keyed hash of it (0.8 µs, of a long token
-1.5 µs), without the password itself. A connection mostly sends the same header again, and keeps it in memory as long as
-it is open; then nothing is hashed. Passwords are hashed in two threads: a flood of wrong ones keeps no core busy.
+The file is read again when it changes: calls whose password is remembered look once a second at most, others at the
+file of now. Passwords are hashed in two threads: a flood of wrong ones keeps no core busy.
 """
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from math import inf
+from pathlib import Path
+from typing import Final
 
-import msgspec
+import structlog
 
-from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, LastLogin, RequestHead
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.attempts import FailedAttempts, Source
-from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, basic_challenge, read_basic, scheme_of
+from hms_gateway.gateway.auth.credentials import (
+    BASIC,
+    BasicCredentials,
+    Credential,
+    CredentialCache,
+    FailedAttempts,
+    Login,
+    Source,
+    read_basic,
+)
 from hms_gateway.gateway.auth.password_queue import UNKNOWN, Check, PasswordQueue
-from hms_gateway.gateway.auth.user_file import UserFile
-from hms_gateway.gateway.auth.users import Verifier, verify_password
+from hms_gateway.gateway.auth.users import UserFileError, Verifier, hash_password, read_users, verify_password
 from hms_gateway.gateway.calls.worker_threads import be_nice
 from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Ledger
 
-T = TypeVar("T")
-
 HASHES_AT_ONCE = 2
+REMOVED_SECONDS: Final = 60.0
 HEADER_BYTES_MAX = 8_192
-REMEMBERED_MAX = 10_000
-ACCEPTED = "user name and password (Basic)"
 
 
-class KnownHeaders(Generic[T]):
-    """What headers proved. Bounded in number, the least recently used goes first; how long it holds is the asker's."""
-
-    def __init__(self, entries_max: int = REMEMBERED_MAX) -> None:
-        self._entries_max = entries_max
-        self._key = secrets.token_bytes(32)
-        self._entries: OrderedDict[bytes, T] = OrderedDict()
-        # Another one after each change: what connections know is of one state of one of these.
-        self._state = object()
-
-    def find(self, header: bytes, last: LastLogin | None = None) -> T | None:
-        """What the header proved, if it is known. `last` is that of the request's connection."""
-        if last is not None and last.state is self._state and last.header == header:
-            found: T = last.found
-            return found
-        if not self._entries:
-            return None
-        digest = self._digest(header)
-        entry = self._entries.get(digest)
-        if entry is None:
-            return None
-        self._entries.move_to_end(digest)
-        if last is not None:
-            last.header, last.found, last.state = header, entry, self._state
-        return entry
-
-    def remember(self, header: bytes, entry: T) -> None:
-        digest = self._digest(header)
-        self._entries[digest] = entry
-        self._entries.move_to_end(digest)
-        if len(self._entries) > self._entries_max:
-            self._entries.popitem(last=False)
-        self._state = object()
-
-    def forget(self, header: bytes) -> None:
-        """It is not right any more."""
-        if self._entries.pop(self._digest(header), None) is not None:
-            self._state = object()
-
-    def _digest(self, header: bytes) -> bytes:
-        return hashlib.blake2b(header, key=self._key, digest_size=16).digest()
+_log = structlog.get_logger("hms_gateway.users")
 
 
-class _Verified(msgspec.Struct, frozen=True):
-    user: str
-    expires_at: float
-    generation: int
+class UserFile:
+    """Hashes by user name. `generation` grows with every change, so what was remembered before can be dropped.
+
+    `shared` are the users whom other logins may name too, "*" is all. Safe to ask from several threads.
+    """
+
+    def __init__(self, path: Path, monotonic: Callable[[], float], shared: Collection[str] = ()) -> None:
+        self._file = WatchedFile(path, monotonic)
+        self._shared = frozenset(shared)
+        self._monotonic = monotonic
+        self._users: dict[str, str] = {}
+        self._removed_at: dict[str, float] = {}
+        self._decoy_key = secrets.token_bytes(16)
+        self._problem = ""
+        self.generation = 0
+        self.refresh()
+
+    def refresh(self, *, at_once: bool = False) -> None:
+        """Read the file if it changed; without `at_once`, only if the last look is a second ago.
+
+        A broken file, and one that is gone, keep what was read before; an empty one lets no user in.
+        """
+        if not self._file.has_changed(at_once=at_once):
+            return
+        path = self._file.path
+        try:
+            users = read_users(path)
+            if not users and self.generation and not path.exists():
+                raise UserFileError(f"{path} is gone; put it back, or write an empty one to let no user in")
+        except UserFileError as error:
+            if str(error) != self._problem:
+                _log.error("password file not read; the previous users stay valid", problem=str(error))
+            self._problem = str(error)
+            self._file.look_again()
+            return
+        if self._problem:
+            _log.info("password file read again", file=str(path))
+        now = self._monotonic()
+        removed_at = {name: at for name, at in self._removed_at.items() if at + REMOVED_SECONDS > now}
+        self._removed_at = removed_at | dict.fromkeys(self._users.keys() - users.keys(), now)
+        self._users, self._problem = users, ""
+        self.generation += 1
+
+    def check(self) -> None:
+        """Raises UserFileError where the users are not those of the file of now."""
+        self.refresh()
+        if self._problem:
+            raise UserFileError(self._problem)
+
+    def has(self, user: str) -> bool:
+        """True if the file has the user now."""
+        self.refresh(at_once=True)
+        return user in self._users
+
+    def is_reserved(self, user: str) -> bool:
+        """True for a name that counts by the logins of this file only: a password, or a token that was made for it."""
+        self.refresh()
+        return user in self._users and self._shared.isdisjoint((user, "*"))
+
+    def entry_of(self, user: str) -> str:
+        """Something that differs after each change of the user's line; "" for a user that the file does not have.
+
+        Of one that was just removed it is another each time: a call of that user may still be running.
+        """
+        self.refresh(at_once=True)
+        stored_hash = self._users.get(user)
+        if stored_hash is not None:
+            return hashlib.blake2b(stored_hash.encode(), digest_size=16).hexdigest()
+        is_past = self._removed_at.get(user, -inf) + REMOVED_SECONDS <= self._monotonic()
+        return "" if is_past else secrets.token_hex(16)
+
+    def hash_of(self, user: str) -> tuple[str, bool]:
+        """The stored hash and True; for an unknown user the hash of some other user, and False.
+
+        Checking that one costs what a wrong password of a known user costs, and always the same for the same name.
+        """
+        users = self._users
+        stored_hash = users.get(user)
+        if stored_hash is not None:
+            return stored_hash, True
+        if not users:
+            return _decoy_hash(), False
+        digest = hashlib.blake2b(user.encode(), key=self._decoy_key, digest_size=8).digest()
+        return list(users.values())[int.from_bytes(digest, "big") % len(users)], False
 
 
-class BasicAuthenticator:
+class PasswordLogin(Login):
     """Checks user and password. Verifying is handed in, so that tests can count it; so are clock and sleeping.
 
-    `others` take requests with other schemes, by scheme in lower case; each has a challenge in `challenges`.
-    `accepted` says to who sends nothing what to send, `share_of` is `Proxies.share_of`.
+    `share_of` is `Proxies.share_of`.
     """
+
+    scheme = BASIC
 
     def __init__(
         self,
         users: UserFile,
+        cache: CredentialCache,
         *,
-        realm: str,
+        challenges: HeaderList,
         remembered_seconds: float,
-        others: Mapping[str, Authenticator] | None = None,
-        challenges: HeaderList = (),
-        accepted: str = ACCEPTED,
         verify: Verifier = verify_password,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -112,13 +157,10 @@ class BasicAuthenticator:
     ) -> None:
         self._share_of = share_of
         self._users = users
-        self._accepted = accepted
-        self._others = dict(others or {})
-        self._bearer = self._others.get("bearer")
-        self._challenges: HeaderList = (basic_challenge(realm), *challenges)
+        self._cache = cache
+        self._challenges = challenges
         self._remembered_seconds = remembered_seconds
         self._monotonic = monotonic
-        self._verified: KnownHeaders[_Verified] = KnownHeaders()
         self._verify = verify
         self._attempts = FailedAttempts(monotonic)
         self._sleep = sleep
@@ -129,66 +171,44 @@ class BasicAuthenticator:
         # By address, the attempt that came last and has not been answered.
         self._last_attempts: dict[str, asyncio.Future[None]] = {}
 
-    def remembered(self, head: RequestHead) -> Identity | None:
-        header = head.headers.get(b"authorization")
-        if header is None:
-            return None
-        # Most are one of these two, and a long token is not hashed here.
-        other = self._bearer if header[:7] == b"Bearer " else None
-        if other is None:
-            self._users.refresh()
-            verified = self._verified.find(header, head.last)
-            if verified is not None and self._holds(verified):
-                return Identity(verified.user, head.address)
-            other = self._others.get(scheme_of(header))
-        return None if other is None else other.remembered(head)
+    def holds(self, credential: Credential) -> bool:
+        """Not for too long, and against the users of now."""
+        self._users.refresh()
+        generation, expires_at = credential.evidence
+        return bool(generation == self._users.generation and expires_at > self._monotonic())
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """The user of a right password. Raises Refused: 401, or 429 and 503 when too many attempts wait."""
         header = head.headers.get(b"authorization", b"")
-        other = self._others.get(scheme_of(header))
-        if other is not None:
-            return await other.authenticate(head)
         credentials = self._credentials(header)
         share_address = self._share_of(head.address)
         source = (credentials.user, share_address or head.address)
         # One that was right once has to be checked again, and need not wait for those that never were.
-        if self._verified.find(header) is None:
+        if self._cache.find_of(self, header) is None:
             await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_passwords")
         self._users.refresh(at_once=True)
         # Another request may have brought the same header while this attempt waited.
-        verified = self._verified.find(header)
-        if verified is not None and self._holds(verified):
-            return Identity(credentials.user, head.address)
+        verified = self._cache.find_of(self, header)
+        if verified is not None and self.holds(verified):
+            return verified.identity(head)
         generation = self._users.generation
         with self._in_order(source[1]) as answered_before:
             if not await self._matches(header, credentials, source, share_address):
                 self._attempts.failed(source)
-                self._verified.forget(header)
+                self._cache.forget(header)
                 # An answer out of turn would say whether the name is one of ours, which has a lane of its own.
                 await asyncio.wait(answered_before)
                 raise self._refused("User name or password is wrong", "wrong_password", credentials.user)
         self._attempts.succeeded(source)
         expires_at = self._monotonic() + self._remembered_seconds
-        self._verified.remember(header, _Verified(credentials.user, expires_at, generation))
-        return Identity(credentials.user, head.address)
+        verified = Credential(self, (generation, expires_at), credentials.user)
+        self._cache.remember(header, verified)
+        return verified.identity(head)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for other in self._others.values():
-            other.close()
-
-    def _holds(self, verified: _Verified) -> bool:
-        """Not for too long, and against the users of now."""
-        return verified.generation == self._users.generation and verified.expires_at > self._monotonic()
 
     def _credentials(self, header: bytes) -> BasicCredentials:
-        scheme = scheme_of(header)
-        if not scheme:
-            raise self._refused(f"Authentication is required: send {self._accepted}", "no_credentials")
-        if scheme != "basic":
-            text = f"This kind of authentication is not accepted here: send {self._accepted}"
-            raise self._refused(text, "other_scheme")
         credentials = read_basic(header) if len(header) <= HEADER_BYTES_MAX else None
         if credentials is None:
             raise self._refused("The Authorization header is not readable as Basic credentials", "unreadable")
@@ -222,7 +242,7 @@ class BasicAuthenticator:
             result = self._results[header] = asyncio.get_running_loop().create_future()
             result.add_done_callback(partial(self._forget_result, header))
             is_suspect = self._attempts.has_failed(source)
-            was_right = self._verified.find(header) is not None
+            was_right = self._cache.find_of(self, header) is not None
             self._enqueue(_Job(credentials, result), share_address, is_suspect=is_suspect, was_right=was_right)
         return await asyncio.shield(result)
 
@@ -281,3 +301,9 @@ class BasicAuthenticator:
 class _Job:
     credentials: BasicCredentials
     result: "asyncio.Future[bool]"
+
+
+@functools.cache
+def _decoy_hash() -> str:
+    """The hash that passwords of unknown users are checked against. Made on first use, since it takes 20 ms."""
+    return hash_password(secrets.token_hex(16))

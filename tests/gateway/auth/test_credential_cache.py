@@ -1,20 +1,20 @@
-"""What is remembered of headers, and what a connection knows of its last one."""
+"""Credentials remembered by header, and the memory of a connection for its last one."""
 
 import pytest
 
 from hms_gateway.gateway.admission.identity import LastLogin
-from hms_gateway.gateway.auth.authentication import KnownHeaders
+from hms_gateway.gateway.auth.credentials import CredentialCache
 
 
 @pytest.fixture
 def known():
-    known = KnownHeaders[str]()
+    known = CredentialCache()
     known.remember(b"a", "ann")
     return known
 
 
 def test_headers_are_bounded_and_the_least_used_goes_first():
-    known = KnownHeaders[str](entries_max=2)
+    known = CredentialCache(entries_max=2)
     known.remember(b"a", "ann")
     known.remember(b"b", "bob")
     assert known.find(b"a") == "ann"
@@ -25,7 +25,7 @@ def test_headers_are_bounded_and_the_least_used_goes_first():
 def test_a_connection_that_sends_the_same_header_again_has_nothing_hashed(known, monkeypatch):
     last = LastLogin()
     assert known.find(b"a", last) == "ann"
-    monkeypatch.delattr(KnownHeaders, "_digest")
+    monkeypatch.delattr(CredentialCache, "_digest")
     assert known.find(bytes(bytearray(b"a")), last) == "ann"
 
 
@@ -46,7 +46,7 @@ def test_what_another_connection_forgets_or_learns_holds_for_all(known):
 
 
 def test_a_connection_knows_one_memory_from_another(known):
-    other = KnownHeaders[str]()
+    other = CredentialCache()
     other.remember(b"x", "xenia")
     last = LastLogin()
     assert known.find(b"a", last) == "ann"

@@ -1,21 +1,130 @@
-"""The user as named by a trusted proxy such as Knox, which keeps the client's Authorization header (clients §9).
-
-Exactly one source names the user: a header, a query parameter, or Basic credentials with the password `*`. The operator
-says which; everything else that looks like a name is either the client's own or a contradiction. What other peers send
-in these places means nothing.
-"""
+"""Logins whose user somebody else has proved: the authority of a client certificate, a KDC, a trusted proxy."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 from urllib.parse import parse_qs
 
 import msgspec
+import structlog
 
-from hms_gateway.gateway.admission.identity import Authenticator, Identity, ProxyTrust, RequestHead
+from hms_gateway.gateway.admission.identity import (
+    Authenticator,
+    HeaderList,
+    Identity,
+    ProxyTrust,
+    RequestHead,
+    ShownCertificate,
+)
 from hms_gateway.gateway.admission.proxies import Networks
-from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.basic_credentials import read_basic, scheme_of
-from hms_gateway.runtime.logins.digest import PROOF_HEADER
+from hms_gateway.gateway.admission.refusals import Refused, overloaded
+from hms_gateway.gateway.auth.credentials import Login, read_basic, scheme_of
+from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
+from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
+from hms_gateway.runtime.logins.login_checks import LoginChecks, TooManyChecks
+
+
+class CertificateLogin(Login):
+    """Lets in users of client certificates that hold now, also on connections that began before.
+
+    An Authorization header counts instead where there is one, so that the certificate of a machine can let in beside
+    the password of its user. `objection` is `CertificateValidity.objection`.
+    """
+
+    scheme = ""
+
+    def __init__(self, *, objection: Callable[[ShownCertificate], str], challenges: HeaderList = ()) -> None:
+        self._challenges = challenges
+        self._objection = objection
+
+    def remembered(self, head: RequestHead) -> Identity | None:
+        certificate = _login(head)
+        if certificate is None:
+            return None
+        return None if self._objection(certificate) else _certificate_identity(certificate, head)
+
+    async def authenticate(self, head: RequestHead) -> Identity | None:
+        """Raises Refused: 401 for a certificate that does not hold any more."""
+        certificate = _login(head)
+        if certificate is None:
+            return None
+        if objection := self._objection(certificate):
+            raise Refused(401, f"The client certificate {objection}", headers=self._challenges, reason="certificate")
+        return _certificate_identity(certificate, head)
+
+
+def _certificate_identity(certificate: ShownCertificate, head: RequestHead) -> Identity:
+    return Identity(certificate.user, head.address, by_others=True)
+
+
+def _login(head: RequestHead) -> ShownCertificate | None:
+    """The certificate, where it says whose the request is."""
+    certificate = head.certificate
+    if certificate is None or not certificate.user or b"authorization" in head.headers:
+        return None
+    return certificate
+
+
+NEGOTIATE_CHALLENGE: HeaderList = ((b"www-authenticate", SCHEME.encode()),)
+
+_log = structlog.get_logger("hms_gateway.kerberos")
+
+
+class TicketLogin(Login):
+    """Lets in users of some realms under the first part of their principals (RFC 4559; protocol, Security).
+
+    `accept` is `ServiceKeys.accept`, `share_of` is `Proxies.share_of`. Without `realms`, the one of our own service
+    counts. Tickets are looked at in the threads of `checks`; a ticket is for one request, so none is remembered.
+    """
+
+    scheme = SCHEME.lower()
+
+    def __init__(
+        self,
+        accept: Callable[[bytes], Accepted],
+        *,
+        realms: Sequence[str] = (),
+        challenges: HeaderList = (),
+        checks: LoginChecks | None = None,
+        share_of: Callable[[str], str | None] = share_of,
+    ) -> None:
+        self._accept = accept
+        self._realms = frozenset(realms)
+        self._challenges = challenges
+        self._share_of = share_of
+        self._checks = checks or LoginChecks()
+
+    async def authenticate(self, head: RequestHead) -> Identity:
+        """Raises Refused: 401 for a ticket that is not accepted, 403 for a user of another realm, 503 for too many."""
+        token = head.headers[b"authorization"].strip().partition(b" ")[2]
+        return self._identity(await self._accepted(token, head.address), head.address)
+
+    def close(self) -> None:
+        self._checks.close()
+
+    async def _accepted(self, token: bytes, address: str) -> Accepted:
+        try:
+            return await self._checks.run(self._accept, token, address=self._share_of(address))
+        except TooManyChecks as error:
+            raise overloaded(str(error), error.bound.name) from None
+        except KerberosError as error:
+            _log.info("ticket not accepted", problem=str(error))
+            text = f"The Kerberos ticket is not accepted: {error}"
+            raise Refused(401, text, headers=self._challenges, reason="ticket") from None
+
+    def _identity(self, accepted: Accepted, address: str) -> Identity:
+        realm = accepted.principal.rpartition("@")[2]
+        if realm not in (self._realms or {accepted.service.rpartition("@")[2]}):
+            text = f"Users of the realm {realm} are not let in: the setting kerberos.realms does not name it"
+            raise Refused(403, text, reason="realm")
+        user = short_name(accepted.principal)
+        return Identity(user, address, headers=_reply_headers(accepted.answer), by_others=True)
+
+
+def _reply_headers(answer: bytes) -> HeaderList:
+    """The proof that we are who the client asked for, and that the next request needs a ticket of its own (curl)."""
+    return ((b"www-authenticate", b"%b %b" % (SCHEME.encode(), answer)), (b"persistent-auth", b"false"))
+
 
 QUERY_FIELDS_MAX = 50
 USER_CHARACTERS_MAX = 256

@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.catalog.access.grant_rows import note_changed_rights
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.handlers.rights.gate import Gate
+from hms_gateway.handlers.rights.authorizer import Authorizer
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
@@ -235,7 +235,7 @@ def test_keys_and_tokens_are_administrators(everybody: Everybody) -> None:
 def test_a_handler_that_does_not_read_the_hidden_name_changes_nothing(everybody: Everybody) -> None:
     store, rights, method = everybody.metastore.store, everybody.metastore.rights, METHODS["drop_table"]
     assert rights is not None
-    gate = Gate(rights, store, frozenset())
+    gate = Authorizer(rights, store, frozenset())
     for table_name, is_changed in (("people", False), ("mine", True)):
         everybody.ask("root", "create_table", table("hr", "mine", "alice"))
         arguments = method.arguments("hr", table_name, False)

@@ -17,14 +17,21 @@ from typing import Final, NamedTuple, TypeVar
 
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused, overloaded
+from hms_gateway.gateway.auth.credentials import BEARER, Login, sent_token
+from hms_gateway.gateway.auth.tokens import TOKEN_PREFIX
+from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.logins.delegation_token import (
+    ANSWER_HEADER,
+    PROOF_HEADER,
+    TEXT_BYTES_MAX,
+    DigestError,
+    Proof,
     TokenName,
     TokenRefused,
     TokensAway,
     UnreadableToken,
     read_token_text,
 )
-from hms_gateway.runtime.logins.digest import ANSWER_HEADER, PROOF_HEADER, DigestError, Proof
 from hms_gateway.runtime.logins.login_checks import LoginChecks, TooManyChecks
 
 T = TypeVar("T", bytes, Proof)
@@ -158,3 +165,32 @@ def _check_text(text: bytes, password_of: Callable[[bytes], bytes]) -> Delegated
     if not compare_digest(password_of(encoded), password):
         raise TokenRefused(PASSWORD_IS_WRONG)
     return Delegated(name.owner, name.real_user, "")
+
+
+class DelegationLogin(Login):
+    """Lets in users of delegation tokens: `Authorization: Bearer …` with one as `get_delegation_token` gave it."""
+
+    scheme = BEARER
+
+    def __init__(self, logins: DelegationLogins, share_of: Callable[[str], str | None] = share_of) -> None:
+        self._logins = logins
+        self._share_of = share_of
+
+    async def authenticate(self, head: RequestHead) -> Identity | None:
+        """Raises Refused: 401 for a token that is not right, 503 while tokens cannot be looked up."""
+        token = sent_token(head)
+        if not _is_delegation(token):
+            return None
+        login = await self._logins.by_text(token, self._share_of(head.address))
+        return Identity(login.user, head.address, real_user=login.real_user, by_token=True)
+
+
+def _is_delegation(token: bytes) -> bool:
+    """Signed tokens have dots, personal ones a beginning of their own."""
+    if b"." in token or len(token) > TEXT_BYTES_MAX or token.startswith(TOKEN_PREFIX.encode()):
+        return False
+    try:
+        read_token_text(token)
+    except UnreadableToken:
+        return False
+    return True

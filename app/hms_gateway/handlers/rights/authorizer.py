@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from hms_gateway.catalog.access.grant_rows import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
-from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Sight
+from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Permissions
 from hms_gateway.catalog.rights.owners import RightsRows
 from hms_gateway.catalog.rights.policy import (
     ALL,
@@ -21,10 +21,10 @@ from hms_gateway.catalog.rights.policy import (
     PARTS,
     PUBLIC_ROLE,
     Action,
-    Held,
-    Party,
+    GrantedPrivilege,
     Policy,
-    Thing,
+    Principal,
+    Securable,
     privilege_name,
 )
 from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
@@ -62,25 +62,25 @@ _SHARED_LEASE: Final = "s"
 _SHARED_READS: Final = frozenset({int(LockType.SHARED_READ)})
 
 
-class Sights(Protocol):
+class PermissionSource(Protocol):
     """`catalog.rights.keeper.PolicyKeeper`."""
 
-    def sight(self, user: str, groups: frozenset[str]) -> Sight: ...
+    def permissions(self, user: str, groups: frozenset[str]) -> Permissions: ...
 
 
-class Gate:
+class Authorizer:
     """Safe to call from several threads."""
 
     def __init__(
         self,
-        sights: Sights,
+        permissions: PermissionSource,
         store: Store,
         administrators: frozenset[str],
         locations: LocationCheck | None = None,
         rights: Mapping[str, MethodRights] | None = None,
     ) -> None:
         """Without `locations` a call may name any, without `rights` those of `method_rights` hold."""
-        self._sights = sights
+        self._known = permissions
         self._store = store
         self._administrators = administrators
         self._locations = locations
@@ -99,39 +99,39 @@ class Gate:
         if is_recording():
             # Whether it may be done is looked up in the database.
             raise NotSuspendable
-        sight = self._sights.sight(call.principal, call.groups)
-        if sight.admin_because is not None:
+        permissions = self._known.permissions(call.principal, call.groups)
+        if permissions.admin_because is not None:
             return handle()
-        passage = _Passage(self._store, sight, call, arguments, self._locations, is_refused=rights.refused)
+        passage = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
-        if bound.method.name == "get_all_tables" and (names := _known_names(sight, arguments)) is not None:
+        if bound.method.name == "get_all_tables" and (names := _known_names(permissions, arguments)) is not None:
             return names
         value = passage.through(handle)
         if not rights.answer:
             return value
         kind, *paths = rights.answer
-        return self._answers[kind](sight, arguments, value, tuple(paths), handle)
+        return self._answers[kind](permissions, arguments, value, tuple(paths), handle)
 
 
 # While authorization is off everybody may do everything, but for what `lasting_rights` says.
-_ALL_FOR_ALL: Final = Policy(held={Party(ROLE, PUBLIC_ROLE): (Held(ALL, EVERYTHING),)})
+_ALL_FOR_ALL: Final = Policy(held={Principal(ROLE, PUBLIC_ROLE): (GrantedPrivilege(ALL, EVERYTHING),)})
 
 
 class NoGrants:
-    """The `Sights` of a gateway without authorization: no user has a role or owns anything."""
+    """The `PermissionSource` of a gateway without authorization: no user has a role or owns anything."""
 
-    def sight(self, user: str, groups: frozenset[str]) -> Sight:
-        return Sight(user, groups, _ALL_FOR_ALL)
+    def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
+        return Permissions(user, groups, _ALL_FOR_ALL)
 
 
-class _Passage:
+class _CallCheck:
     """One call of one user on its way to the handler."""
 
     def __init__(
         self,
         store: Store,
-        sight: Sight,
+        permissions: Permissions,
         call: Call,
         arguments: Struct,
         locations: LocationCheck | None,
@@ -140,7 +140,7 @@ class _Passage:
     ) -> None:
         self._store = store
         self._locations = locations
-        self._sight = sight
+        self._permissions = permissions
         self._call = call
         self._arguments = arguments
         self._is_refused = is_refused
@@ -166,7 +166,7 @@ class _Passage:
                 self._forget_obstacle(error)
             raise
         if self._has_hidden and _MARK in repr(value):
-            raise _denied(self._sight.user, Action.SEE, "what the call names")
+            raise _denied(self._permissions.user, Action.SEE, "what the call names")
         if self._is_keepable or isinstance(value, Uncacheable):
             return value
         return Uncacheable(value)
@@ -191,7 +191,7 @@ class _Passage:
     def _check_database(self, action: Action, place: Slot) -> None:
         if place.holder is None:
             return
-        thing = Thing(_database(place.get()))
+        thing = Securable(_database(place.get()))
         decision = self._decide(action, thing)
         if not decision.allowed:
             self._refuse(action, thing)
@@ -204,11 +204,11 @@ class _Passage:
             if db_place.get() is not None:
                 self._check_database(action, db_place)
             return
-        thing = Thing(_database(db_place.get()), _table(tbl_place.get(), has_column=has_column))
+        thing = Securable(_database(db_place.get()), _table(tbl_place.get(), has_column=has_column))
         if self._decide(action, thing).allowed:
             return
         self._refuse(action, thing)
-        if not self._sight.decide(Action.SEE, Thing(thing.database)).allowed:
+        if not self._permissions.decide(Action.SEE, Securable(thing.database)).allowed:
             self._hide(db_place)
         else:
             self._hide(tbl_place, has_column=has_column)
@@ -219,7 +219,7 @@ class _Passage:
         return type(place.holder).__name__ == "ForeignKeysRequest"
 
     def _check_function(self, action: Action, db_place: Slot, name_place: Slot) -> None:
-        thing = Thing(_database(db_place.get()))
+        thing = Securable(_database(db_place.get()))
         if self._decide(action, thing).allowed or self._owns_function(thing.database, name_place.get()):
             return
         self._refuse(action, thing)
@@ -231,20 +231,20 @@ class _Passage:
         found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(db_name, normalize(name)))
         if found is None or not found.function.ownerName:
             return False
-        party = Party(int(found.function.ownerType or USER), found.function.ownerName)
-        return party in self._sight.parties and party != Party(ROLE, PUBLIC_ROLE)
+        party = Principal(int(found.function.ownerType or USER), found.function.ownerName)
+        return party in self._permissions.parties and party != Principal(ROLE, PUBLIC_ROLE)
 
     def _check_named(self, action: Action, names: Iterable[str]) -> None:
         """Names such as `db.table`, of which one that is hidden is refused like one that is missing."""
         for name in names:
             # Some clients write `catalog.db.table`.
             database, _, table = name.rpartition(".")
-            self._demand(action, Thing(_database(database.rpartition(".")[2]), _table(table)))
+            self._demand(action, Securable(_database(database.rpartition(".")[2]), _table(table)))
 
-    def _demand(self, action: Action, thing: Thing) -> None:
+    def _demand(self, action: Action, thing: Securable) -> None:
         """Raises MetaException without the right, whether the object exists or not."""
         if not self._decide(action, thing).allowed:
-            raise _denied(self._sight.user, action, thing)
+            raise _denied(self._permissions.user, action, thing)
 
     def check_sources(self, need: Need) -> None:
         """The tables that a view is made of, since its owner learns of their changes."""
@@ -253,10 +253,10 @@ class _Passage:
             if metadata is not None:
                 self._check_named(Action.SEE, metadata.tablesUsed or ())
                 for source in metadata.sourceTables or ():
-                    self._demand(Action.SEE, Thing(_database(source.table.dbName), _table(source.table.tableName)))
+                    self._demand(Action.SEE, Securable(_database(source.table.dbName), _table(source.table.tableName)))
 
     def check_admin(self, need: Need) -> None:
-        raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+        raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def check_leased(self, need: Need) -> None:
         for (place,) in argument_paths(need.paths).slots(self._arguments):
@@ -269,7 +269,7 @@ class _Passage:
     def _forget_obstacle(self, error: ThriftException) -> None:
         """What is in the way of a lease on a database may be a table in it that the caller does not see."""
         leased = [one for one in getattr(self._arguments, "objs", None) or () if one.db_name and not one.table_name]
-        if all(self._sight.visible(_database(one.db_name)).everything for one in leased):
+        if all(self._permissions.visible(_database(one.db_name)).everything for one in leased):
             return
         wanted, conflicts, _ = (error.message or "").partition(" conflicts with ")
         if conflicts:
@@ -282,7 +282,7 @@ class _Passage:
                 self._check_either(action, component.dbname, component.tablename)
 
     def _check_either(self, action: Action, db_name: str | None, tbl_name: str | None) -> None:
-        self._demand(action, Thing(_database(db_name), normalize(tbl_name) if tbl_name else ""))
+        self._demand(action, Securable(_database(db_name), normalize(tbl_name) if tbl_name else ""))
 
     def check_move(self, need: Need) -> None:
         """A new name takes the right to create in its database; another database, to drop the table from its own."""
@@ -295,7 +295,7 @@ class _Passage:
             new = (_database(_plain(into.get())), _table(new_tbl.get()))
             if old != new and not self._has_hidden:
                 if old[0] != new[0]:
-                    self._demand(Action.DROP, Thing(*old))
+                    self._demand(Action.DROP, Securable(*old))
                 self._check_database(Action.CREATE, into)
 
     def check_give(self, need: Need) -> None:
@@ -308,7 +308,7 @@ class _Passage:
             thing, is_there, current = self._owner(need.kind, [place.get() for place in names])
             if not is_there or self._decide(Action.OWN, thing).allowed:
                 continue
-            given = None if owner is None else Party(USER if kind is None else int(kind), owner)
+            given = None if owner is None else Principal(USER if kind is None else int(kind), owner)
             if given == current:
                 continue
             if current is None:
@@ -318,14 +318,14 @@ class _Passage:
                 owner_place.set(current.name)
                 struct.ownerType = current.kind
             else:
-                raise _denied(self._sight.user, Action.OWN, thing)
+                raise _denied(self._permissions.user, Action.OWN, thing)
 
-    def _owner(self, kind: str, names: list[str | None]) -> tuple[Thing, bool, Party | None]:
+    def _owner(self, kind: str, names: list[str | None]) -> tuple[Securable, bool, Principal | None]:
         """The object, whether it is there, and its owner."""
         database = _database(names[0])
         found: Any
         if kind == "table":
-            thing = Thing(database, _table(names[1]))
+            thing = Securable(database, _table(names[1]))
             rows = self._store.read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
             return thing, bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
         if kind == "database":
@@ -333,9 +333,9 @@ class _Passage:
         else:
             found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(database, normalize(names[1] or "")))
         if found is None:
-            return Thing(database), False, None
+            return Securable(database), False, None
         struct = getattr(found, kind)
-        return Thing(database), True, _party(struct.ownerName, struct.ownerType)
+        return Securable(database), True, _party(struct.ownerName, struct.ownerType)
 
     def check_grant(self, need: Need) -> None:
         """A bag of privileges, and in requests that may be either whether they are given or taken.
@@ -353,13 +353,13 @@ class _Passage:
         thing = _granted_on(ref)
         for privilege in map(privilege_name, split_privileges(info.privilege)):
             if takes:
-                of = Party(int(entry.principalType or 0), entry.principalName or "")
-                decision = self._sight.may_revoke(privilege, thing, of, is_partial=ref.objectType in PARTS)
+                of = Principal(int(entry.principalType or 0), entry.principalName or "")
+                decision = self._permissions.may_revoke(privilege, thing, of, is_partial=ref.objectType in PARTS)
             else:
-                decision = self._sight.may_grant(privilege, thing)
+                decision = self._permissions.may_grant(privilege, thing)
             if not decision.allowed:
-                raise _denied(self._sight.user, Action.OWN, thing)
-        info.grantor, info.grantorType = self._sight.user, int(PrincipalType.USER)
+                raise _denied(self._permissions.user, Action.OWN, thing)
+        info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
 
     def check_object(self, need: Need) -> None:
         """What privileges are on, as `grant_privileges` names it."""
@@ -367,9 +367,11 @@ class _Passage:
             ref = place.get()
             if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
                 continue
-            thing = _granted_on(ref) if ref.objectName is not None else Thing(_database(ref.dbName))
+            thing = _granted_on(ref) if ref.objectName is not None else Securable(_database(ref.dbName))
             if not self._decide(Action(need.verb), thing).allowed:
-                self._hide(Slot(ref, "objectName" if thing.table and self._sees(Thing(thing.database)) else "dbName"))
+                self._hide(
+                    Slot(ref, "objectName" if thing.table and self._sees(Securable(thing.database)) else "dbName")
+                )
 
     def check_table_id(self, need: Need) -> None:
         for (place,) in argument_paths(need.paths).slots(self._arguments):
@@ -379,7 +381,7 @@ class _Passage:
             found = self._table_with_id(table_id)
             if found is None:
                 continue
-            thing = Thing(found.table.dbName or "", found.table.tableName or "")
+            thing = Securable(found.table.dbName or "", found.table.tableName or "")
             if not self._decide(Action(need.verb), thing).allowed:
                 self._refuse(Action(need.verb), thing)
                 self._hide_id(place)
@@ -404,7 +406,7 @@ class _Passage:
         """What is asked for besides, and left out for who may not have it."""
         for db_place, tbl_place, asked in argument_paths(need.paths).slots(self._arguments):
             if asked.get():
-                thing = Thing(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
+                thing = Securable(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
                 if not self._decide(Action(need.verb), thing).allowed:
                     asked.set(False)
                     self._is_keepable = False
@@ -412,9 +414,9 @@ class _Passage:
     def check_role_grant(self, need: Need) -> None:
         """A role, and who is said to grant it, where the call says so."""
         for role, *grantor in argument_paths(need.paths).slots(self._arguments):
-            if not self._sight.may_grant_role(role.get() or ""):
-                raise _denied(self._sight.user, Action.ADMIN, f"role {role.get()}")
-            for place, value in zip(grantor, (self._sight.user, int(PrincipalType.USER)), strict=False):
+            if not self._permissions.may_grant_role(role.get() or ""):
+                raise _denied(self._permissions.user, Action.ADMIN, f"role {role.get()}")
+            for place, value in zip(grantor, (self._permissions.user, int(PrincipalType.USER)), strict=False):
                 if place.holder is not None:
                     place.set(value)
 
@@ -422,7 +424,7 @@ class _Passage:
         """What has locations is behind the last path; a name with the mark is that of nothing."""
         if self._locations is None:
             return
-        checked = self._locations.of_call(self._sight)
+        checked = self._locations.of_call(self._permissions)
         for *names, place in argument_paths(need.paths).slots(self._arguments):
             struct, named = place.get(), [name.get() for name in names]
             if struct is None or any(isinstance(name, str) and _MARK in name for name in named):
@@ -430,10 +432,10 @@ class _Passage:
             if len(named) == 1:
                 checked.check_database(_database(named[0]), struct)
                 continue
-            thing = Thing(_database(named[0]), _table(named[1]))
+            thing = Securable(_database(named[0]), _table(named[1]))
             if isinstance(struct, Table):
                 is_named = struct.dbName is not None and struct.tableName is not None
-                renamed = Thing(_database(struct.dbName), _table(struct.tableName)) if is_named else thing
+                renamed = Securable(_database(struct.dbName), _table(struct.tableName)) if is_named else thing
                 checked.check_table(thing, renamed, struct)
             else:
                 checked.check_partitions(thing, struct, named[2] if named[2:] else None)
@@ -442,7 +444,11 @@ class _Passage:
     def check_lock_owner(self, need: Need) -> None:
         for (place,) in argument_paths(need.paths).slots(self._arguments):
             lock_id = place.get()
-            if isinstance(lock_id, int) and lock_id > 0 and self._lock_user(lock_id) not in (None, self._sight.user):
+            if (
+                isinstance(lock_id, int)
+                and lock_id > 0
+                and self._lock_user(lock_id) not in (None, self._permissions.user)
+            ):
                 self._hide_id(place)
 
     def check_txn_owner(self, need: Need) -> None:
@@ -450,10 +456,10 @@ class _Passage:
             given = place.get()
             if isinstance(given, list):
                 users = self._txn_users(given)
-                place.set([one for one in given if users.get(one, self._sight.user) == self._sight.user])
+                place.set([one for one in given if users.get(one, self._permissions.user) == self._permissions.user])
             elif isinstance(given, int) and given > 0:
                 users = self._txn_users([given])
-                if users.get(given, self._sight.user) != self._sight.user:
+                if users.get(given, self._permissions.user) != self._permissions.user:
                     self._hide_id(place)
 
     def check_lease_owner(self, need: Need) -> None:
@@ -462,7 +468,7 @@ class _Passage:
             if (
                 isinstance(lease_id, int)
                 and lease_id > 0
-                and self._lease_user(lease_id) not in (None, self._sight.user)
+                and self._lease_user(lease_id) not in (None, self._permissions.user)
             ):
                 self._hide_id(place)
 
@@ -472,7 +478,7 @@ class _Passage:
         for first, last in argument_paths((*path.split(".."),)).slots(self._arguments):
             if first.get() is not None and last.get() is not None and first.get() <= last.get():
                 users = self._txn_users_between(first.get(), last.get())
-                self._foreign = sorted(txn_id for txn_id, user in users.items() if user != self._sight.user)
+                self._foreign = sorted(txn_id for txn_id, user in users.items() if user != self._permissions.user)
 
     def _heartbeat_without(self, foreign: Sequence[int], handle: Callable[[], Any]) -> Any:
         request: Any = self._arguments.txns  # type: ignore[attr-defined]
@@ -507,21 +513,21 @@ class _Passage:
 
     def check_self(self, need: Need) -> None:
         for (place,) in argument_paths(need.paths).slots(self._arguments):
-            if place.get() not in (None, self._sight.user):
-                raise _denied(self._sight.user, Action.ADMIN, f"user {place.get()}")
+            if place.get() not in (None, self._permissions.user):
+                raise _denied(self._permissions.user, Action.ADMIN, f"user {place.get()}")
 
     def check_principal(self, need: Need) -> None:
         for name, kind in argument_paths(need.paths).slots(self._arguments):
             if name.get() is None or kind.get() is None:
                 continue
-            party = Party(int(kind.get()), name.get())
-            if party not in self._sight.parties:
-                raise _denied(self._sight.user, Action.ADMIN, str(party))
+            party = Principal(int(kind.get()), name.get())
+            if party not in self._permissions.parties:
+                raise _denied(self._permissions.user, Action.ADMIN, str(party))
 
     def check_replication(self, need: Need) -> None:
         for (place,) in argument_paths(need.paths).slots(self._arguments):
             if place.get() is not None:
-                raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+                raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def take_ownership(self, need: Need) -> None:
         """Who makes something owns it, or a group or role of the caller does."""
@@ -530,12 +536,12 @@ class _Passage:
             if struct is None:
                 continue
             field = "owner" if hasattr(struct, "owner") else "ownerName"
-            party = Party(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
-            if party not in self._sight.parties or party == Party(ROLE, PUBLIC_ROLE):
-                setattr(struct, field, self._sight.user)
+            party = Principal(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
+            if party not in self._permissions.parties or party == Principal(ROLE, PUBLIC_ROLE):
+                setattr(struct, field, self._permissions.user)
                 struct.ownerType = int(PrincipalType.USER)
             for info in _given_with(struct):
-                info.grantor, info.grantorType = self._sight.user, int(PrincipalType.USER)
+                info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
 
     def check_new_grants(self, need: Need) -> None:
         """Privileges that come with a new object are its owner's."""
@@ -545,35 +551,35 @@ class _Passage:
                 continue
             others = {*(given.userPrivileges or ())} - {getattr(place.get(), "owner", None)}
             if others or given.groupPrivileges or given.rolePrivileges:
-                raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+                raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def act(self, need: Need) -> None:
         for (place,) in argument_paths(need.paths).slots(self._arguments):
             if place.get() is not None:
-                place.get().user = self._sight.user
+                place.get().user = self._permissions.user
 
     def show_to_caller(self, need: Need) -> None:
         for user, groups in argument_paths(need.paths).slots(self._arguments):
             if user.holder is not None and (user.get() or groups.get()):
-                if user.get() != self._sight.user or set(groups.get() or ()) != self._call.groups:
+                if user.get() != self._permissions.user or set(groups.get() or ()) != self._call.groups:
                     self._is_keepable = False
-                user.set(self._sight.user)
+                user.set(self._permissions.user)
                 groups.set(sorted(self._call.groups))
 
-    def _decide(self, action: Action, thing: Thing) -> Decision:
-        decision = self._sight.decide(action, thing)
+    def _decide(self, action: Action, thing: Securable) -> Decision:
+        decision = self._permissions.decide(action, thing)
         if decision.through is not None:
             # What is seen because of a table ends with the table, of which the reply does not know.
             self._is_keepable = False
         return decision
 
-    def _sees(self, thing: Thing) -> bool:
-        return self._sight.decide(Action.SEE, thing).allowed
+    def _sees(self, thing: Securable) -> bool:
+        return self._permissions.decide(Action.SEE, thing).allowed
 
-    def _refuse(self, action: Action, thing: Thing) -> None:
+    def _refuse(self, action: Action, thing: Securable) -> None:
         """Raises MetaException, unless the object has to seem missing."""
         if self._is_refused or self._sees(thing):
-            raise _denied(self._sight.user, action, thing)
+            raise _denied(self._permissions.user, action, thing)
 
     def _hide(self, place: Slot, *, has_column: bool = False) -> None:
         self._has_hidden, self._is_keepable = True, False
@@ -592,51 +598,51 @@ class _Passage:
         place.set(_NO_ID + len(self._hidden_ids))
 
 
-_SPECIAL: Final[Mapping[tuple[str, str], Callable[[_Passage, Need], None]]] = {
-    ("admin", ""): _Passage.check_admin,
-    ("admin", "always"): _Passage.check_admin,
-    ("see", "leased"): _Passage.check_leased,
-    ("see", "object"): _Passage.check_object,
-    ("alter", "id"): _Passage.check_table_id,
-    ("alter", "other"): _Passage.check_other,
-    ("see", "other"): _Passage.check_other,
-    ("select", "asked"): _Passage.check_asked,
-    ("lock", "component"): _Passage.check_components,
-    ("move", "table"): _Passage.check_move,
-    **{("give", kind): _Passage.check_give for kind in ("table", "database", "function")},
-    ("see", "sources"): _Passage.check_sources,
-    ("grant", ""): _Passage.check_grant,
-    ("revoke", ""): _Passage.check_grant,
-    ("grant", "role"): _Passage.check_role_grant,
-    ("write", "location"): _Passage.check_location,
-    ("own", "lock"): _Passage.check_lock_owner,
-    ("own", "txn"): _Passage.check_txn_owner,
-    ("own", "range"): _Passage.heartbeat_range,
-    ("own", "lease"): _Passage.check_lease_owner,
-    ("self", ""): _Passage.check_self,
-    ("principal", ""): _Passage.check_principal,
-    ("replication", ""): _Passage.check_replication,
-    ("owned", "by"): _Passage.take_ownership,
-    ("granted", "by"): _Passage.check_new_grants,
-    ("acted", "by"): _Passage.act,
-    ("shown", "to"): _Passage.show_to_caller,
+_SPECIAL: Final[Mapping[tuple[str, str], Callable[[_CallCheck, Need], None]]] = {
+    ("admin", ""): _CallCheck.check_admin,
+    ("admin", "always"): _CallCheck.check_admin,
+    ("see", "leased"): _CallCheck.check_leased,
+    ("see", "object"): _CallCheck.check_object,
+    ("alter", "id"): _CallCheck.check_table_id,
+    ("alter", "other"): _CallCheck.check_other,
+    ("see", "other"): _CallCheck.check_other,
+    ("select", "asked"): _CallCheck.check_asked,
+    ("lock", "component"): _CallCheck.check_components,
+    ("move", "table"): _CallCheck.check_move,
+    **{("give", kind): _CallCheck.check_give for kind in ("table", "database", "function")},
+    ("see", "sources"): _CallCheck.check_sources,
+    ("grant", ""): _CallCheck.check_grant,
+    ("revoke", ""): _CallCheck.check_grant,
+    ("grant", "role"): _CallCheck.check_role_grant,
+    ("write", "location"): _CallCheck.check_location,
+    ("own", "lock"): _CallCheck.check_lock_owner,
+    ("own", "txn"): _CallCheck.check_txn_owner,
+    ("own", "range"): _CallCheck.heartbeat_range,
+    ("own", "lease"): _CallCheck.check_lease_owner,
+    ("self", ""): _CallCheck.check_self,
+    ("principal", ""): _CallCheck.check_principal,
+    ("replication", ""): _CallCheck.check_replication,
+    ("owned", "by"): _CallCheck.take_ownership,
+    ("granted", "by"): _CallCheck.check_new_grants,
+    ("acted", "by"): _CallCheck.act,
+    ("shown", "to"): _CallCheck.show_to_caller,
 }
 
 
-def _known_names(sight: Sight, arguments: Any) -> Uncacheable[list[str]] | None:
+def _known_names(permissions: Permissions, arguments: Any) -> Uncacheable[list[str]] | None:
     """The tables of a database, where grants and owners name them: reading all names would take longer."""
-    visible = sight.visible(_database(_plain(arguments.db_name)))
+    visible = permissions.visible(_database(_plain(arguments.db_name)))
     if visible.everything or visible.matchers:
         return None
     return Uncacheable(sorted(visible.names))
 
 
-def _granted_on(ref: Any) -> Thing:
+def _granted_on(ref: Any) -> Securable:
     """The object of a privilege."""
     if ref.objectType == HiveObjectType.GLOBAL:
         return EVERYTHING
     is_database = ref.objectType == HiveObjectType.DATABASE
-    return Thing(_database(ref.dbName), "" if is_database else _table(ref.objectName))
+    return Securable(_database(ref.dbName), "" if is_database else _table(ref.objectName))
 
 
 def _given_with(table: Any) -> Iterator[PrivilegeGrantInfo]:
@@ -648,13 +654,13 @@ def _given_with(table: Any) -> Iterator[PrivilegeGrantInfo]:
                 yield from infos or ()
 
 
-def _denied(user: str, action: Action, thing: Thing | str) -> MetaException:
+def _denied(user: str, action: Action, thing: Securable | str) -> MetaException:
     lacked = "OWNERSHIP" if action is Action.OWN else action.value.upper()
     return MetaException(f"Permission denied: user {user} lacks {lacked} on {thing}")
 
 
-def _party(name: str | None, kind: int | None) -> Party | None:
-    return Party(int(kind or USER), name) if name else None
+def _party(name: str | None, kind: int | None) -> Principal | None:
+    return Principal(int(kind or USER), name) if name else None
 
 
 def _plain(name: str | None) -> str | None:

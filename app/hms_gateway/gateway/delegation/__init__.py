@@ -1,1 +1,0 @@
-"""Delegation tokens as logins at the doors of the gateway."""

@@ -1,0 +1,238 @@
+"""Builds the logins from the settings: who sends a request, and whose word on it counts."""
+
+import secrets
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from hms_gateway.gateway.admission.identity import Authenticator, HeaderList
+from hms_gateway.gateway.admission.proxies import Networks, Proxies
+from hms_gateway.gateway.auth.credentials import (
+    ACCEPTED,
+    CredentialCache,
+    Login,
+    LoginStack,
+    basic_challenge,
+    bearer_challenge,
+    wrong_token_challenges,
+)
+from hms_gateway.gateway.auth.delegation import DelegationLogin, DelegationLogins, ProvenActing
+from hms_gateway.gateway.auth.external_logins import (
+    NEGOTIATE_CHALLENGE,
+    CertificateLogin,
+    ImpersonationRule,
+    TicketLogin,
+    TrustedProxyAuthenticator,
+    UserSource,
+)
+from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
+from hms_gateway.gateway.auth.tokens import (
+    TOKEN_ACCEPTED,
+    TokenFile,
+    TokenLogin,
+    TokenUses,
+)
+from hms_gateway.gateway.auth.users import GroupsAuthenticator, GroupsFile, GroupsFileError, UserFileError, add_user
+from hms_gateway.gateway.certificates.client_certificates import (
+    Authority,
+    CertificateValidity,
+    ClientCertificates,
+    Revocations,
+)
+from hms_gateway.runtime.file_versions import WatchedFile
+from hms_gateway.runtime.kerberos import ServiceKeys
+from hms_gateway.runtime.logins.login_checks import LoginChecks
+from hms_gateway.runtime.settings import ProxyUser, Settings, SettingsError
+
+FIRST_USER = "admin"
+
+
+class LoginParts(msgspec.Struct, frozen=True):
+    """Parts that the doors of a process share: threads in which logins are checked, the password file, and
+    delegation tokens, if they are on.
+    """
+
+    checks: LoginChecks
+    users: UserFile
+    delegation: DelegationLogins | None = None
+
+
+def user_file(settings: Settings) -> UserFile:
+    """The users that the settings name."""
+    return UserFile(settings.users_path, time.monotonic, settings.users_by_other_logins)
+
+
+def login_parts(
+    settings: Settings, users: UserFile | None = None, token_password: Callable[[bytes], bytes] | None = None
+) -> LoginParts:
+    """`token_password` is `DelegationTokens.password`."""
+    checks, users = LoginChecks(settings.limits), users or user_file(settings)
+    if token_password is None:
+        return LoginParts(checks, users)
+    challenges = wrong_token_challenges(settings.realm, _negotiate(settings))
+    logins = DelegationLogins(token_password, checks, challenges=challenges)
+    return LoginParts(checks, users, logins)
+
+
+def ensure_first_user(settings: Settings) -> str | None:
+    """Make the password file with the user admin when there is none.
+
+    The new password when it was made up here, so that it can be shown once; None when nothing was made, or when the
+    settings gave it. Raises UserFileError.
+    """
+    if settings.users_path.exists():
+        return None
+    given = given_password(settings)
+    password = given if given is not None else secrets.token_urlsafe(15)
+    add_user(settings.users_path, FIRST_USER, password)
+    return None if given is not None else password
+
+
+def given_password(settings: Settings) -> str | None:
+    """The setting admin_password, or the first line of admin_password_file. Raises UserFileError."""
+    file = settings.admin_password_file
+    if file is None:
+        return None if settings.admin_password is None else settings.admin_password.get_secret_value()
+    try:
+        return file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserFileError(f"admin_password_file {file} cannot be read: {error}") from error
+
+
+def service_keys(settings: Settings) -> ServiceKeys | None:
+    """What Kerberos tickets are checked with; None without. Raises KerberosError."""
+    return None if settings.kerberos.keytab is None else ServiceKeys(settings.kerberos.keytab)
+
+
+def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> Authenticator:
+    """The logins of the settings in the order in which they are asked; around them trusted proxies, users who act for
+    others, and groups.
+
+    Raises KerberosError, SettingsError, CertificateError.
+    """
+    parts = parts or login_parts(settings)
+    share_of = build_proxies(settings).share_of
+    cache = CredentialCache()
+    others = _negotiate(settings)
+    challenges = *others, basic_challenge(settings.realm), bearer_challenge(settings.realm)
+    wrong_token = wrong_token_challenges(settings.realm, others)
+    accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
+    logins: list[Login] = []
+    if settings.client_certificates.authority is not None:
+        logins.append(CertificateLogin(objection=_validity(settings).objection, challenges=challenges))
+    if (keys := service_keys(settings)) is not None:
+        accepted = f"a Kerberos ticket (Negotiate), or {accepted}"
+        realms = settings.kerberos.realms
+        logins.append(
+            TicketLogin(keys.accept, realms=realms, challenges=challenges, checks=parts.checks, share_of=share_of)
+        )
+    if parts.delegation is not None:
+        logins.append(DelegationLogin(parts.delegation, share_of))
+    if settings.token_issuers:
+        # Loaded only where it is needed, as the directory below.
+        from hms_gateway.gateway.auth.issuers import make_issuer
+        from hms_gateway.gateway.auth.signed_tokens import SignedTokenLogin
+
+        issuers = [make_issuer(issuer) for issuer in settings.token_issuers.values()]
+        logins.append(SignedTokenLogin(issuers, cache, challenges=wrong_token, share_of=share_of))
+    tokens = TokenFile(WatchedFile(settings.tokens_path, time.monotonic))
+    uses = TokenUses(settings.token_uses_path)
+    logins.append(TokenLogin(tokens, uses, cache, challenges=wrong_token, share_of=share_of))
+    if settings.ldap is not None:
+        from hms_gateway.gateway.auth.directory import DirectoryLogin, LdapDirectory, check_installed
+
+        check_installed()
+        logins.append(
+            DirectoryLogin(
+                cache,
+                LdapDirectory(settings.ldap).check,
+                is_local=parts.users.has,
+                challenges=challenges,
+                remembered_seconds=settings.ldap.remembered_seconds,
+                kept_seconds=settings.ldap.kept_seconds,
+                # One server that does not answer, and another that does.
+                seconds_max=2 * settings.ldap.seconds_max,
+                limits=settings.limits,
+                share_of=share_of,
+            )
+        )
+    logins.append(
+        PasswordLogin(
+            parts.users,
+            cache,
+            challenges=challenges,
+            remembered_seconds=settings.credentials_remembered_seconds,
+            limits=settings.limits,
+            share_of=share_of,
+        )
+    )
+    authenticator = TrustedProxyAuthenticator(
+        LoginStack(logins, cache, challenges=challenges, accepted=accepted),
+        source=UserSource(
+            header=settings.trusted_proxy.user_header,
+            parameter=settings.trusted_proxy.user_parameter,
+            asterisk_password=settings.trusted_proxy.asterisk_password,
+        ),
+        proxied_users=settings.trusted_proxy.users,
+        proxy_users=impersonation_rules(settings),
+        proven=ProvenActing(parts.delegation, share_of, challenges).check,
+        is_reserved=parts.users.is_reserved,
+    )
+    groups = build_groups(settings)
+    return authenticator if groups is None else GroupsAuthenticator(authenticator, groups.of)
+
+
+def _negotiate(settings: Settings) -> HeaderList:
+    """The challenge for a ticket, where there are any."""
+    return () if settings.kerberos.keytab is None else NEGOTIATE_CHALLENGE
+
+
+def build_groups(settings: Settings) -> GroupsFile | None:
+    """Raises SettingsError."""
+    if settings.groups_file is None:
+        return None
+    try:
+        return GroupsFile(settings.groups_file)
+    except GroupsFileError as error:
+        raise SettingsError(f"groups_file: {error}") from error
+
+
+def impersonation_rules(settings: Settings) -> dict[str, ImpersonationRule]:
+    """Whom users may act for."""
+    return {name: _rule(user) for name, user in settings.proxy_users.items()}
+
+
+def _rule(user: ProxyUser) -> ImpersonationRule:
+    return ImpersonationRule(frozenset(user.users), Networks(user.hosts) if user.hosts else None)
+
+
+def build_proxies(settings: Settings) -> Proxies:
+    """The peers whose word on users and addresses counts, as the settings name them. Raises CertificateError."""
+    trusted = settings.trusted_proxy
+    return Proxies(
+        trusted.addresses,
+        settings.forwarding_proxies,
+        secret=None if trusted.secret is None else trusted.secret.get_secret_value(),
+        secret_header=trusted.secret_header,
+        needs_certificate=trusted.authority is not None,
+        certificate_of=_certificate_reader(settings).shown,
+        objection=_validity(settings).objection,
+        forwarded_header=settings.forwarded_header,
+    )
+
+
+def _certificate_reader(settings: Settings) -> ClientCertificates:
+    proxies, users = settings.trusted_proxy.authority, settings.client_certificates.authority
+    return ClientCertificates(
+        proxy_names=None if proxies is None else settings.trusted_proxy.certificate_names,
+        proxy_authority=None if proxies is None else Authority(proxies),
+        user_field=None if users is None else settings.client_certificates.user,
+        user_authority=None if users is None else Authority(users),
+    )
+
+
+def _validity(settings: Settings) -> CertificateValidity:
+    """Raises CertificateError."""
+    file = settings.client_certificates.revocations
+    return CertificateValidity(None if file is None else Revocations(file, time.monotonic))

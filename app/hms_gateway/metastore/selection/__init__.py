@@ -1,1 +1,0 @@
-"""Which table and which of its partitions a call is about."""
