@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.access.grant_rows import GrantRows
+from hms_gateway.catalog.access.grant_rows import Grantee, GrantRows
 from hms_gateway.catalog.access.roles import RoleService, ancestors
-from hms_gateway.catalog.rights.policy import Principal
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
 from tests.metastore.statistics_world import refusal
@@ -52,7 +51,7 @@ def test_the_roles_of_every_catalog(catalog: Catalog, roles: RoleService) -> Non
     assert roles.names() == ["admin", "public"]
 
     def work(snapshot: Any) -> Any:
-        return GrantRows(snapshot).of_principal(Principal("admin", ROLE))
+        return GrantRows(snapshot).of_principal(Grantee("admin", ROLE))
 
     [all_of_it] = catalog.store.read(work)
     grant = all_of_it.grant

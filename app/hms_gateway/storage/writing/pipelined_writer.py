@@ -158,6 +158,8 @@ class PipelinedWriter:
         self._hand_over = hand_over
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pipeline: Pipeline | None = None
+        # Open, while the loop has not yet run `_keep`: a loop that has ended never does.
+        self._arriving: Pipeline | None = None
         self._waiting: list[Job] = []
         self._batch: _InFlightBatch | None = None
         self._is_committing = False
@@ -193,6 +195,7 @@ class PipelinedWriter:
         self._is_closed = True
         loop = self._loop
         if loop is None or loop is _running_loop() or loop.is_closed():
+            self._close_arriving()
             self._drop()
         else:
             call_in_loop(loop, self._drop)
@@ -213,13 +216,13 @@ class PipelinedWriter:
         except Exception as error:
             # The other writer says what is wrong.
             _log.debug("no connection for writing from the event loop", problem=repr(error))
+        self._arriving = pipeline
         if not call_in_loop(loop, self._keep, loop, pipeline):
             self._is_connecting = False
-            if pipeline is not None:
-                pipeline.close()
+            self._close_arriving()
 
     def _keep(self, loop: asyncio.AbstractEventLoop, pipeline: Pipeline | None) -> None:
-        self._is_connecting = False
+        self._is_connecting, self._arriving = False, None
         if pipeline is None:
             self._connect_at = monotonic() + CONNECT_AGAIN_SECONDS
         elif self._is_closed:
@@ -230,6 +233,11 @@ class PipelinedWriter:
             self._pipeline, self._loop = pipeline, loop
             self._planned_at = monotonic()
             loop.add_reader(pipeline.fileno(), self._readable)
+
+    def _close_arriving(self) -> None:
+        arriving, self._arriving = self._arriving, None
+        if arriving is not None:
+            arriving.close()
 
     def _drop(self) -> None:
         """Give the connection up; what waits for it goes to the other writer, as long as nothing can have happened."""
