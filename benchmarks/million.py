@@ -36,7 +36,7 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
-from hms_gateway.wire.tjson import encode_value
+from hms_gateway.wire.tjson_codec import encode_value
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.server import API_PATH, GatewayServer, basic

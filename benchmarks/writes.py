@@ -38,7 +38,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import LockCaller, locking
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.structs import FieldSchema, Partition, Struct, Table
-from hms_gateway.wire.tjson import encode_value
+from hms_gateway.wire.tjson_codec import encode_value
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 
 ALTERED_AT_ONCE: Final = 100

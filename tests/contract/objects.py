@@ -21,7 +21,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
-from hms_gateway.wire.tjson import decode_value
+from hms_gateway.wire.tjson_codec import decode_value
 
 TABLE_LOCATION = "file:/warehouse/sales.db/orders"
 

@@ -26,7 +26,7 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
-from hms_gateway.wire import tjson
+from hms_gateway.wire import tjson_codec as tjson
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hms_gateway.runtime.event_loop import call_in_loop
+from hms_gateway.runtime.suspension import call_in_loop
 
 
 def test_only_a_closed_loop_is_excused() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.composition.main import build_metastore
-from hms_gateway.runtime.housekeeping import Chore, Housekeeping
+from hms_gateway.runtime.clock import Chore, Housekeeping
 from hms_gateway.runtime.settings import Settings
 from tests.support.patience import PATIENCE_SECONDS
 

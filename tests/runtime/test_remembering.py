@@ -4,8 +4,8 @@ import sys
 
 from hms_gateway.metastore.vocabulary.locations import is_normalized
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.texts import CHARACTERS_MAX, remembered
 from hms_gateway.metastore.vocabulary.typed_values import value_class
-from hms_gateway.runtime.remembering import CHARACTERS_MAX, remembered
 from hms_gateway.storage.txn.locks import _client
 from hms_gateway.storage.txn.state import client_columns
 from hms_gateway.txn.ports.txn import Client

@@ -27,7 +27,7 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import FieldSchema, SerDeInfo, StorageDescriptor, Struct, Table
-from hms_gateway.wire.tjson import encode_value
+from hms_gateway.wire.tjson_codec import encode_value
 from tests.support.manual_clock import ManualClock
 
 NOW = 1_700_000_000

@@ -4,7 +4,8 @@ import pytest
 
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, STRUCTS
-from hms_gateway.wire import TApplicationException, make_codecs, tjson
+from hms_gateway.wire import TApplicationException, make_codecs
+from hms_gateway.wire import tjson_codec as tjson
 from tests.support.apache import ApacheBinary, ApacheCompact, ApacheTJson
 from tests.support.faker import Faker
 

@@ -2,7 +2,8 @@ import pytest
 
 from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType
 from hms_gateway.structs import FieldSchema, StorageDescriptor
-from hms_gateway.wire import ProtocolError, tjson
+from hms_gateway.wire import ProtocolError
+from hms_gateway.wire import tjson_codec as tjson
 
 STRING = BaseType.STRING
 

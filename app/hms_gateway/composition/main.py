@@ -44,7 +44,6 @@ from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_file
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.handlers.change_trail import ChangeTrails
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.databases import Databases
@@ -53,7 +52,7 @@ from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
 from hms_gateway.handlers.rights.explained import ExplainedRights
-from hms_gateway.handlers.service import Catalogs, Configuration, FileMetadata, Service
+from hms_gateway.handlers.service import Catalogs, ChangeTrails, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
     ImplicitLocks,
@@ -79,8 +78,7 @@ from hms_gateway.rpc import (
     Unavailable,
 )
 from hms_gateway.runtime.addresses import host_of
-from hms_gateway.runtime.clock import Clock, SystemClock
-from hms_gateway.runtime.housekeeping import Chore, Housekeeping
+from hms_gateway.runtime.clock import Chore, Clock, Housekeeping, SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError

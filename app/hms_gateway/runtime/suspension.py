@@ -6,11 +6,12 @@ suspended whose handlers do nothing lasting but one unit of work, and nothing sl
 then need no threads to wait in, and meet in the same batch.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, TypeVarTuple, cast
 
 from hms_gateway.runtime.presented import bound
 
@@ -103,3 +104,22 @@ def awaited(outcome: "Future[T]") -> T:
     """The result of a unit of work, when it is there. Raises what it failed with."""
     wait = _thread.wait
     return outcome.result() if wait is None else cast(T, wait(outcome))
+
+
+# Calls from other threads into the thread of an event loop.
+
+
+Arguments = TypeVarTuple("Arguments")
+
+
+def call_in_loop(
+    loop: asyncio.AbstractEventLoop, function: Callable[[*Arguments], object], *arguments: *Arguments
+) -> bool:
+    """Have the loop call `function` soon, from any thread. False when it is closed: nothing waits there any more."""
+    try:
+        loop.call_soon_threadsafe(function, *arguments)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+        return False
+    return True

@@ -1,6 +1,6 @@
 """Bytes to messages and structs, and back: TJSON, binary and compact Thrift."""
 
-from hms_gateway.wire import tjson
+from hms_gateway.wire import tjson_codec as tjson
 from hms_gateway.wire.codecs import Codec, Codecs, make_codecs
 from hms_gateway.wire.message import (
     ApplicationError,

@@ -41,6 +41,7 @@ from typing import Any
 
 import msgspec
 
+from hms_gateway.idl import Type
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire.message import (
     ApplicationErrorType,
@@ -51,8 +52,16 @@ from hms_gateway.wire.message import (
     ProtocolError,
     close_all,
 )
-from hms_gateway.wire.tjson_scan import scan_struct
-from hms_gateway.wire.tjson_shapes import STREAM_MARK, Fields, Mismatch, Shape, narrow_shape, shape_of_struct
+from hms_gateway.wire.tjson_scan import scan_struct, scan_value
+from hms_gateway.wire.tjson_shapes import (
+    STREAM_MARK,
+    Fields,
+    Mismatch,
+    Shape,
+    narrow_shape,
+    shape_of_struct,
+    shape_of_type,
+)
 
 # What the parser and the generated readers raise when a text is not of the plain form.
 # What is made of a brace, on the average of structs with a few fields, and what more of an empty struct.
@@ -229,3 +238,27 @@ def _chunks(texts: list[bytes], streams: list[Any]) -> Iterator[bytes]:
 
 
 _encoder = msgspec.json.Encoder()
+
+
+# Bare IDL values as TJSON, for storage: `{"a":"b"}` of type map<string,string> is `["str","str",1,{"a":"b"}]`.
+
+
+# What is stored passed the limits of a request once, or was written by us.
+_STORED_LIMITS = Limits()
+
+
+def encode_value(type: Type, value: Any) -> bytes:
+    """`value` of an IDL type as TJSON, without the tag that a field would put before it."""
+    return _value_encoder.encode(shape_of_type(type).write(value, []))
+
+
+def decode_value(type: Type, text: bytes) -> Any:
+    """The inverse of `encode_value`; takes all the forms a request may have. Raises ProtocolError."""
+    shape = shape_of_type(type)
+    try:
+        return shape.read(shape.parse(text))
+    except NOT_PLAIN:
+        return scan_value(type, text, _STORED_LIMITS)
+
+
+_value_encoder = msgspec.json.Encoder()

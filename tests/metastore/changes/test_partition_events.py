@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.idl import StructType
 from hms_gateway.structs import RequestPartsSpec
-from hms_gateway.wire import tjson
+from hms_gateway.wire import tjson_codec as tjson
 from tests.metastore.partition_world import NOW, SALES, World, partition_world
 
 

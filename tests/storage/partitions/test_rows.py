@@ -24,7 +24,7 @@ from hms_gateway.storage.sql.fragments import (
     encode_texts,
 )
 from hms_gateway.structs import Partition, StorageDescriptor, Table
-from hms_gateway.wire.tjson import decode_value
+from hms_gateway.wire.tjson_codec import decode_value
 from tests.contract.objects import descriptor, table
 
 SAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "samples" / "get_partitions.reply.tjson"

@@ -20,10 +20,9 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call, Releases, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply, take_turns
 from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
-from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
-from hms_gateway.runtime.suspension import Deliver, Done, Result, Start
+from hms_gateway.runtime.suspension import Deliver, Done, Result, Start, call_in_loop
 from hms_gateway.timing.spans import Span, TraceSpans, begin_spans, end_spans, note_span, set_notes
 from hms_gateway.wire import Codec, Message
 

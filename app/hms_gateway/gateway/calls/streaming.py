@@ -19,8 +19,8 @@ import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.shares import FairQueue
+from hms_gateway.runtime.suspension import call_in_loop
 
 Gate = Callable[[], contextlib.AbstractContextManager[None]]
 QUEUED_CHUNKS_MAX = 4

@@ -17,6 +17,7 @@ from hms_gateway.metastore.vocabulary.names import EventId as EventId
 from hms_gateway.metastore.vocabulary.names import PartitionId as PartitionId
 from hms_gateway.metastore.vocabulary.names import TableId as TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.runtime.presented import Actor
 from hms_gateway.structs import (
     Database,
     DatabaseCounts,
@@ -35,6 +36,7 @@ from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
 
 T = TypeVar("T")
 
@@ -477,3 +479,36 @@ class FileSystemError(Exception):
 
 class DirectoryNotMade(FileSystemError):
     """A directory could not be made where it is wanted, for instance because a file is in the way."""
+
+
+# What is asked of who made which change.
+
+
+class ChangeSelection(msgspec.Struct, frozen=True):
+    """Which changes: times in seconds since 1970, both included; `before` is an event, which is not."""
+
+    user: str | None = None
+    db_name: str | None = None
+    table_name: str | None = None
+    since: int | None = None
+    until: int | None = None
+    before: int | None = None
+    limit: int = 100
+
+
+class MadeChange(msgspec.Struct, frozen=True):
+    """A change as its event names it, and who made it."""
+
+    event_id: EventId
+    seconds: int
+    event_type: str
+    db_name: str
+    table_name: str | None
+    actor: Actor
+
+
+class ChangeTrail(Protocol):
+    """Where it is kept; a store."""
+
+    def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
+        """The newest first. Raises StoreUnavailable."""

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from hms_gateway.metastore.vocabulary.names import is_default_database, normalize
-from hms_gateway.runtime.remembering import remembered
+from hms_gateway.metastore.vocabulary.texts import remembered
 
 DEFAULT_FILE_SYSTEM: Final = "file:///"
 

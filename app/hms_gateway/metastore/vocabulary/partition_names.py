@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from hms_gateway.runtime.remembering import remembered
+from hms_gateway.metastore.vocabulary.texts import remembered
 
 DEFAULT_PARTITION_NAME: Final = "__HIVE_DEFAULT_PARTITION__"
 

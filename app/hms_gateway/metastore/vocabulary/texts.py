@@ -1,10 +1,14 @@
-"""Texts of answers: bounded words of callers, suggestions, and the bounds of column statistics."""
+"""Texts: bounded words of callers, suggestions, bounds of column statistics; functions of texts that remember."""
 
 import decimal
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
-from typing import Any, Final
+from functools import lru_cache, wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+# Texts of answers: bounded words of callers, suggestions, and the bounds of column statistics.
+
 
 SHOWN_CHARACTERS_MAX: Final = 200
 
@@ -34,3 +38,29 @@ def bound_text(value: Any) -> str | None:
     if hasattr(value, "unscaled"):
         return str(decimal.Decimal(int.from_bytes(value.unscaled, "big", signed=True)).scaleb(-value.scale))
     return str(value.secondsSinceEpoch)
+
+
+# Remembers what functions of texts gave, but not for long texts: those come from callers, and could be of any size.
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CHARACTERS_MAX = 1_000
+
+
+def remembered(entries_max: int, characters: Callable[P, int]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Like lru_cache, for arguments of at most CHARACTERS_MAX `characters`; longer ones are computed each time."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        known = lru_cache(entries_max)(function)
+
+        @wraps(function)
+        def answer(*arguments: P.args, **named: P.kwargs) -> T:
+            if characters(*arguments, **named) > CHARACTERS_MAX:
+                return function(*arguments, **named)
+            return known(*arguments, **named)  # type: ignore[arg-type]
+
+        return answer
+
+    return decorate

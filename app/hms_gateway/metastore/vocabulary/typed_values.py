@@ -26,7 +26,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value
-from hms_gateway.runtime.remembering import remembered
+from hms_gateway.metastore.vocabulary.texts import remembered
 
 TypedValue: TypeAlias = int | Decimal | float | str
 

@@ -8,8 +8,16 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, case, delete, func, insert, literal, null, select
 
 from hms_gateway.metastore.changes.events import COMMIT_TXN
-from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
-from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
+from hms_gateway.metastore.ports.store import (
+    ChangeSelection,
+    Event,
+    EventId,
+    EventSelection,
+    MadeChange,
+    PendingMove,
+    StoredEvent,
+    TableId,
+)
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows
 from hms_gateway.storage.schema.catalog import CATALOG, CHANGES, NOTIFICATIONS, PENDING_MOVES

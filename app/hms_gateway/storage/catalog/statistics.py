@@ -18,7 +18,7 @@ from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
 from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text
 from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
-from hms_gateway.wire.tjson import decode_value, encode_value
+from hms_gateway.wire.tjson_codec import decode_value, encode_value
 
 _DATA: Final = StructType("ColumnStatisticsData_v4")
 _FIGURES: Final = ("column_name", "column_type", "data", "last_analyzed", "write_id")

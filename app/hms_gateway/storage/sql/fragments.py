@@ -10,7 +10,7 @@ import msgspec
 
 from hms_gateway.idl import BaseType, ListType, MapType, StructType
 from hms_gateway.structs import Database, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Struct, Table
-from hms_gateway.wire.tjson import decode_value, encode_value
+from hms_gateway.wire.tjson_codec import decode_value, encode_value
 
 S = TypeVar("S", bound=Struct)
 

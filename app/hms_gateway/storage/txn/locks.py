@@ -18,8 +18,8 @@ from sqlalchemy import (
     select,
 )
 
+from hms_gateway.metastore.vocabulary.texts import remembered
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.remembering import remembered
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import DATABASE_NOW, Rows, Statement
 from hms_gateway.storage.schema.txn import LOCKS, TXNS

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from hms_gateway.metastore.vocabulary.texts import remembered
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.remembering import remembered
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import DATABASE_NOW
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, REPLICATED_TXNS, TXN_COUNTERS, TXNS

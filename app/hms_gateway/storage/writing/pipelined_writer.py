@@ -24,9 +24,8 @@ from sqlalchemy import text
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.presented import Actor
-from hms_gateway.runtime.suspension import Deliver, Done, Result
+from hms_gateway.runtime.suspension import Deliver, Done, Result, call_in_loop
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch

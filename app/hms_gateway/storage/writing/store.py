@@ -14,15 +14,16 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, event, select
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.changes.implicit_locks import locked
 from hms_gateway.metastore.ports.store import (
+    ChangeSelection,
     EventId,
     LookUp,
+    MadeChange,
     Snapshot,
     StoredEvent,
     StoreError,
     StoreUnavailable,
     Transaction,
 )
-from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
