@@ -6,19 +6,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hms_gateway.catalog.access.grant_rows import Grant, GrantObject, GrantRows
+from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, GrantRows
 from hms_gateway.catalog.access.roles import RoleRows
-from hms_gateway.catalog.rights.policy import Principal
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
 from hms_gateway.storage import SqlStore
 from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
 from tests.contract.objects import create
 
-ANNA, STAFF = Principal("anna", PrincipalType.USER), Principal("staff", PrincipalType.GROUP)
+ANNA, STAFF = Grantee("anna", PrincipalType.USER), Grantee("staff", PrincipalType.GROUP)
 
 
-def grant(on: GrantObject, to: Principal = ANNA, **fields: Any) -> Grant:
+def grant(on: GrantObject, to: Grantee = ANNA, **fields: Any) -> Grant:
     return Grant(on, to, **{"privilege": "SELECT", "create_time": 5, "grant_option": False, **fields})
 
 
@@ -119,7 +118,7 @@ def test_partitions_inherit(store: SqlStore) -> None:
 def test_texts_nobody_can_keep(store: SqlStore, text: str) -> None:
     on = GrantObject(HiveObjectType.GLOBAL)
     for wrong in (
-        grant(on, Principal(text, 1)),
+        grant(on, Grantee(text, 1)),
         grant(on, privilege=text),
         grant(on, grantor=text),
         grant(on, authorizer=text),
@@ -130,7 +129,7 @@ def test_texts_nobody_can_keep(store: SqlStore, text: str) -> None:
     for role in (Role(text), Role("r", 1, text)):
         with pytest.raises(UnstorableText):
             store.write(lambda tx, role=role: RoleRows(tx).insert(role))
-    assert store.read(lambda snapshot: GrantRows(snapshot).of_principal(Principal(text, 1))) == []
+    assert store.read(lambda snapshot: GrantRows(snapshot).of_principal(Grantee(text, 1))) == []
     assert store.read(lambda snapshot: RoleRows(snapshot).grants_of_principal(text, 1)) == []
     assert store.read(lambda snapshot: GrantRows(snapshot).on(replace(on, column=text))) == []
     store.write(lambda tx: GrantRows(tx).insert([]))

@@ -2,14 +2,13 @@
 
 import pytest
 
-from hms_gateway.catalog.access.grant_rows import Grantee
 from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Permissions, decide
-from hms_gateway.catalog.rights.policy import Action, GrantedPrivilege, Policy, Securable
+from hms_gateway.catalog.rights.policy import Action, GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.catalog.rights.rules_file import parse_rules
 from hms_gateway.metastore.ports.store import EventId
 
 NOBODY: frozenset[str] = frozenset()
-ALICE, STAFF = Grantee(USER, "alice"), Grantee(GROUP, "staff")
+ALICE, STAFF = Principal(USER, "alice"), Principal(GROUP, "staff")
 ORDERS, SALES, EVERYTHING = Securable("sales", "orders"), Securable("sales"), Securable()
 OBJECT_ACTIONS = [action for action in Action if action is not Action.ADMIN]
 
@@ -18,7 +17,7 @@ def allowed(policy: Policy, thing: Securable, groups: frozenset[str] = NOBODY, o
     return {action.value for action in Action if decide("alice", groups, action, thing, policy, owners).allowed}
 
 
-def held(privilege: str, on: Securable, *, is_partial: bool = False, party: Grantee = ALICE) -> Policy:
+def held(privilege: str, on: Securable, *, is_partial: bool = False, party: Principal = ALICE) -> Policy:
     return Policy(EventId(1), held={party: (GrantedPrivilege(privilege, on, is_partial),)})
 
 
@@ -63,15 +62,15 @@ def test_owners_may_do_everything_with_what_is_theirs() -> None:
 
 
 def test_what_public_owns_everybody_sees_and_creates_in() -> None:
-    policy = Policy(databases={"sales": Grantee(ROLE, "public")})
+    policy = Policy(databases={"sales": Principal(ROLE, "public")})
     assert allowed(policy, SALES) == {"see", "create"}
     assert allowed(policy, ORDERS) == set()
 
 
 def test_roles_in_roles_and_circles_end() -> None:
-    chain = {Grantee(ROLE, f"r{n}"): frozenset({f"r{n + 1}"}) for n in range(100)}
-    members = {STAFF: frozenset({"r0"}), **chain, Grantee(ROLE, "r100"): frozenset({"r0"})}
-    policy = Policy(members=members, held={Grantee(ROLE, "r100"): (GrantedPrivilege("select", ORDERS),)})
+    chain = {Principal(ROLE, f"r{n}"): frozenset({f"r{n + 1}"}) for n in range(100)}
+    members = {STAFF: frozenset({"r0"}), **chain, Principal(ROLE, "r100"): frozenset({"r0"})}
+    policy = Policy(members=members, held={Principal(ROLE, "r100"): (GrantedPrivilege("select", ORDERS),)})
     assert allowed(policy, ORDERS) == set()
     decision = decide("alice", frozenset({"staff"}), Action.SELECT, ORDERS, policy)
     assert decision.allowed

@@ -1,12 +1,11 @@
 """What a start says about administrators and rights on everything."""
 
-from hms_gateway.catalog.access.grant_rows import Grantee
 from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER
 from hms_gateway.catalog.rights.keeper import standing_lines
-from hms_gateway.catalog.rights.policy import EVERYTHING, GrantedPrivilege, Policy, Securable
+from hms_gateway.catalog.rights.policy import EVERYTHING, GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.catalog.rights.rules_file import parse_rules
 
-ADMIN, ETL = Grantee(ROLE, "admin"), Grantee(ROLE, "etl")
+ADMIN, ETL = Principal(ROLE, "admin"), Principal(ROLE, "etl")
 RULES = """
 [[rule]]
 name = "operators"
@@ -36,12 +35,12 @@ def test_a_new_catalog_has_one_line() -> None:
 
 def test_each_way_to_be_an_administrator_and_to_have_everything_is_told() -> None:
     policy = Policy(
-        members={Grantee(USER, "bob"): frozenset({"ops", "etl"}), Grantee(ROLE, "ops"): frozenset({"admin"})},
+        members={Principal(USER, "bob"): frozenset({"ops", "etl"}), Principal(ROLE, "ops"): frozenset({"admin"})},
         held={
             ADMIN: (GrantedPrivilege("all", EVERYTHING),),
             ETL: (GrantedPrivilege("select", EVERYTHING), GrantedPrivilege("drop", Securable("sales"))),
-            Grantee(GROUP, "staff"): (GrantedPrivilege("all", EVERYTHING),),
-            Grantee(USER, "eve"): (GrantedPrivilege("all", Securable("sales")),),
+            Principal(GROUP, "staff"): (GrantedPrivilege("all", EVERYTHING),),
+            Principal(USER, "eve"): (GrantedPrivilege("all", Securable("sales")),),
         },
         administrators=frozenset({"root", "admin"}),
         rules=parse_rules(RULES),
@@ -55,7 +54,7 @@ def test_each_way_to_be_an_administrator_and_to_have_everything_is_told() -> Non
 
 
 def test_roles_in_a_circle_end() -> None:
-    members = {ETL: frozenset({"admin"}), Grantee(ROLE, "admin"): frozenset({"etl"})}
+    members = {ETL: frozenset({"admin"}), Principal(ROLE, "admin"): frozenset({"etl"})}
     assert standing_lines(Policy(members=members)) == ["administrators: role etl (role admin)"]
 
 
@@ -63,9 +62,10 @@ def test_lines_are_bounded() -> None:
     names = [f"{number:04}{'x' * 300}" for number in range(1_000)]
     policy = Policy(
         administrators=frozenset(names),
-        members={Grantee(USER, name): frozenset({"etl"}) for name in names},
+        members={Principal(USER, name): frozenset({"etl"}) for name in names},
         held={
-            party: (GrantedPrivilege("all", EVERYTHING),) for party in (ETL, *(Grantee(GROUP, name) for name in names))
+            party: (GrantedPrivilege("all", EVERYTHING),)
+            for party in (ETL, *(Principal(GROUP, name) for name in names))
         },
     )
     first, second = standing_lines(policy)

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.access.grant_rows import Grantee
 from hms_gateway.catalog.rights.decisions import USER, Permissions
 from hms_gateway.catalog.rights.keeper import _touched
-from hms_gateway.catalog.rights.policy import GrantedPrivilege, Policy, Securable
+from hms_gateway.catalog.rights.policy import GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.handlers.rights.answers import ANSWERS
 from hms_gateway.runtime.settings import MetastoreRules, Settings
@@ -178,7 +177,7 @@ def test_a_source_without_a_database_hides_no_view(everybody: Everybody) -> None
     permissions = Permissions(
         "alice",
         frozenset(),
-        Policy(held={Grantee(USER, "alice"): (GrantedPrivilege("select", Securable("sales", "v")),)}),
+        Policy(held={Principal(USER, "alice"): (GrantedPrivilege("select", Securable("sales", "v")),)}),
     )
     view = table("sales", "v")
     view.creationMetadata = CreationMetadata("hive", "sales", "v", {"nothing", "sales.v", "hive.sales.v"}, "")
