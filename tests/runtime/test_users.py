@@ -18,6 +18,7 @@ USERS = {
         "storage.writing.store",
         "storage.writing.pipelined_writer",
         "gateway.calls.dispatcher",
+        "gateway.calls.streaming",
         "gateway.calls.worker_threads",
         "handlers.rights.authorizer",
     },

@@ -1,6 +1,5 @@
 """Bytes to messages and structs, and back: TJSON, binary and compact Thrift."""
 
-from hms_gateway.wire import tjson_codec as tjson
 from hms_gateway.wire.codecs import Codec, Codecs, make_codecs
 from hms_gateway.wire.message import (
     ApplicationError,
@@ -25,5 +24,4 @@ __all__ = [
     "ProtocolError",
     "TApplicationException",
     "make_codecs",
-    "tjson",
 ]
