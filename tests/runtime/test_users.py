@@ -49,7 +49,7 @@ USERS = {
         "catalog.tables.service",
         "handlers.steps",
         "handlers.rights.authorizer",
-        "metastore.ports.trail",
+        "metastore.ports.store",
         "storage.txn.batch_statements",
         "storage.catalog.events",
         "storage.writing.pipelined_writer",
