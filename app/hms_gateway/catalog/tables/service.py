@@ -64,17 +64,14 @@ from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
     ExtendedTableInfo,
-    FieldSchema,
     GetTablesExtRequestFields,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
-    NoSuchObjectException,
     Struct,
     Table,
     TableMeta,
     UnknownDBException,
-    UnknownTableException,
 )
 
 # What a table allows a client to do with it, as 4.x counts it: reading and writing.
@@ -389,28 +386,3 @@ def _check_name_free(snapshot: Snapshot, table: Table, given: Table) -> StoredDa
 
 def _taken(given: Table) -> AlreadyExistsException:
     return AlreadyExistsException(f"Table {given.tableName} already exists")
-
-
-class FieldService:
-    """Hive asks some serde classes for the columns; here they are always those that are stored."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def columns(self, name: TableName) -> list[FieldSchema]:
-        """Without partition keys. Raises UnknownTableException `db.t table not found`, MetaException."""
-        table = self._table(name)
-        return (table.sd.cols if table.sd else None) or []
-
-    def columns_and_keys(self, name: TableName) -> list[FieldSchema]:
-        """With partition keys, last. Raises as `columns`."""
-        table = self._table(name)
-        return [*((table.sd.cols if table.sd else None) or []), *(table.partitionKeys or [])]
-
-    def _table(self, name: TableName) -> Table:
-        # Callers may ask for `table.column`.
-        tbl_name = required(name.tbl_name, "table name").partition(".")[0]
-        try:
-            return self._store.read(TableName(name.db_name, tbl_name).load).table
-        except NoSuchObjectException as error:
-            raise UnknownTableException(error.message) from error

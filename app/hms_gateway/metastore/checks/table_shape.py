@@ -5,7 +5,6 @@ which are mostly equal but for their location.
 """
 
 import copy
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,11 +14,6 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.vocabulary.column_types import InvalidColumnType, MissingColumnType, check_types
 from hms_gateway.metastore.vocabulary.names import InvalidName, check_table_name, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_ddl_time, without_nulls, written_under
-from hms_gateway.metastore.vocabulary.partition_names import (
-    PartitionValueRefused,
-    check_valid_characters,
-    have_valid_characters,
-)
 from hms_gateway.metastore.vocabulary.table_types import TransactionalError, shown_table_type, stored_table_type
 from hms_gateway.structs import (
     FieldSchema,
@@ -33,25 +27,6 @@ from hms_gateway.structs import (
     Table,
     ThriftException,
 )
-
-
-class PartitionValues:
-    """The whitelist an operator may set; without one every value is fine."""
-
-    def __init__(self, whitelist_pattern: str) -> None:
-        self._whitelist = re.compile(whitelist_pattern) if whitelist_pattern else None
-
-    def are_valid(self, values: Sequence[str] | None) -> bool:
-        """Whether every value matches the whitelist as a whole."""
-        return have_valid_characters(required(values, "partition values"), self._whitelist)
-
-    def check(self, values: Sequence[str] | None) -> None:
-        """Raise MetaException for the first value that does not match."""
-        try:
-            check_valid_characters(required(values, "partition values"), self._whitelist)
-        except PartitionValueRefused as error:
-            raise MetaException(str(error)) from error
-
 
 # Takes the place of a location while the text around it is made.
 _HOLE: Final = "\0location\0"
