@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hmac
 import json
+import threading
 import time
 
 import pytest
@@ -13,6 +14,7 @@ from joserfc.jwk import KeySet
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.auth import signed_tokens
 from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack, wrong_token_challenges
 from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, make_issuer
 from hms_gateway.gateway.auth.signed_tokens import TOKEN_BYTES_MAX, SignedTokenLogin
@@ -38,11 +40,13 @@ class IssuerBench:
         self.tokens = folder / "tokens"
         cache, challenges = CredentialCache(), wrong_token_challenges("test")
         clock = {"challenges": challenges, "now": self.clock, "monotonic": self.clock, "sleep": self.clock.sleep}
-        made = [make_issuer(one, self.clock) for one in load_settings(token_issuers=issuers).token_issuers.values()]
+        self.issuers = [
+            make_issuer(one, self.clock) for one in load_settings(token_issuers=issuers).token_issuers.values()
+        ]
         personal = TokenLogin(
             TokenFile(WatchedFile(self.tokens, self.clock)), TokenUses(folder / "uses"), cache, **clock
         )
-        logins = [SignedTokenLogin(made, cache, **clock), personal]
+        logins = [SignedTokenLogin(self.issuers, cache, **clock), personal]
         self.authenticator = LoginStack(logins, cache, challenges=challenges)
 
     def head(self, token: str) -> RequestHead:
@@ -280,6 +284,31 @@ def test_a_token_of_a_withdrawn_key_is_forgotten_with_it(bench, issuer):
     assert not bench.remembers(old)
     assert bench.ask(old) == 401
     assert bench.remembers(new)
+
+
+def test_a_token_of_a_key_that_is_withdrawn_during_its_check_is_not_remembered(bench, issuer, monkeypatch):
+    check = signed_tokens._signed_claims
+
+    def check_while_the_issuer_answers(*checked):
+        issuer.keys = [SECOND, CURVE]
+        bench.clock.now += 301
+        bench.issuers[0].keys.current()
+        until(lambda: not any(thread.name == "issuer" for thread in threading.enumerate()))
+        return check(*checked)
+
+    token = signed(FIRST, issuer.claims())
+    monkeypatch.setattr(signed_tokens, "_signed_claims", check_while_the_issuer_answers)
+    assert bench.ask(token) == "ann"
+    monkeypatch.undo()
+    assert not bench.remembers(token)
+    assert bench.ask(token) == 401
+
+
+def test_a_key_without_a_name_is_not_found_by_its_thumbprint(bench, issuer):
+    unnamed = {name: value for name, value in FIRST.as_dict(private=False).items() if name != "kid"}
+    issuer.answers["/keys"] = (200, json.dumps({"keys": [unnamed]}).encode())
+    assert bench.ask(signed(FIRST, issuer.claims(), kid=None)) == "ann"
+    assert bench.ask(signed(FIRST, issuer.claims(), kid=FIRST.thumbprint())) == 401
 
 
 def test_keys_are_looked_at_again_although_every_token_is_remembered(bench, issuer):

@@ -78,8 +78,8 @@ class SignedTokenLogin(Login):
 
     def holds(self, credential: Credential) -> bool:
         expires, issuer, version = credential.evidence
-        # The keys are asked before their version: they look at a file that may have changed.
-        return bool(expires > self._now() and issuer.keys.current() is not None and issuer.keys.version == version)
+        keys = issuer.keys.current()
+        return bool(expires > self._now() and keys is not None and keys.version == version)
 
     async def authenticate(self, head: RequestHead) -> Identity | None:
         """Raises Refused: 401 for a token that is not right, 503 while its issuer's keys are not known, 429."""
@@ -109,17 +109,16 @@ class SignedTokenLogin(Login):
         header, issuer = self._header_and_issuer(token)
         if header.alg not in issuer.algorithms:
             raise NotAccepted("its signature algorithm is not in the issuer's setting algorithms")
-        keys = await issuer.keys.usable()
+        keys, version = await issuer.keys.usable()
         if not signing_keys(keys, header.kid, header.alg):
-            keys = await issuer.keys.newest()
-        # Nothing is awaited from here on: the version is that of these keys.
+            keys, version = await issuer.keys.newest()
         claims = _signed_claims(token, signing_keys(keys, header.kid, header.alg), header.alg)
         expires = _checked_expiry(claims, issuer, self._now())
         user = _claim(claims, issuer.user_claim)
         if not isinstance(user, str) or not is_user_name(user):
             raise NotAccepted(f"its claim {issuer.user_claim} is not the name of a user")
         groups = None if issuer.groups_claim is None else _claim(claims, issuer.groups_claim)
-        evidence = expires, issuer, issuer.keys.version
+        evidence = expires, issuer, version
         return Credential(self, evidence, user, _groups(groups), by_token=True, by_others=True)
 
     def _header_and_issuer(self, token: bytes) -> tuple[_Header, Issuer]:
