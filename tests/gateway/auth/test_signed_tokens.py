@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hmac
 import json
+import math
 import threading
 import time
 
@@ -111,6 +112,13 @@ def unsigned(claims: dict, **header) -> str:
     return f"{encoded({'alg': 'none', **header})}.{encoded(claims)}."
 
 
+def signed_text(claims: dict | bytes) -> str:
+    """Libraries do not sign every text. Infinity is written as a number that is too large."""
+    content = claims if isinstance(claims, bytes) else json.dumps(claims).replace("Infinity", "1e999").encode()
+    text = f"{encoded({'alg': 'RS256', 'kid': 'first'})}.{encoded(content)}"
+    return f"{text}.{encoded(FIRST.private_key.sign(text.encode(), PKCS1v15(), SHA256()))}"
+
+
 def shared_secret(secret: bytes, issuer) -> str:
     """Libraries refuse to make it."""
     text = f"{encoded({'alg': 'HS256', 'kid': 'first'})}.{encoded(issuer.claims())}"
@@ -193,6 +201,31 @@ def test_refused(bench, issuer, case):
     assert refused.text.startswith("The token is not accepted: ")
     assert [value.split()[0] for name, value in refused.headers if name == b"www-authenticate"] == [b"Basic", b"Bearer"]
     assert not bench.remembers(token)
+
+
+@pytest.mark.parametrize("claim", ["exp", "nbf"])
+@pytest.mark.parametrize("value", ["tomorrow", True, 10**13, -(10**13), [1], math.inf])
+def test_a_claim_that_is_not_a_time_is_named(bench, issuer, claim, value):
+    text = bench.refusal(signed_text({**issuer.claims(), claim: value})).text
+    assert text == f"The token is not accepted: its claim {claim} is not a time"
+
+
+@pytest.mark.parametrize(
+    ("claims", "says"),
+    [
+        ({"nbf": 10**11}, "it is not valid yet (nbf)"),
+        ({"exp": 1}, "it has expired"),
+        ({"exp": None}, "it does not say when it expires (exp)"),
+        ({"aud": "another"}, "it is for another audience (aud)"),
+    ],
+)
+def test_the_refusal_names_the_claim(bench, issuer, claims, says):
+    assert bench.refusal(signed_text({**issuer.claims(), **claims})).text == f"The token is not accepted: {says}"
+
+
+@pytest.mark.parametrize("end", [b',"x":"\xff"}', b',"nbf":' + b"1" * 5000 + b"}", b',"nbf":NaN}', b',"nbf":-1e999}'])
+def test_claims_that_only_some_readers_take_are_refused(bench, issuer, end):
+    assert bench.refusal(signed_text(json.dumps(issuer.claims()).encode()[:-1] + end)).status == 401
 
 
 @pytest.mark.parametrize(
