@@ -70,8 +70,8 @@ def login_parts(
     checks, users = LoginChecks(settings.limits), users or user_file(settings)
     if token_password is None:
         return LoginParts(checks, users)
-    challenges = wrong_token_challenges(settings.realm, _negotiate(settings))
-    logins = DelegationLogins(token_password, checks, challenges=challenges)
+    # A proof comes beside another login: a ticket in its place would not help.
+    logins = DelegationLogins(token_password, checks, challenges=wrong_token_challenges(settings.realm))
     return LoginParts(checks, users, logins)
 
 
@@ -115,7 +115,8 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     share_of = build_proxies(settings).share_of
     cache = CredentialCache()
     others = _negotiate(settings)
-    challenges = *others, basic_challenge(settings.realm), bearer_challenge(settings.realm)
+    password_and_token = basic_challenge(settings.realm), bearer_challenge(settings.realm)
+    challenges = *others, *password_and_token
     wrong_token = wrong_token_challenges(settings.realm, others)
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
     logins: list[Login] = []
@@ -128,7 +129,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
             TicketLogin(keys.accept, realms=realms, challenges=challenges, checks=parts.checks, share_of=share_of)
         )
     if parts.delegation is not None:
-        logins.append(DelegationLogin(parts.delegation, share_of))
+        logins.append(DelegationLogin(parts.delegation, share_of, challenges=wrong_token))
     if settings.token_issuers:
         # Loaded only where it is needed, as the directory below.
         from hms_gateway.gateway.auth.issuers import make_issuer
@@ -176,7 +177,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         ),
         proxied_users=settings.trusted_proxy.users,
         proxy_users=impersonation_rules(settings),
-        proven=ProvenActing(parts.delegation, share_of, challenges).check,
+        proven=ProvenActing(parts.delegation, share_of, password_and_token).check,
         is_reserved=parts.users.is_reserved,
     )
     groups = build_groups(settings)
