@@ -10,7 +10,6 @@ from hms_gateway.gateway.admission.identity import Authenticator, HeaderList
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.auth.credentials import (
     ACCEPTED,
-    CredentialCache,
     Login,
     LoginStack,
     basic_challenge,
@@ -113,7 +112,6 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     """
     parts = parts or login_parts(settings)
     share_of = build_proxies(settings).share_of
-    cache = CredentialCache()
     others = _negotiate(settings)
     password_and_token = basic_challenge(settings.realm), bearer_challenge(settings.realm)
     challenges = *others, *password_and_token
@@ -136,17 +134,16 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         from hms_gateway.gateway.auth.signed_tokens import SignedTokenLogin
 
         issuers = [make_issuer(issuer) for issuer in settings.token_issuers.values()]
-        logins.append(SignedTokenLogin(issuers, cache, challenges=wrong_token, share_of=share_of))
+        logins.append(SignedTokenLogin(issuers, challenges=wrong_token, share_of=share_of))
     tokens = TokenFile(WatchedFile(settings.tokens_path, time.monotonic))
     uses = TokenUses(settings.token_uses_path)
-    logins.append(TokenLogin(tokens, uses, cache, challenges=wrong_token, share_of=share_of))
+    logins.append(TokenLogin(tokens, uses, challenges=wrong_token, share_of=share_of))
     if settings.ldap is not None:
         from hms_gateway.gateway.auth.directory import DirectoryLogin, LdapDirectory, check_installed
 
         check_installed()
         logins.append(
             DirectoryLogin(
-                cache,
                 LdapDirectory(settings.ldap).check,
                 is_local=parts.users.has,
                 challenges=challenges,
@@ -161,7 +158,6 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     logins.append(
         PasswordLogin(
             parts.users,
-            cache,
             challenges=challenges,
             remembered_seconds=settings.credentials_remembered_seconds,
             limits=settings.limits,
@@ -169,7 +165,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         )
     )
     authenticator = TrustedProxyAuthenticator(
-        LoginStack(logins, cache, challenges=challenges, accepted=accepted),
+        LoginStack(logins, challenges=challenges, accepted=accepted),
         source=UserSource(
             header=settings.trusted_proxy.user_header,
             parameter=settings.trusted_proxy.user_parameter,

@@ -16,7 +16,7 @@ from joserfc.jwk import KeySet
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth import signed_tokens
-from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack, wrong_token_challenges
+from hms_gateway.gateway.auth.credentials import LoginStack, wrong_token_challenges
 from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, make_issuer
 from hms_gateway.gateway.auth.signed_tokens import TOKEN_BYTES_MAX, SignedTokenLogin
 from hms_gateway.gateway.auth.tokens import TokenFile, TokenLogin, TokenUses, create_token
@@ -39,16 +39,14 @@ class IssuerBench:
         self.clock = Clock()
         self.clock.now = time.time()
         self.tokens = folder / "tokens"
-        cache, challenges = CredentialCache(), wrong_token_challenges("test")
+        challenges = wrong_token_challenges("test")
         clock = {"challenges": challenges, "now": self.clock, "monotonic": self.clock, "sleep": self.clock.sleep}
         self.issuers = [
             make_issuer(one, self.clock) for one in load_settings(token_issuers=issuers).token_issuers.values()
         ]
-        personal = TokenLogin(
-            TokenFile(WatchedFile(self.tokens, self.clock)), TokenUses(folder / "uses"), cache, **clock
-        )
-        logins = [SignedTokenLogin(self.issuers, cache, **clock), personal]
-        self.authenticator = LoginStack(logins, cache, challenges=challenges)
+        personal = TokenLogin(TokenFile(WatchedFile(self.tokens, self.clock)), TokenUses(folder / "uses"), **clock)
+        logins = [SignedTokenLogin(self.issuers, **clock), personal]
+        self.authenticator = LoginStack(logins, challenges=challenges)
 
     def head(self, token: str) -> RequestHead:
         fields = [(b"authorization", b"Bearer " + token.encode())]
@@ -132,6 +130,14 @@ def test_a_token_of_the_issuer_lets_in_with_its_groups_and_is_verified_once(benc
     assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
     assert all(bench.remembers(token) for _ in range(3))
     assert len(issuer.asked) == 2
+
+
+@pytest.mark.parametrize("begin", [b"bearer ", b"Bearer  ", b" BEARER "])
+def test_a_token_is_remembered_however_its_header_is_written(bench, issuer, begin):
+    fields = {b"authorization": begin + issuer.token("etl").encode()}
+    head = RequestHead(fields, [], b"", "10.0.0.1")
+    assert asyncio.run(bench.authenticator.authenticate(head)).user == "etl"
+    assert bench.authenticator.remembered(head).user == "etl"
 
 
 @pytest.mark.parametrize(("key", "algorithm"), [(FIRST, "RS256"), (CURVE, "ES256"), (EDWARDS, "EdDSA")])

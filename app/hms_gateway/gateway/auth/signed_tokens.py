@@ -56,7 +56,6 @@ class SignedTokenLogin(Login):
     def __init__(
         self,
         issuers: Sequence[Issuer],
-        cache: CredentialCache,
         *,
         challenges: HeaderList,
         now: Callable[[], float] = time.time,
@@ -65,7 +64,7 @@ class SignedTokenLogin(Login):
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
         self._issuers = {issuer.name: issuer for issuer in issuers}
-        self._cache = cache
+        self.cache = CredentialCache()
         self._challenges = challenges
         self._now = now
         self._wrong = WrongTokens(monotonic, sleep, share_of)
@@ -90,10 +89,7 @@ class SignedTokenLogin(Login):
             await self._wrong.wait(head)
             text = f"The token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
-        header = head.headers[b"authorization"]
-        # In one spelling only: a token in many would push out the others' credentials.
-        if header == b"Bearer " + token:
-            self._cache.remember(header, found)
+        self.cache.remember(head.headers[b"authorization"], found)
         return found.identity(head)
 
     async def _verified(self, token: bytes) -> Credential:
@@ -113,7 +109,7 @@ class SignedTokenLogin(Login):
             raise NotAccepted(f"its claim {issuer.user_claim} is not the name of a user")
         groups = None if issuer.groups_claim is None else _claim(claims, issuer.groups_claim)
         evidence = expires, issuer, version
-        return Credential(self, evidence, user, _groups(groups), by_token=True, by_others=True)
+        return Credential(evidence, user, _groups(groups), by_token=True, by_others=True)
 
     def _header_and_issuer(self, token: bytes) -> tuple[_Header, Issuer]:
         parts = token.split(b".")
