@@ -99,6 +99,15 @@ def test_addresses_take_turns_and_in_each_of_them_the_users():
     assert drained(it) == [0, 3, 5, 2, 4, 1]
 
 
+def test_among_equals_the_check_of_the_address_that_came_first_is_dropped():
+    """Not of the one whose turn it is: serving bob's check put the first address at the end of the turns."""
+    it = PasswordQueue(Ledger(Limits(share_per_user=0.2, share_per_address=1.0), Bound("total", 10)))
+    for number, (address, user) in enumerate([("1", "bob"), ("1", "ann"), ("2", "ann")]):
+        assert not list(it.add(Check(number, address, user, user)))
+    assert it.next(suspects_too=True).job == 0
+    assert [dropped.job for dropped, _ in it.add(Check(3, "3", "ann", "ann"))] == [1]
+
+
 def test_suspects_leave_a_thread_to_others():
     it = queue()
     list(it.add(Check(1, "a", "name", "", is_suspect=True)))

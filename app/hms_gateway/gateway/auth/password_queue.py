@@ -45,6 +45,8 @@ class PasswordQueue(Generic[T]):
         self._ledger = ledger
         self._first: deque[Check[T]] = deque()
         self._waiting: FairQueue[Check[T]] = FairQueue()
+        # Of each user, how many checks wait from where; the addresses in the order in which they came.
+        self._users: dict[str, Counter[str | None]] = {}
 
     def add(self, check: Check[T]) -> Iterator[tuple[Check[T], Bound]]:
         """Let it wait; the checks that lose their places for it, maybe itself, and the bound that was in the way."""
@@ -52,9 +54,11 @@ class PasswordQueue(Generic[T]):
             self._first.append(check)
             return
         self._waiting.add(check, check.address, check.lane)
+        self._users.setdefault(check.user, Counter())[check.address] += 1
         while (bound := self._ledger.take(1, check.holder)) is not None:
             dropped = self._dropped(bound, check)
             self._waiting.remove(dropped, dropped.address, dropped.lane)
+            self._forget(dropped)
             yield dropped, bound
             if dropped is check:
                 return
@@ -67,6 +71,7 @@ class PasswordQueue(Generic[T]):
         check = self._waiting.next(lambda check: suspects_too or not check.is_suspect)
         if check is not None:
             self._ledger.give_back(1, check.holder)
+            self._forget(check)
         return check
 
     def _dropped(self, bound: Bound, check: Check[T]) -> Check[T]:
@@ -75,9 +80,22 @@ class PasswordQueue(Generic[T]):
             return self._waiting.last(check.address)
         if bound == self._ledger.total:
             return self._waiting.last(self._waiting.longest())
-        of_user = [one for one in self._waiting if one.user == check.user]
-        of_address = Counter(one.address for one in of_user)
-        most = max(of_address.values())
-        last = {one.address: one for one in of_user if of_address[one.address] == most}.values()
-        # Suspects go first among equals.
-        return next((one for one in last if one.is_suspect), next(iter(last)))
+        of_user = self._users[check.user]
+        most = max(of_user.values())
+        last = [self._last_of(check.user, address) for address, count in of_user.items() if count == most]
+        # Suspects go first among equals, then what came from the first address.
+        return next((one for one in last if one.is_suspect), last[0])
+
+    def _last_of(self, user: str, address: str | None) -> Check[T]:
+        """The last of the user's in the first lane that has one."""
+        lanes = {one.lane: one for one in self._waiting if (one.user, one.address) == (user, address)}
+        return next(iter(lanes.values()))
+
+    def _forget(self, check: Check[T]) -> None:
+        """It has left its lane."""
+        of_user = self._users[check.user]
+        of_user[check.address] -= 1
+        if not of_user[check.address]:
+            del of_user[check.address]
+        if not of_user:
+            del self._users[check.user]
