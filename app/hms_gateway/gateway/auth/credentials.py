@@ -28,6 +28,8 @@ BEARER: Final = "bearer"
 ACCEPTED: Final = "user name and password (Basic)"
 REMEMBERED_MAX: Final = 10_000
 USER_CHARACTERS_MAX: Final = 256
+# Of a header with user and password.
+HEADER_BYTES_MAX: Final = 8_192
 # Wrong tokens count together: unlike passwords they name no user.
 _ANY_USER: Final = ""
 

@@ -19,6 +19,7 @@ from hms_gateway.gateway.admission.identity import HeaderList, Identity, Request
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused, overloaded
 from hms_gateway.gateway.auth.credentials import (
     BASIC,
+    HEADER_BYTES_MAX,
     USER_CHARACTERS_MAX,
     BasicCredentials,
     Credential,
@@ -215,7 +216,6 @@ class LdapDirectory:
 
 
 THREADS: Final = 8
-HEADER_BYTES_MAX: Final = 8_192
 # After a question without an answer, those with an answer in memory are not asked about for so long.
 AWAY_SECONDS: Final = 5.0
 

@@ -17,7 +17,7 @@ from hms_gateway.gateway.admission.identity import (
 )
 from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.admission.refusals import Refused, overloaded
-from hms_gateway.gateway.auth.credentials import Login, read_basic, scheme_of
+from hms_gateway.gateway.auth.credentials import BASIC, USER_CHARACTERS_MAX, Login, read_basic, scheme_of
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
@@ -127,7 +127,6 @@ def _reply_headers(answer: bytes) -> HeaderList:
 
 
 QUERY_FIELDS_MAX = 50
-USER_CHARACTERS_MAX = 256
 _NOT_UTF_8 = "\ufffd"
 
 
@@ -309,7 +308,7 @@ def _query(query: bytes) -> dict[str, str]:
 def _asterisk_user(head: RequestHead) -> str | None:
     """Knox's HiveDispatch sends Basic with a literal asterisk as the password."""
     header = head.headers.get(b"authorization", b"")
-    credentials = read_basic(header) if scheme_of(header) == "basic" else None
+    credentials = read_basic(header) if scheme_of(header) == BASIC else None
     return credentials.user if credentials is not None and credentials.password == "*" else None
 
 

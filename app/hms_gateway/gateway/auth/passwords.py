@@ -24,6 +24,7 @@ from hms_gateway.gateway.admission.identity import HeaderList, Identity, Request
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.credentials import (
     BASIC,
+    HEADER_BYTES_MAX,
     BasicCredentials,
     Credential,
     CredentialCache,
@@ -42,7 +43,6 @@ from hms_gateway.runtime.shares import Ledger
 
 HASHES_AT_ONCE = 2
 REMOVED_SECONDS: Final = 60.0
-HEADER_BYTES_MAX = 8_192
 
 
 _log = structlog.get_logger("hms_gateway.users")

@@ -188,9 +188,6 @@ def _write_users(path: Path, users: Mapping[str, str]) -> None:
         raise UserFileError(f"{path} cannot be written: {error}") from error
 
 
-_log = structlog.get_logger("hms_gateway.users")
-
-
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 # Read in a millisecond. For what takes longer the event loop does not wait.
 READ_AT_ONCE_BYTES: Final = 64 * 1024
