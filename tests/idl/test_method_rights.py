@@ -71,3 +71,19 @@ def test_a_line_is_open_by_that_word_only(needs):
 def test_a_row_that_is_not_known_is_refused(row):
     with pytest.raises(ValueError, match="get_table has an unknown row"):
         list(read_facts(f"# Head.\n\n[get_table]\n{row}\nneeds = open\n"))
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        (
+            "[get_table]\nneeds = open\n\n[lock]\nneeds = open\n\n[get_table]\nneeds = admin\n",
+            "get_table is there twice",
+        ),
+        ("[get_table]\nrates = pass\nneeds = open\nrates = pass\n", "get_table has two rows rates"),
+    ],
+)
+def test_what_is_there_twice_is_refused(table, says):
+    """Else the later one would count without a word, such as for the rights that a method needs."""
+    with pytest.raises(ValueError, match=says):
+        list(read_facts(f"# Head.\n\n{table}"))

@@ -126,9 +126,13 @@ def _lasting(needs: tuple[Need, ...]) -> Iterator[Need]:
 
 def read_facts(text: str) -> Iterator[tuple[str, MethodFacts]]:
     """The methods of a table. Raises ValueError for one that cannot be read."""
+    names: set[str] = set()
     for part in text.split("\n[")[1:]:
         head, *lines = part.splitlines()
         name = head.removesuffix("]")
+        if name in names:
+            raise ValueError(f"schema/{TABLE}: {name} is there twice")
+        names.add(name)
         rows: dict[str, str] = {}
         needs: list[Need] = []
         for line in lines:
@@ -136,6 +140,8 @@ def read_facts(text: str) -> Iterator[tuple[str, MethodFacts]]:
                 key, _, value = line.partition(" = ")
                 if key not in _KEYS or not value or value not in _VALUES.get(key, {value}):
                     raise ValueError(f"schema/{TABLE}: {name} has an unknown row {line!r}; see the file's comments")
+                if key in rows and key != "needs":
+                    raise ValueError(f"schema/{TABLE}: {name} has two rows {key}")
                 rows[key] = value
                 if key == "needs":
                     needs.append(_need(value.split()))
