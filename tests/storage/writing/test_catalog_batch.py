@@ -22,7 +22,7 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
-from hms_gateway.storage.dialects.base import Dialect
+from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
 from hms_gateway.storage.partitions.reads import SharedSnapshot
 from hms_gateway.storage.schema.catalog import (
     CATALOG,
@@ -492,19 +492,22 @@ def test_a_batch_is_a_message_to_read_and_one_to_write(engine: Engine, monkeypat
     kind = type(dialect_of(engine))
     for name in ("run_together", "commit_with"):
         monkeypatch.setattr(kind, name, counted(getattr(kind, name), messages))
+    sent: list[int] = []
+    monkeypatch.setattr(PostgresPipeline, "send", counted(PostgresPipeline.send, sent))
     savepoints: list[str] = []
     monkeypatch.setattr(kind, "run_on_driver", lambda self, connection, text: savepoints.append(text))
     event.listen(engine, "before_cursor_execute", lambda *arguments: savepoints.append(arguments[2]))
     run(engine, [*(creates(f"t{number}") for number in range(20)), *more, alters("old", "new"), drops("gone")])
     # SQLite's commit runs its statements by the same method.
     assert len(messages) == (2 if dialect_of(engine).has_pipeline else 3)
+    assert len(sent) == (2 if dialect_of(engine).has_pipeline else 0)
     assert [text for text in savepoints if "SAVEPOINT" in text or "SELECT" in text] == []
 
 
 def counted(method: Any, messages: list[int]) -> Any:
-    def run_counted(self: Dialect, connection: Any, statements: Any) -> Any:
-        messages.append(len(statements))
-        return method(self, connection, statements)
+    def run_counted(*arguments: Any) -> Any:
+        messages.append(len(arguments[-1]))
+        return method(*arguments)
 
     return run_counted
 
