@@ -52,7 +52,7 @@ class PasswordQueue(Generic[T]):
             self._first.append(check)
             return
         self._waiting.add(check, check.address, check.lane)
-        while (bound := self._ledger.take(1, check.holder)) is not None:
+        while (bound := self._ledger.take(1, check.holder, parts_first=True)) is not None:
             dropped = self._dropped(bound, check)
             self._waiting.remove(dropped, dropped.address, dropped.lane)
             yield dropped, bound
