@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import os
 import ssl
+import sys
 from typing import Any
 
 import pytest
@@ -11,13 +12,14 @@ from cryptography.x509 import DNSName, RFC822Name, UniformResourceIdentifier
 
 from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.certificates import client_certificates
 from hms_gateway.gateway.logins import build_authenticator, build_proxies
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, PATH, CannedProcessor, running
 from tests.support.certificates import write_certificate
-from tests.support.client_authority import ClientAuthority
+from tests.support.client_authority import LATIN_1_NAME, ClientAuthority
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import basic, trusting
 
@@ -151,6 +153,30 @@ def test_revoked_certificates_do_not_let_in_and_end_on_open_connections(tmp_path
         assert it.ask(ann) == "ann"
         with pytest.raises(REFUSED):
             it.ask(eve)
+
+
+def test_the_name_of_an_authority_may_be_in_an_old_encoding(tmp_path, monkeypatch):
+    users = ClientAuthority(tmp_path, LATIN_1_NAME)
+    (tmp_path / "users.pem").write_bytes(users.pem)
+    assert b"Soci\xe9t\xe9" in ssl.PEM_cert_to_DER_cert(users.pem.decode())
+    (ann, _), (eve, revoked) = users.issue("ann"), users.issue("eve")
+    crl = tmp_path / "crl.pem"
+    crl.write_bytes(users.revocations())
+    some = users.revocations([revoked])
+    monkeypatch.setattr(client_certificates, "LOOK_EVERY_SECONDS", 0.0)
+    settings = {"authority": tmp_path / "users.pem", "revocations": crl}
+    with door(tmp_path, client_certificates=settings) as it, it.client(eve) as call, it.client(ann) as other:
+        assert (call(), other()) == ("eve", "ann")
+        replace(crl, some)
+        assert (call(), other()) == (401, "ann")
+
+
+def test_certificates_are_read_without_the_library_that_makes_them(tmp_path, users, monkeypatch):
+    with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem"}) as it:
+        ann, _ = users.issue("ann")
+        # Imports of it fail.
+        monkeypatch.setitem(sys.modules, "cryptography", None)
+        assert it.ask(ann) == "ann"
 
 
 def until_refused(call) -> None:

@@ -152,6 +152,14 @@ def test_a_name_left_out_is_a_meta_exception(functions: Functions) -> None:
         assert isinstance(refusal(action), MetaException)
 
 
+def test_alter_looks_at_catalogs_first_then_at_names_left_out(functions: Functions) -> None:
+    unmarked = function(dbName="@default")
+    for db_name, given, text in [("@default", None, "catalog"), (None, unmarked, "catalog"), (None, None, "null")]:
+        error = refusal(lambda db_name=db_name, given=given: functions.alter_function(CALL, db_name, None, given))
+        assert isinstance(error, MetaException)
+        assert text in str(error)
+
+
 def test_alter_replaces_all_but_resources_and_creation_time(catalog: Catalog, functions: Functions) -> None:
     catalog.databases.create(Database(name="other"))
     functions.create_function(CALL, function(resourceUris=[JAR]))

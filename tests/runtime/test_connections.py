@@ -97,6 +97,19 @@ class ComingAndGoing(RuleBasedStateMachine):
 TestComingAndGoing = pytest.mark.slow(ComingAndGoing.TestCase)
 
 
+def test_an_address_that_has_its_part_makes_room_itself_when_there_are_too_many_of_all():
+    limits = Limits(connections_max=4, share_per_user=1.0, share_per_address=0.5)
+    noted: list[str] = []
+    connections = Connections(Ledger(limits, "connections_max"), lambda limit, _: noted.append(limit))
+    present = [Fake(number, address) for number, address in enumerate("aabb")]
+    assert all(connections.enter(one, one.address) for one in present)
+    assert connections.enter(Fake(4, "b"), "b")
+    assert [one.was_cut for one in present] == [False, False, True, False]
+    assert connections.enter(Fake(5, "c"), "c")
+    assert [one.was_cut for one in present] == [True, False, True, False]
+    assert noted == ["share_per_address of connections_max", "connections_max"]
+
+
 def test_a_host_of_ipv6_has_one_share():
     assert share_of("2001:db8:1:2::5") == share_of("2001:db8:1:2:ffff::1") != share_of("2001:db8:1:3::5")
     assert share_of("fe80::1%eth0") == share_of("fe80::2")

@@ -78,6 +78,19 @@ def test_the_share_of_a_user_and_of_an_address_are_fractions():
     assert shares.take(11, Holder(None, "a")) == named[1]
 
 
+def test_of_several_bounds_in_the_way_the_total_is_named_and_where_others_make_room_the_parts():
+    limits = Limits(calls_in_flight_max=2, share_per_user=0.5, share_per_address=0.5)
+    shares = Ledger(limits, "calls_in_flight_max")
+    assert [shares.take(1, Holder(*of)) for of in (("ann", "a"), ("bob", "b"))] == [None, None]
+    assert shares.take(1, Holder("ann", "b")) == shares.take(1, Holder("cid", "c")) == shares.total
+    assert shares.take(1, Holder("ann", "b"), parts_first=True) == shares.per_address
+    assert shares.take(1, Holder("ann", "c"), parts_first=True) == shares.per_user
+    assert shares.take(1, Holder("cid", "c"), parts_first=True) == shares.total
+    shares.give_back(1, Holder("bob", "b"))
+    assert shares.take(1, Holder("ann", "a")) == shares.per_user
+    assert shares.take(1, Holder("ann", "a"), parts_first=True) == shares.per_address
+
+
 def test_what_was_not_taken_cannot_be_given_back():
     shares = ledger()
     shares.take(2, Holder("ann", None))

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pymysql
 import pytest
 import trustme
@@ -15,7 +16,15 @@ from sqlalchemy import func, insert, make_url, select
 from sqlalchemy.dialects.mysql.base import MySQLDialect
 
 from hms_gateway.catalog.types import TypeRows
-from hms_gateway.metastore.ports.store import Event, StoreError, StoreUnavailable, Transaction, UnstorableText
+from hms_gateway.metastore.ports.store import (
+    Event,
+    Selection,
+    StoredPartition,
+    StoreError,
+    StoreUnavailable,
+    Transaction,
+    UnstorableText,
+)
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
@@ -150,6 +159,16 @@ def test_the_longest_keys_have_room_in_a_row(store: SqlStore, fresh_mariadb_data
     with connected(fresh_mariadb_database) as connection, connection.cursor() as cursor:
         cursor.execute("SET foreign_key_checks = 0")
         assert cursor.execute(f"INSERT INTO partitions ({names}) VALUES ({marks})", list(row.values())) == 1
+
+
+def test_a_partition_gets_a_name_as_long_as_a_name_may_be(store: SqlStore) -> None:
+    of = create(store, values=[["a", "1"]])
+    (one,) = store.read(lambda snapshot: snapshot.partitions(of, Selection(names=names(store, of))))
+    value = "x" * (NAME_CHARACTERS - len("k0=/k1=1"))
+    partition = msgspec.structs.replace(one.partition, values=[value, "1"])
+    renamed = StoredPartition(one.partition_id, f"k0={value}/k1=1", partition, one.as_stored)
+    store.write(lambda tx: tx.update_partitions(of, [renamed]))
+    assert names(store, of) == [renamed.name]
 
 
 def test_a_text_without_room_is_refused_and_changes_nothing(store: SqlStore) -> None:

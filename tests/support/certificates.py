@@ -21,11 +21,12 @@ def write_certificate(
     issuer: str | None = None,
     expires: datetime.datetime | None = None,
     is_rsa: bool = False,
+    crl: str | None = None,
 ) -> None:
-    """A new key and its certificate; with an `issuer` the certificate is not self-signed."""
+    """A new key and its certificate; with an `issuer` the certificate is not self-signed. `crl`: the address of one."""
     private = rsa.generate_private_key(65537, 2048) if is_rsa else ec.generate_private_key(ec.SECP256R1())
     expires = expires or datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=90)
-    made = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(_name(name))
         .issuer_name(_name(issuer or name))
@@ -34,8 +35,11 @@ def write_certificate(
         .not_valid_before(expires - datetime.timedelta(days=400))
         .not_valid_after(expires)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(private, hashes.SHA256())
     )
+    if crl is not None:
+        point = x509.DistributionPoint([x509.UniformResourceIdentifier(crl)], None, None, None)
+        builder = builder.add_extension(x509.CRLDistributionPoints([point]), critical=False)
+    made = builder.sign(private, hashes.SHA256())
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     _replace(key, private.private_bytes(*form))
     _replace(certificate, made.public_bytes(serialization.Encoding.PEM))

@@ -1,18 +1,22 @@
 """An authority that signs certificates of clients, and says which it has revoked."""
 
+import base64
 import datetime
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
 from tests.support.server import trusting
 
 _DAY = datetime.timedelta(days=1)
+# A name as it is made here, and as authorities of old wrote it: Latin-1, as a TeletexString.
+LATIN_1_NAME = "Societe"
+_UTF_8, _LATIN_1 = b"\x0c\x07Societe", b"\x14\x07Soci\xe9t\xe9"
 
 
 class ClientAuthority:
@@ -21,15 +25,15 @@ class ClientAuthority:
     def __init__(self, folder: Path, name: str = "Clients") -> None:
         self._folder = folder
         self._name = _name(name)
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._key = ed25519.Ed25519PrivateKey.generate()
         self._made = 0
         now = datetime.datetime.now(datetime.UTC)
         self._certificate = (
             _builder(self._name, self._name, self._key, now - _DAY, now + 30 * _DAY)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .sign(self._key, hashes.SHA256())
+            .sign(self._key, None)
         )
-        self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
+        self.pem = self._pem(self._certificate)
 
     def issue(
         self, common_name: str, *others: x509.GeneralName, days: float = 10
@@ -47,11 +51,11 @@ class ClientAuthority:
         builder = _builder(_name(common_name), self._name, key, now - 20 * _DAY, now + days * _DAY)
         if others:
             builder = builder.add_extension(x509.SubjectAlternativeName(others), critical=False)
-        made = builder.sign(self._key, hashes.SHA256())
+        made = builder.sign(self._key, None)
         self._made += 1
         file = self._folder / f"client-{self._certificate.serial_number}-{self._made}.pem"
         form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        file.write_bytes(key.private_bytes(*form) + made.public_bytes(serialization.Encoding.PEM))
+        file.write_bytes(key.private_bytes(*form) + self._pem(made))
         return file, made
 
     def revocations(self, revoked: Sequence[x509.Certificate] = (), days: float = 10) -> bytes:
@@ -62,13 +66,24 @@ class ClientAuthority:
         for certificate in revoked:
             entry = x509.RevokedCertificateBuilder().serial_number(certificate.serial_number).revocation_date(now)
             builder = builder.add_revoked_certificate(entry.build())
-        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        return self._pem(builder.sign(self._key, None))
+
+    def _pem(self, made: x509.Certificate | x509.CertificateRevocationList) -> bytes:
+        """PEM, with LATIN_1_NAME in its own encoding."""
+        if isinstance(made, x509.Certificate):
+            label, signed = b"CERTIFICATE", made.tbs_certificate_bytes
+        else:
+            label, signed = b"X509 CRL", made.tbs_certlist_bytes
+        signed_here = signed.replace(_UTF_8, _LATIN_1)
+        whole = made.public_bytes(serialization.Encoding.DER).replace(signed, signed_here)
+        whole = whole.removesuffix(made.signature) + self._key.sign(signed_here)
+        return b"-----BEGIN %b-----\n%b-----END %b-----\n" % (label, base64.encodebytes(whole), label)
 
 
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
+    key: ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey,
     begins: datetime.datetime,
     ends: datetime.datetime,
 ) -> x509.CertificateBuilder:

@@ -128,7 +128,7 @@ class Functions:
         self._events = events
 
     def create_function(self, call: Call, func: Function) -> None:
-        given = _plain(func)
+        given = required(_plain(func), "function")
         _check(given)
         created = creation_seconds(given.createTime, self._clock.seconds())
 
@@ -147,7 +147,7 @@ class Functions:
             raise AlreadyExistsException(f"Function {given.functionName} already exists") from error
 
     def drop_function(self, call: Call, dbName: str, funcName: str) -> None:
-        db_key, key = _keys(dbName, funcName)
+        db_key, key = _keys(database_name(dbName), funcName)
 
         def work(tx: Transaction) -> None:
             rows = FunctionRows(tx)
@@ -164,8 +164,9 @@ class Functions:
 
         A type of owner or function that is not sent stays, too.
         """
-        db_key, key = _keys(dbName, funcName)
-        given = _plain(newFunc)
+        db_name, function = database_name(dbName), _plain(newFunc)
+        db_key, key = _keys(db_name, funcName)
+        given = required(function, "function")
         _check(given)
 
         def work(tx: Transaction) -> None:
@@ -203,7 +204,7 @@ class Functions:
 
     def get_function(self, call: Call, dbName: str, funcName: str) -> Function:
         """Raises NoSuchObjectException with the text Spark looks for (clients §11.1)."""
-        db_key, key = _keys(dbName, funcName)
+        db_key, key = _keys(database_name(dbName), funcName)
         found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(db_key, key))
         if found is None:
             shown = display_name(database_name(dbName), funcName)
@@ -241,7 +242,7 @@ class Functions:
 
 
 def _keys(db_name: str | None, name: str | None) -> tuple[str, str]:
-    return normalize(required(database_name(db_name), "database name")), normalize(required(name, "function name"))
+    return normalize(required(db_name, "database name")), normalize(required(name, "function name"))
 
 
 def _selection(db_name: str | None, pattern: str | None) -> tuple[str, Pattern | None]:
@@ -252,10 +253,11 @@ def _find_database(snapshot: Snapshot, name: str | None) -> StoredDatabase | Non
     return snapshot.database(normalize(required(name, "database name")))
 
 
-def _plain(function: Function | None) -> Function:
+def _plain(function: Function | None) -> Function | None:
     """A new function in the database it names within the one catalog."""
-    given = required(function, "function")
-    return given if given.dbName is None else with_fields(given, dbName=in_catalog(given.catName, given.dbName))
+    if function is None or function.dbName is None:
+        return function
+    return with_fields(function, dbName=in_catalog(function.catName, function.dbName))
 
 
 def _in_default_catalog(function: Function) -> Function:

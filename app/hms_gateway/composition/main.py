@@ -344,7 +344,7 @@ def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKee
 
 
 def _implicit_locks(settings: Settings) -> Sequence[ImplicitLocks]:
-    """None where changes take no locks."""
+    """The step that locks what a change is about; none where changes take no locks."""
     if settings.locks_implicit == "off":
         return ()
     retries = settings.locks_implicit_retries if settings.locks_implicit == "wait" else 0

@@ -52,18 +52,25 @@ class Ledger:
     def _part(self, name: str, fraction: float) -> Bound:
         return Bound(f"{name} of {self.total.name}", max(1, int(self.total.value * fraction)))
 
-    def take(self, amount: int, holder: Holder) -> Bound | None:
-        """Take the amount; or take nothing, and return the bound that is in the way."""
+    def take(self, amount: int, holder: Holder, *, parts_first: bool = False) -> Bound | None:
+        """Take the amount; or take nothing, and return the bound that is in the way.
+
+        Of several it is the total. With `parts_first` it is the one of the address, else of the user: who has more
+        than its part makes room, and nobody else.
+        """
         assert amount > 0
         user, address = holder
-        of_user = amount if user is None else self._users.get(user, 0) + amount
-        of_address = amount if address is None else self._addresses.get(address, 0) + amount
-        if user is not None and of_user > self.per_user.value:
-            return self.per_user
-        if address is not None and of_address > self.per_address.value:
-            return self.per_address
+        of_user = 0 if user is None else self._users.get(user, 0) + amount
+        of_address = 0 if address is None else self._addresses.get(address, 0) + amount
+        in_the_way = []
         if self.taken + amount > self.total.value:
-            return self.total
+            in_the_way.append(self.total)
+        if of_user > self.per_user.value:
+            in_the_way.append(self.per_user)
+        if of_address > self.per_address.value:
+            in_the_way.append(self.per_address)
+        if in_the_way:
+            return in_the_way[-1 if parts_first else 0]
         self.taken += amount
         if user is not None:
             self._users[user] = of_user
@@ -236,7 +243,7 @@ class Connections:
 
     def _take(self, holder: Holder) -> Bound | None:
         """Count one more, if need be in the place of silent ones; the bound that is in the way."""
-        while (bound := self._ledger.take(1, holder)) is not None:
+        while (bound := self._ledger.take(1, holder, parts_first=True)) is not None:
             present = [one for one, other in self._holders.items() if self._ledger.makes_room(bound, holder, other)]
             if not self._make_room(bound.name, present, CUT_PERCENT):
                 return bound

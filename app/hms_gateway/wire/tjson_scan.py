@@ -1,4 +1,9 @@
-"""The names TJSON gives to types, and the spellings of numbers JSON has no word for (clients appendix A)."""
+"""Reads the TJSON that is not JSON, and says what is wrong with the rest (clients appendix A.2).
+
+The slow and exact reader behind `tjson_codec`: everything the JSON parser or the shapes of the fast path refuse comes
+here, and whatever this module decides is the answer. It accepts white space, raw control characters, bare `NaN`,
+leading zeros, quoted numbers, integral floats and containers as map keys.
+"""
 
 import binascii
 import json.decoder
@@ -23,6 +28,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import STRUCTS
 from hms_gateway.wire.message import LimitExceeded, ProtocolError
 
+# The names TJSON gives to types, and the spellings of numbers JSON has no word for (clients appendix A).
 _BASE_TAGS = {
     BaseType.BOOL: "tf",
     BaseType.I8: "i8",
@@ -77,13 +83,6 @@ def text_of_special_double(number: float) -> str:
     if number != number:
         return "NaN"
     return "Infinity" if number > 0 else "-Infinity"
-
-
-# Reads the TJSON that is not JSON, and says what is wrong with the rest (clients appendix A.2).
-#
-# The slow and exact reader behind `tjson_codec`: everything the JSON parser or the shapes of the fast path refuse comes
-# here, and whatever this module decides is the answer. It accepts white space, raw control characters, bare `NaN`,
-# leading zeros, quoted numbers, integral floats and containers as map keys.
 
 
 _scan_string: Callable[..., tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]

@@ -70,6 +70,18 @@ def test_when_all_together_have_too_much_the_user_with_most_loses_one():
     asyncio.run(scenario())
 
 
+def test_when_a_user_has_too_much_and_all_together_as_well_the_user_with_most_loses_one():
+    async def scenario() -> None:
+        it = Counted()
+        ann = it.paused(30, "ann", "a")
+        most, least = it.paused(40, "bob", "b"), it.paused(20, "cid", "c")
+        last = it.paused(15, "ann", "d")
+        assert [one.is_aborted for one in (ann, most, least, last)] == [True, True, False, False]
+        assert it.metrics.limited == {"unread_reply_bytes_max": 1, "share_per_user of unread_reply_bytes_max": 1}
+
+    asyncio.run(scenario())
+
+
 def test_a_single_reply_fits_however_long_it_is_and_what_is_taken_is_given_back():
     async def scenario() -> None:
         it = Counted()

@@ -108,6 +108,17 @@ def test_among_equals_the_check_of_the_address_that_came_first_is_dropped():
     assert [dropped.job for dropped, _ in it.add(Check(3, "3", "ann", "ann"))] == [1]
 
 
+def test_of_several_bounds_the_one_of_the_address_is_the_first_to_hold():
+    it = queue()
+    for number, (address, user) in enumerate([*[("a", "ann")] * EACH, ("b", "ann"), *[("c", "cid")] * EACH]):
+        assert not list(it.add(Check(number, address, user, user)))
+    assert not list(it.add(Check(11, None, "eve", "eve")))
+    last = Check(12, "a", "ann", "ann")
+    assert [(dropped, bound.name) for dropped, bound in it.add(last)] == [(last, "share_per_address of total")]
+    other = Check(13, "d", "ann", "ann")
+    assert [bound.name for _, bound in it.add(other)] == ["share_per_user of total"]
+
+
 def test_suspects_leave_a_thread_to_others():
     it = queue()
     list(it.add(Check(1, "a", "name", "", is_suspect=True)))

@@ -51,20 +51,58 @@ def test_jobs_run_in_parallel_up_to_the_bound():
     assert max(at_once) == 4
 
 
-def test_a_job_waits_for_a_free_thread_when_none_can_be_started(monkeypatch):
+def refuse(_thread):
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_job_for_which_no_thread_can_be_started_comes_before_those_that_wait_for_a_place(monkeypatch):
     pool = WorkerThreads(Limits(), 2)
     go, done = threading.Event(), threading.Event()
+    order: list[str] = []
     pool.submit(lambda: go.wait(PATIENCE_SECONDS), Holder("a", None))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for user in "bcd":
+        pool.submit(partial(order.append, user), Holder(user, None))
+    pool.submit(done.set, Holder("e", None))
+    assert pool.waiting == 4
+    go.set()
+    assert done.wait(PATIENCE_SECONDS)
+    assert order == ["b", "c", "d"]
+    pool.close()
+    assert pool.waiting == 0
 
-    def refuse(_thread):
-        raise RuntimeError("can't start new thread")
 
+def test_a_thread_that_could_not_be_started_is_tried_again_with_the_next_job(monkeypatch):
+    pool = WorkerThreads(Limits(), 8)
+    go, done = threading.Event(), threading.Event()
+    pool.submit(lambda: go.wait(PATIENCE_SECONDS), Holder("a", None))
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         pool.submit(done.set, Holder("b", None))
+    assert pool.waiting == 1
+    pool.submit(lambda: go.wait(PATIENCE_SECONDS), Holder("c", None))
+    assert pool.waiting == 0
+    assert done.wait(PATIENCE_SECONDS)
+    go.set()
+    pool.close()
+
+
+def test_a_job_without_a_thread_is_done_before_the_pool_ends(monkeypatch):
+    pool = WorkerThreads(Limits(), 2)
+    has_begun, go, done = threading.Event(), threading.Event(), threading.Event()
+
+    def job() -> None:
+        has_begun.set()
+        go.wait(PATIENCE_SECONDS)
+
+    pool.submit(job, Holder("a", None))
+    assert has_begun.wait(PATIENCE_SECONDS)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    pool.submit(done.set, Holder("b", None))
+    monkeypatch.setattr(worker_threads, "CLOSING_SECONDS_MAX", 0.0)
+    pool.close()
     go.set()
     assert done.wait(PATIENCE_SECONDS)
-    pool.close()
 
 
 def test_a_thread_is_used_again():

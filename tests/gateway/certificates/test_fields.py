@@ -28,6 +28,17 @@ def test_the_end_of_our_own(tmp_path, now_seconds):
     assert read_fields(tmp_path / "certificate") == CertificateFields(now_seconds + 820 * 86_400, True)
 
 
+@pytest.mark.parametrize("is_of_a_crl", [True, False])
+def test_the_end_of_one_with_names_that_are_not_utf_8(tmp_path, is_of_a_crl):
+    expires = datetime.datetime(2090, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
+    written, odd = tmp_path / "certificate", tmp_path / "odd"
+    write_certificate(written, tmp_path / "key", expires=expires, name="hete.example", crl="http://hete.example/crl")
+    before, after = (b"//hete", b"//h\xe9te") if is_of_a_crl else (b"\x82\x0chete", b"\x82\x0ch\xe9te")
+    assert before in der_of(written)
+    odd.write_text(ssl.DER_cert_to_PEM_cert(der_of(written).replace(before, after)))
+    assert read_fields(odd) == CertificateFields(int(expires.timestamp()), False)
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("certificate")

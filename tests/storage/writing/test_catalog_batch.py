@@ -22,9 +22,18 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
-from hms_gateway.storage.dialects.base import Dialect
+from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
 from hms_gateway.storage.partitions.reads import SharedSnapshot
-from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, NOTIFICATIONS, OUTCOMES, PARTITIONS, TABLES
+from hms_gateway.storage.schema.catalog import (
+    CATALOG,
+    DESCRIPTORS,
+    FURTHER_KEYS,
+    KEY_COLUMN_COUNT,
+    NOTIFICATIONS,
+    OUTCOMES,
+    PARTITIONS,
+    TABLES,
+)
 from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Outcome, Success
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
@@ -35,6 +44,9 @@ from tests.support.manual_clock import ManualClock
 SEEDS = 24
 SEEDS_ON_SERVERS = 4
 NAMES = "abc"
+# Its partitions have more keys than there are columns for.
+WIDE = "w"
+KEY_COUNTS = {WIDE: KEY_COLUMN_COUNT + 1}
 
 
 class Refused(Exception):
@@ -65,10 +77,19 @@ def run(engine: Engine, works: Sequence[Any], keys: Sequence[CallKey | None] = (
     return Batch(engine, ManualClock(1_000), jobs).run()
 
 
+def keys_of(name: str) -> list[str]:
+    return ["k", *(f"k{number}" for number in range(1, KEY_COUNTS.get(name, 1)))]
+
+
+def part_name(name: str, value: str) -> str:
+    """The name of a partition whose keys all have this value."""
+    return "/".join(f"{key}={value}" for key in keys_of(name))
+
+
 def table(name: str, **parameters: str) -> Table:
     return Table(
         tableName=name, dbName="d", owner="o", createTime=1, lastAccessTime=0, retention=0, parameters=parameters,
-        partitionKeys=[FieldSchema("k", "string")], tableType="MANAGED_TABLE",
+        partitionKeys=[FieldSchema(key, "string") for key in keys_of(name)], tableType="MANAGED_TABLE",
     )  # fmt: skip
 
 
@@ -123,27 +144,36 @@ def renames(name: str, new_name: str) -> CatalogWork[Any]:
     return CatalogWork(work, [("d", name)])
 
 
-def adds(name: str, *values: str, serde: str = "s") -> CatalogWork[Any]:
-    """Partitions of a table as it is in the batch: `new_partitions` is about one that is known before."""
+def adds(name: str, *values: str, serde: str = "s", lists: bool = False) -> CatalogWork[Any]:
+    """Partitions of a table as it is in the batch: `new_partitions` is about one that is known before.
+
+    With `lists` it asks by a statement afterwards.
+    """
 
     def work(tx: Transaction) -> object:
         found = tx.table("d", name)
         if found is None:
             raise Refused(name)
-        tx.insert_partitions(found, [new_partition(value, serde) for value in values])
+        tx.insert_partitions(found, [new_partition(value, serde, name) for value in values])
         tx.append_event(Event("ADD_PARTITION", "d", name, "{}"))
         seen = tx.table("d", name)
         assert seen is not None
-        return seen.partition_count
+        return seen.partition_count, tx.table_names("d") if lists else None
 
     return CatalogWork(work, [("d", name)])
 
 
 def changes(
-    name: str, *values: str, note: str, serde: str = "s", fails: bool = False, foreseen: Engine | None = None
+    name: str,
+    *values: str,
+    note: str,
+    serde: str = "s",
+    fails: bool = False,
+    lists: bool = False,
+    foreseen: Engine | None = None,
 ) -> Any:
     """Partitions that are there; what the work says that it will ask for is as it was before the batch."""
-    names = [f"k={value}" for value in values]
+    names = [part_name(name, value) for value in values]
     known = None if foreseen is None else stored(foreseen, name, names)
     after = None if known is None else [changed(one, note, serde) for one in known[1]]
 
@@ -162,6 +192,8 @@ def changes(
             tx.append_event(Event("ALTER_PARTITION", "d", name, "{}"))
         if fails:
             raise Refused("after all")
+        if lists:
+            tx.table_names("d")
         seen = tx.partitions(found, Selection(names=names))
         return [(one.name, one.partition.parameters) for one in before], [one.partition.parameters for one in seen]
 
@@ -178,7 +210,7 @@ def stored(engine: Engine, name: str, names: Sequence[str]) -> tuple[StoredTable
 
 
 def changed(one: StoredPartition, note: str, serde: str) -> StoredPartition:
-    partition = new_partition(one.name[2:], serde).partition
+    partition = new_partition(value_of(one), serde, one.partition.tableName or "").partition
     partition.parameters = {"note": note}
     return StoredPartition(one.partition_id, one.name, partition, one.as_stored)
 
@@ -190,10 +222,10 @@ def removes(name: str, *values: str, only: bool = False) -> CatalogWork[Any]:
         found = tx.table("d", name)
         if found is None:
             raise Refused(name)
-        gone = tx.partitions(found, Selection(names=[f"k={value}" for value in values]))
+        gone = tx.partitions(found, Selection(names=[part_name(name, value) for value in values]))
         tx.delete_partitions(found, [one.name for one in gone])
         if not only and sum(len(one.name) for one in gone) % 2:
-            tx.insert_partitions(found, [new_partition(one.name[2:], "again") for one in gone])
+            tx.insert_partitions(found, [new_partition(value_of(one), "again", name) for one in gone])
         tx.append_event(Event("DROP_PARTITION", "d", name, "{}"))
         seen = tx.table("d", name)
         assert seen is not None
@@ -210,9 +242,16 @@ def removes_foreseen(engine: Engine, name: str, *values: str) -> CatalogWork[Any
     )
 
 
-def new_partition(value: str, serde: str = "s") -> NewPartition:
+def value_of(one: StoredPartition) -> str:
+    assert one.partition.values is not None
+    return one.partition.values[0]
+
+
+def new_partition(value: str, serde: str = "s", name: str = "t") -> NewPartition:
+    """Of the table with this name."""
     descriptor = StorageDescriptor(location=f"file:/d/k={value}", serdeInfo=SerDeInfo(serializationLib=serde))
-    return NewPartition(f"k={value}", Partition([value], "d", "t", 1, 0, descriptor, {"a": "b"}))
+    values = [value] * len(keys_of(name))
+    return NewPartition(part_name(name, value), Partition(values, "d", "t", 1, 0, descriptor, {"a": "b"}))
 
 
 def lists(*, fails: bool = False) -> Any:
@@ -224,6 +263,14 @@ def lists(*, fails: bool = False) -> Any:
         if fails:
             raise Refused("list")
         return names
+
+    return work
+
+
+def drops_then_lists(name: str) -> Any:
+    def work(tx: Transaction) -> list[str]:
+        drops(name).work(tx)
+        return tx.table_names("d")
 
     return work
 
@@ -273,6 +320,8 @@ def swaps(name: str, *values: str) -> Any:
 def random_work(source: random.Random, engine: Engine) -> Any:
     name = source.choice(NAMES)
     values = source.sample("pqrstu", source.randint(1, 4))
+    # Few partitions, so that a descriptor often loses its last one.
+    listed, value, serde = source.choice([name, WIDE]), source.choice("pq"), source.choice("xyz")
     return source.choice(
         [
             lambda: creates(name, made=str(source.random())),
@@ -283,6 +332,13 @@ def random_work(source: random.Random, engine: Engine) -> Any:
             lambda: renames(name, source.choice(NAMES)),
             lambda: adds(name, *source.sample("pqrstu", source.randint(1, 3)), serde=source.choice("xyz")),
             lambda: adds(name, source.choice("pqrstu")),
+            lambda: adds(listed, value, serde=serde, lists=True),
+            lambda: adds(WIDE, value, serde=serde),
+            lambda: changes(listed, value, note="x", serde=serde, lists=True),
+            lambda: changes(WIDE, value, note="x", serde=serde),
+            lambda: removes(listed, *"pq", only=True),
+            lambda: source.choice([creates, creates, creates, drops])(WIDE),
+            lambda: drops_then_lists(listed),
             lambda: changes(name, *values, note=str(source.random()), serde=source.choice("xyz")),
             lambda: changes(name, *values, note=str(source.random()), serde=source.choice("xyz"), foreseen=engine),
             lambda: changes(name, *values, note="lost", fails=True),
@@ -308,6 +364,9 @@ def rows(engine: Engine) -> list[Any]:
     )
     counts = DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.partition_count
     descriptors = select(TABLES.c.name, *counts).join(TABLES, TABLES.c.table_id == DESCRIPTORS.c.table_id)
+    further = select(PARTITIONS.c.part_name, FURTHER_KEYS.c.position, FURTHER_KEYS.c.sort_key).join(
+        FURTHER_KEYS, FURTHER_KEYS.c.partition_id == PARTITIONS.c.partition_id
+    )
     with engine.connect() as connection:
         return [
             connection.execute(select(*columns).order_by(TABLES.c.name)).all(),
@@ -315,6 +374,7 @@ def rows(engine: Engine) -> list[Any]:
             connection.execute(select(CATALOG)).all(),
             connection.execute(partitions.order_by(TABLES.c.name, PARTITIONS.c.part_name)).all(),
             connection.execute(descriptors.order_by(TABLES.c.name, DESCRIPTORS.c.content_hash)).all(),
+            connection.execute(further.order_by(PARTITIONS.c.part_name, FURTHER_KEYS.c.position)).all(),
         ]
 
 
@@ -334,6 +394,8 @@ def test_together_on_a_server_is_as_one_by_one_on_sqlite(
 def assert_alike(together_url: str, single_url: str, seed: int) -> None:
     counts, order = random.Random(seed), [random.Random(seed) for _ in range(2)]
     sides = [opened(url) for url in (together_url, single_url)]
+    for engine in sides:
+        run(engine, [creates(WIDE)])
     for _ in range(10):
         count = counts.randint(1, 12)
         together = run(sides[0], [random_work(order[0], sides[0]) for _ in range(count)])
@@ -367,10 +429,39 @@ def test_many_new_partitions_are_added_with_other_changes(engine: Engine) -> Non
     run(engine, [creates("a"), creates("b")])
     outcomes = run(engine, [adds("a", *many), adds("a", *others), adds("b", *many), alters("b", "x"), adds("b", "60")])
     assert [isinstance(outcome, Success) for outcome in outcomes] == [True, False, True, True, True]
-    _, events, _, partitions, descriptors = rows(engine)
+    _, events, _, partitions, descriptors, _ = rows(engine)
     assert len(events) == 6
     assert [sum(row[0] == name for row in partitions) for name in "ab"] == [60, 61]
     assert [row.partition_count for row in descriptors] == [60, 61]
+
+
+@pytest.mark.parametrize("name", ["a", WIDE])
+@pytest.mark.parametrize("before", [removes, changes])
+@pytest.mark.parametrize("lists", [False, True])
+def test_a_descriptor_that_a_batch_left_unused_is_used_again(
+    engine: Engine, name: str, before: Any, lists: bool
+) -> None:
+    run(engine, [creates(name), adds(name, "p")])
+    leaves = removes(name, "p", only=True) if before is removes else changes(name, "p", note="x", serde="other")
+    outcomes = run(engine, [leaves, adds(name, "q", lists=lists)])
+    assert [isinstance(outcome, Success) for outcome in outcomes] == [True, True]
+    kept = [] if before is removes else [part_name(name, "p")]
+    known = stored(engine, name, [part_name(name, value) for value in "pq"])
+    assert known is not None
+    assert [one.name for one in known[1]] == [*kept, part_name(name, "q")]
+    descriptors = rows(engine)[4]
+    assert [row.partition_count for row in descriptors] == [1] * (len(kept) + 1)
+
+
+def test_a_table_is_dropped_with_the_descriptors_that_its_batch_left_unused(engine: Engine) -> None:
+    run(engine, [creates("a"), adds("a", "p"), creates("b")])
+    lists_and_drops = [removes("a", "p", only=True), lists(), drops("a"), lists()]
+    drops_and_lists = [creates("a"), adds("a", "p"), removes("a", "p", only=True), drops_then_lists("a")]
+    for works in (lists_and_drops, drops_and_lists):
+        assert [isinstance(outcome, Success) for outcome in run(engine, works)] == [True] * 4
+        tables, _, _, _, descriptors, _ = rows(engine)
+        assert [row.name for row in tables] == ["b"]
+        assert descriptors == []
 
 
 def test_a_call_with_a_key_is_done_once_in_a_batch_and_after_it(engine: Engine) -> None:
@@ -401,19 +492,22 @@ def test_a_batch_is_a_message_to_read_and_one_to_write(engine: Engine, monkeypat
     kind = type(dialect_of(engine))
     for name in ("run_together", "commit_with"):
         monkeypatch.setattr(kind, name, counted(getattr(kind, name), messages))
+    sent: list[int] = []
+    monkeypatch.setattr(PostgresPipeline, "send", counted(PostgresPipeline.send, sent))
     savepoints: list[str] = []
     monkeypatch.setattr(kind, "run_on_driver", lambda self, connection, text: savepoints.append(text))
     event.listen(engine, "before_cursor_execute", lambda *arguments: savepoints.append(arguments[2]))
     run(engine, [*(creates(f"t{number}") for number in range(20)), *more, alters("old", "new"), drops("gone")])
     # SQLite's commit runs its statements by the same method.
     assert len(messages) == (2 if dialect_of(engine).has_pipeline else 3)
+    assert len(sent) == (2 if dialect_of(engine).has_pipeline else 0)
     assert [text for text in savepoints if "SAVEPOINT" in text or "SELECT" in text] == []
 
 
 def counted(method: Any, messages: list[int]) -> Any:
-    def run_counted(self: Dialect, connection: Any, statements: Any) -> Any:
-        messages.append(len(statements))
-        return method(self, connection, statements)
+    def run_counted(*arguments: Any) -> Any:
+        messages.append(len(arguments[-1]))
+        return method(*arguments)
 
     return run_counted
 

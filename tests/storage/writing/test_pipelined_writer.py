@@ -17,6 +17,7 @@ from hms_gateway.runtime.suspension import NotSuspendable, Result, Suspended, re
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
+from hms_gateway.storage.writing.pipelined_writer import Job
 from hms_gateway.structs import LockState, LockType, NoSuchTxnException
 from hms_gateway.timing.spans import TraceSpans, set_notes
 from hms_gateway.txn.ports.txn import TxnWork
@@ -112,6 +113,18 @@ async def connected(store: SqlStore) -> None:
     raise AssertionError("no connection")
 
 
+def refuse_hand_overs(store: SqlStore) -> None:
+    """A call that the event loop does not write fails from now on."""
+
+    def refuse(job: Job) -> None:
+        raise StoreUnavailable("the thread is to run it")
+
+    writer = store._writer._event_loop
+    assert writer is not None
+    writer._hand_over = refuse
+    store._writer._submit = refuse  # type: ignore[method-assign]
+
+
 def shown(outcome: Any) -> str:
     return repr(outcome)
 
@@ -187,9 +200,11 @@ def test_calls_of_one_turn_are_one_batch_and_no_thread_runs_them(store: SqlStore
 
     async def run() -> None:
         await connected(store)
-        store._writer._submit = None  # type: ignore[assignment, method-assign]
+        # Those that are open are counted by the thread, when the first one is opened.
+        await begin(lambda: services.txns.open(1, WHO))
+        refuse_hand_overs(store)
         transactions = [await one for one in [begin(lambda: services.txns.open(1, WHO)) for _ in range(600)]]
-        assert [txn_id for (txn_id,) in transactions] == list(range(1, 601))
+        assert [txn_id for (txn_id,) in transactions] == list(range(2, 602))
         (lock, other) = [await one for one in [begin(lambda: services.locks.lock(EXCLUSIVE)) for _ in range(2)]]
         assert (lock.state, other.state) == (LockState.ACQUIRED, LockState.WAITING)
         await begin(lambda: services.locks.unlock(lock.lock_id))
@@ -230,7 +245,7 @@ def test_commits_of_write_ids_are_logged_by_the_event_loop_too(store: SqlStore) 
     async def run() -> None:
         await connected(store)
         before = store.version()
-        store._writer._submit = None  # type: ignore[assignment, method-assign]
+        refuse_hand_overs(store)
         for one in [begin(lambda at=at: services.txns.commit(at, checks_writes=True)) for at in opened]:  # type: ignore[misc]
             await one
         commits = [one.event for one in store.changes_since(before)]

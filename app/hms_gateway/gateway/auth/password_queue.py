@@ -55,7 +55,7 @@ class PasswordQueue(Generic[T]):
             return
         self._waiting.add(check, check.address, check.lane)
         self._users.setdefault(check.user, Counter())[check.address] += 1
-        while (bound := self._ledger.take(1, check.holder)) is not None:
+        while (bound := self._ledger.take(1, check.holder, parts_first=True)) is not None:
             dropped = self._dropped(bound, check)
             self._waiting.remove(dropped, dropped.address, dropped.lane)
             self._forget(dropped)

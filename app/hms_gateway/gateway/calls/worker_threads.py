@@ -15,6 +15,7 @@ import queue
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
@@ -147,8 +148,9 @@ class WorkerThreads:
         self._lock = threading.Lock()
         # One entry for each idle thread that is to go on: its job, or None to end.
         self._woken: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
-        # Below zero are jobs for which no thread could be started.
         self._idle = 0
+        # Jobs with a place for which no thread could be started.
+        self._without_thread: deque[Asked] = deque()
         self._threads = 0
         self._replaced = 0
         self._is_closing = False
@@ -159,7 +161,7 @@ class WorkerThreads:
     def waiting(self) -> int:
         """Jobs that no thread has begun."""
         with self._lock:
-            return len(self._places) + max(0, -self._idle)
+            return len(self._places) + len(self._without_thread)
 
     def submit(self, job: Job, holder: Holder = NO_HOLDER, turn: "threading.Lock | None" = None) -> None:
         """Run `job` when it is the holder's turn; it must not raise. One that goes on waits for `turn` instead."""
@@ -185,14 +187,14 @@ class WorkerThreads:
             self._is_closing = True
             for _ in range(self._idle):
                 self._woken.put(None)
-            self._threads -= max(0, self._idle)
-            self._idle = min(0, self._idle)
+            self._threads -= self._idle
+            self._idle = 0
             is_running = self._threads > 0
         if is_running:
             self._have_ended.wait(CLOSING_SECONDS_MAX)
 
     def _begin(self, asked: Asked) -> None:
-        """With the lock held: have a job with a place run by an idle thread or a new one."""
+        """With the lock held: have a job with a place run by an idle thread, a new one, or the next free one."""
         if asked.turn is not None:
             self._replaced -= 1
             asked.turn.release()
@@ -200,17 +202,19 @@ class WorkerThreads:
             self._idle -= 1
             self._woken.put(asked)
         else:
-            self._start_thread(asked)
+            self._without_thread.append(asked)
+            self._start_threads()
 
-    def _start_thread(self, asked: Asked) -> None:
-        self._threads += 1
-        try:
-            threading.Thread(target=self._run, args=(asked,), name="call", daemon=True).start()
-        except RuntimeError as error:
-            _log.warning("a thread cannot be started; the call waits for another one", error=str(error))
-            self._threads -= 1
-            self._idle -= 1
-            self._woken.put(asked)
+    def _start_threads(self) -> None:
+        while self._without_thread:
+            job = self._without_thread[0]
+            try:
+                threading.Thread(target=self._run, args=(job,), name="call", daemon=True).start()
+            except RuntimeError as error:
+                _log.warning("a thread cannot be started; the call waits for another one", error=str(error))
+                return
+            self._threads += 1
+            self._without_thread.popleft()
 
     def _begin_waiting(self) -> None:
         """With the lock held: jobs that have waited take the places that are free."""
@@ -231,9 +235,9 @@ class WorkerThreads:
 
     def _next_job(self) -> Asked | None:
         """The job that this thread runs next; None when it is to end."""
-        following: Asked | None = None
         with self._lock:
             self._end()
+            following = self._without_thread.popleft() if self._without_thread else None
             while (asked := self._places.next(time.monotonic())) is not None:
                 if following is None and asked.turn is None:
                     following = asked

@@ -4,10 +4,11 @@ TLS has verified it by then; here it is read once for each connection. Certifica
 from two authorities, and one of the wrong authority proves nothing.
 
 TLS looks at the list of revoked certificates when a connection begins; here it is looked at for the calls of
-connections that are open, and read again when it changes. The library that reads it costs a tenth of the server's
-memory, and is loaded where clients show certificates.
+connections that are open, and read again when it changes. Names of authorities are compared byte by byte: old ones are
+in encodings that libraries refuse.
 """
 
+import base64
 import re
 import ssl
 import time
@@ -25,9 +26,12 @@ from hms_gateway.runtime.file_versions import FileVersion, file_version
 
 USER_CHARACTERS_MAX: Final = 256
 LOOK_EVERY_SECONDS: Final = 1.0
-_LIST: Final = re.compile(b"-----BEGIN X509 CRL-----.+?-----END X509 CRL-----", re.DOTALL)
+_LIST: Final = re.compile(b"-----BEGIN X509 CRL-----(.+?)-----END X509 CRL-----", re.DOTALL)
 # `_ssl.ENCODING_DER`.
 _DER: Final = 2
+# Tags of elements in DER.
+_SEQUENCE: Final = 0x30
+_VERSION_OF_CERTIFICATE: Final = 0xA0
 
 UserField = Literal["CN", "email", "DNS", "URI"]
 
@@ -129,13 +133,11 @@ class Revocations:
 
 def read_revocations(file: Path) -> frozenset[Serial]:
     """The revocations of all lists in a PEM file. Raises CertificateError."""
-    from cryptography import x509
-
     try:
-        lists = [x509.load_pem_x509_crl(text) for text in _LIST.findall(file.read_bytes())]
+        lists = _LIST.findall(file.read_bytes())
         if not lists:
             raise ValueError("it has no PEM list of revoked certificates (X509 CRL)")
-        return frozenset(Serial(one.issuer.public_bytes(), revoked.serial_number) for one in lists for revoked in one)
+        return frozenset(serial for one in lists for serial in _revoked(base64.b64decode(one)))
     except (OSError, ValueError) as error:
         raise CertificateError(f"client_certificates.revocations {file} cannot be used: {error}") from error
 
@@ -181,11 +183,47 @@ def _common_names(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shown(transport: BaseTransport, certificate: Mapping[str, Any], user: str) -> ShownCertificate:
-    from cryptography import x509
-
-    whole = x509.load_der_x509_certificate(transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
-    serial = Serial(whole.issuer.public_bytes(), whole.serial_number)
+    serial = _serial(transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
     return ShownCertificate(user, ssl.cert_time_to_seconds(certificate["notAfter"]), serial)
+
+
+def _serial(certificate: bytes) -> Serial:
+    """By which a list of revoked certificates names one in DER form (RFC 5280, 4.1). Raises ValueError."""
+    fields = [content for tag, content in _signed(certificate) if tag != _VERSION_OF_CERTIFICATE]
+    number, _algorithm, authority, *_ = fields
+    return Serial(authority, int.from_bytes(number, signed=True))
+
+
+def _revoked(revocations: bytes) -> Iterator[Serial]:
+    """The certificates that a list in DER form names (RFC 5280, 5.1). Raises ValueError."""
+    # Beside these there are a version, times and extensions; a list of none is left out.
+    _algorithm, authority, *listed = [content for tag, content in _signed(revocations) if tag == _SEQUENCE]
+    for _, entry in _elements(b"".join(listed)):
+        (_, number), *_ = _elements(entry)
+        yield Serial(authority, int.from_bytes(number, signed=True))
+
+
+def _signed(der: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields that an authority has signed."""
+    (_, whole), *_ = _elements(der)
+    (_, signed), *_ = _elements(whole)
+    return _elements(signed)
+
+
+def _elements(der: bytes) -> Iterator[tuple[int, bytes]]:
+    """Tag and content of each element. Raises ValueError."""
+    at = 0
+    while at < len(der):
+        tag, length = der[at], int.from_bytes(der[at + 1 : at + 2])
+        at += 2
+        if length & 0x80:
+            length_bytes = length & 0x7F
+            length = int.from_bytes(der[at : at + length_bytes])
+            at += length_bytes
+        if at + length > len(der):
+            raise ValueError("it ends too early")
+        yield tag, der[at : at + length]
+        at += length
 
 
 def _chain(connection: Any) -> list[bytes]:

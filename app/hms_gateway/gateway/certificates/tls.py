@@ -138,13 +138,23 @@ def _load(context: ssl.SSLContext, setting: str, file: Path) -> None:
 
 def read_fields(certificate: Path) -> CertificateFields:
     """Fields of the server's certificate. Raises CertificateError."""
-    _first_certificate(certificate)
+    der = _first_certificate(certificate)
+    try:
+        return _fields(certificate, der)
+    except (OSError, ValueError) as error:
+        raise CertificateError(f"certificate {certificate} cannot be read: it is not a certificate") from error
+
+
+def _fields(certificate: Path, der: bytes) -> CertificateFields:
     try:
         # What `getpeercert` gives of a peer's; a library for it would cost a tenth of the server's memory.
         fields = ssl._ssl._test_decode_cert(certificate)  # type: ignore[attr-defined]
         begins, expires = (ssl.cert_time_to_seconds(fields[name]) for name in ("notBefore", "notAfter"))
-    except (OSError, ValueError) as error:
-        raise CertificateError(f"certificate {certificate} cannot be read: it is not a certificate") from error
+    except ValueError:
+        # It has names that are not UTF-8. The library decodes none that nobody asks for.
+        from cryptography import x509
+
+        return CertificateFields(int(x509.load_der_x509_certificate(der).not_valid_after_utc.timestamp()), False)
     is_own_name = fields["issuer"] == fields["subject"] == ((("commonName", OWN_NAME),),)
     return CertificateFields(expires, is_own_name and expires - begins == OWN_VALID_SECONDS)
 

@@ -38,7 +38,7 @@ class ClientCertificate(msgspec.Struct, frozen=True):
         return ("certificate", self.certificate) if self.key is None else ("key", self.key)
 
     def text(self) -> str:
-        """The chain and the key as they are now, in one text. Raises CertificateError."""
+        """The chain and the key as they are now, in one text. Raises ClientCertificateError."""
         chain = [block for label, block in _blocks("certificate", self.certificate) if label in _CERTIFICATES]
         if not chain:
             raise ClientCertificateError("certificate", f"{self.certificate} has no certificate in PEM form")
@@ -50,7 +50,7 @@ class ClientCertificate(msgspec.Struct, frozen=True):
         return text
 
     def _private_key(self) -> str:
-        """Raises CertificateError."""
+        """Raises ClientCertificateError."""
         option, file = self._key_file
         key = next((block for label, block in _blocks(option, file) if label.endswith("PRIVATE KEY")), None)
         if key is None and self.key is None:
@@ -95,7 +95,7 @@ def _load(context: ssl.SSLContext, file: IO[str], name: str, text: str) -> None:
 
 
 def _blocks(option: str, file: Path) -> list[tuple[str, str]]:
-    """The PEM blocks of a file with their labels. Raises CertificateError."""
+    """The PEM blocks of a file with their labels. Raises ClientCertificateError."""
     try:
         text = file.read_text("latin-1")
     except (OSError, ValueError) as error:

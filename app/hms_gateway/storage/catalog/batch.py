@@ -195,12 +195,6 @@ class KnownPartitions:
             self._ids[key] = found.descriptor_id
             self._descriptors[found.descriptor_id] = found
 
-    def forget_descriptors(self, table_ids: Iterable[int]) -> None:
-        """Of these tables some may have gone."""
-        gone = set(table_ids)
-        self._ids = {key: found for key, found in self._ids.items() if key[0] not in gone}
-        self._hashes = {key for key in self._hashes if key[0] not in gone}
-
     def _know(self, encoded: Encoded) -> None:
         """Which of the partitions are there, and which of the descriptors."""
         wanted = Wanted()
@@ -227,7 +221,11 @@ def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded:
 
 
 _PENDING_MOVES: Final = select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id)
-_BASES: Final = select(DESCRIPTORS.c.base_location).distinct().where(DESCRIPTORS.c.table_id == bindparam("the_table"))
+_BASES: Final = (
+    select(DESCRIPTORS.c.base_location)
+    .distinct()
+    .where(DESCRIPTORS.c.table_id == bindparam("the_table"), DESCRIPTORS.c.partition_count > 0)
+)
 
 
 class CatalogBatch:
@@ -349,10 +347,16 @@ class CatalogBatch:
 
     def flush(self) -> None:
         """Write what was changed so far, for what reads and changes by statements of its own."""
-        changes, self._changes = self._changes, CatalogChanges()
+        changes, self._changes = self._changes, CatalogChanges(self._changes.lessened)
+        self.write(changes)
+
+    def write(self, changes: CatalogChanges) -> None:
         if statements := changes.statements(self.dialect):
             self.dialect.run_together(self.connection, statements)
-        self.partitions.forget_descriptors(changes.lessened)
+
+    def has_lessened(self, table_id: int) -> bool:
+        """Whether the table may have descriptors that no partition uses any more."""
+        return table_id in self._changes.lessened
 
     def forget(self) -> None:
         """Something may be changed by other statements: what is asked for next is read again."""
@@ -368,7 +372,7 @@ class CatalogBatch:
 
     def commit(self) -> None:
         """Raises ConnectionLost when it may have happened or not."""
-        statements = self._changes.statements(self.dialect)
+        statements = [*self._changes.statements(self.dialect), *self._changes.unused_descriptors(self.dialect)]
         if self.last_event_id != self._version:
             statements.append(Statement(SET_VERSION, {"newest": self.last_event_id}))
         self.dialect.commit_with(self.connection, statements)

@@ -46,9 +46,12 @@ _DELETE_MOVE: Final = delete(PENDING_MOVES).where(PENDING_MOVES.c.move_id == bin
 
 
 class DroppedTable(NamedTuple):
+    """A table with descriptors has partitions, or had some when the batch began."""
+
     db_name: str
     name: str
     partition_count: int
+    has_descriptors: bool
     has_indexes: bool
 
 
@@ -74,7 +77,8 @@ class CatalogChanges:
     Counts are differences. Of the tables in `lessened` descriptors may have lost their last partition.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lessened: Iterable[int] = ()) -> None:
+        """`lessened` are those of changes that were written before."""
         self.tables: dict[tuple[str, str], Any] = {}
         self.new_tables: dict[int, Values] = {}
         self.table_values: dict[int, Values] = {}
@@ -88,14 +92,14 @@ class CatalogChanges:
         self.dropped_partitions: dict[int, DroppedPartition] = {}
         self.partition_counts: Counter[int] = Counter()
         self.descriptor_counts: Counter[int] = Counter()
-        self.lessened: dict[int, None] = {}
+        self.lessened = dict.fromkeys(lessened)
         self.events: list[Values] = []
         self.outcomes: list[Values] = []
 
     @property
     def touched_tables(self) -> set[int]:
         """Those that cannot be dropped before this is written."""
-        return {*self.new_tables, *self.partition_counts, *self.lessened, *(key[0] for key in self.new_descriptors)}
+        return {*self.new_tables, *self.partition_counts, *(key[0] for key in self.new_descriptors)}
 
     def can_take(self, later: "CatalogChanges") -> bool:
         """Whether changes that come after these may be written with them: what is new is neither changed nor gone, and
@@ -134,7 +138,7 @@ class CatalogChanges:
         return any(each is row for each in rows)
 
     def statements(self, dialect: Dialect) -> list[Statement]:
-        """What writes it, in this order: a name that is free again may be taken."""
+        """What writes it, in this order: a name that is free again may be taken. Unused descriptors stay."""
         return [
             *self._dropped_partitions(dialect),
             *self._dropped_tables(dialect),
@@ -145,10 +149,16 @@ class CatalogChanges:
             *_rows(_NEW_DESCRIPTOR, list(self.new_descriptors.values())),
             *self._new_partitions(),
             *_rows(UPDATE_PARTITION, list(self.partition_values.values())),
-            *self._counts(dialect),
+            *self._counts(),
             *_rows(NEW_EVENT, self.events),
             *_rows(_NEW_OUTCOME, self.outcomes),
         ]
+
+    def unused_descriptors(self, dialect: Dialect) -> list[Statement]:
+        """What deletes them at the end of the batch: before, a unit of work may be about to use one of them again."""
+        if not self.lessened:
+            return []
+        return [Statement(_statements(dialect).unused_descriptors, {"ids": dialect.bound_list(self.lessened)})]
 
     def _new_partitions(self) -> Iterable[Statement]:
         """Tables have columns for their first keys only: rows with the same ones go together."""
@@ -157,14 +167,12 @@ class CatalogChanges:
             together.setdefault(tuple(row), []).append(row)
         return [Statement(_NEW_PARTITION, rows) for rows in together.values()]
 
-    def _counts(self, dialect: Dialect) -> Iterable[Statement]:
+    def _counts(self) -> Iterable[Statement]:
         for sql, name, counts in (
             (ADD_PARTITIONS, "the_table", self.partition_counts),
             (ADD_TO_DESCRIPTOR, "the_descriptor", self.descriptor_counts),
         ):
             yield from _rows(sql, [{name: id, "difference": count} for id, count in counts.items() if count])
-        if self.lessened:
-            yield Statement(_statements(dialect).unused_descriptors, {"ids": dialect.bound_list(self.lessened)})
 
     def _renames(self) -> Iterable[Statement]:
         for each in self.renamed_tables:
@@ -200,7 +208,7 @@ class CatalogChanges:
             yield from (Statement(purge, values) for purge in made.purges)
         later = {table_id for table_id, each in dropped.items() if dialect.deletes_later(each.partition_count)}
         with_partitions = [
-            table_id for table_id, each in dropped.items() if each.partition_count and table_id not in later
+            table_id for table_id, each in dropped.items() if each.has_descriptors and table_id not in later
         ]
         with_indexes = [table_id for table_id, each in dropped.items() if each.has_indexes]
         yield from _rows(_DELETED_LATER, [{"table_id": table_id} for table_id in later])

@@ -30,11 +30,12 @@ from hms_gateway.storage.dialects.statements import (
     StatementRefused,
     Values,
 )
+from hms_gateway.storage.schema.catalog import PARTITIONS
 from hms_gateway.timing.spans import TraceSpans, current_notes
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
-# More are inserted by COPY.
+# More partitions are inserted by COPY.
 FEW_ROWS: Final = 20
 _BEGIN: Final = Statement(text("BEGIN"), {})
 _ROLLBACK: Final = Statement(text("ROLLBACK"), {})
@@ -283,13 +284,15 @@ def commit_with(connection: Connection, statements: Sequence[Statement]) -> None
 
 
 def _last_bulk(statements: Sequence[Statement]) -> int | None:
-    """The place of the last insertion of many rows."""
+    """The place of the last insertion of many partitions."""
     places = range(len(statements) - 1, -1, -1)
     return next((place for place in places if _is_bulk(*statements[place])), None)
 
 
 def _is_bulk(sql: Executable, values: Values | Sequence[Values]) -> bool:
-    return isinstance(values, Sequence) and len(values) > FEW_ROWS and isinstance(sql, Insert)
+    """Rows of other tables stay within one message, and a refusal says which row it was."""
+    is_of_partitions = isinstance(sql, Insert) and sql.table is PARTITIONS
+    return is_of_partitions and isinstance(values, Sequence) and len(values) > FEW_ROWS
 
 
 def _copy(connection: Connection, sql: Any, rows: Any) -> None:

@@ -214,7 +214,7 @@ class PartitionNames(Repository):
             raise AssertionError("a partition to update is not there, or is there twice")
         self._check_names_free(table, [one.name for one in partitions], {*old_names.values()})
         # In two steps, or a name that is given on within the same call would be taken along.
-        between = {one: f"\1{name}" for one, name in new_names.items()}
+        between = {one: f"\1{one}" for one in new_names}
         self._rename(table, old_names, between)
         self._rename(table, between, new_names)
         classes = [value_class(key.type or "") for key in table.table.partitionKeys or []]

@@ -347,7 +347,7 @@ class SqlStore:
         return self._on_a_working_connection(read)
 
     def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
-        """See `ports.values.ChangeTrail.changes_made`."""
+        """See `ports.store.ChangeTrail.changes_made`."""
 
         def read() -> list[MadeChange]:
             with self._reading.connect() as connection:

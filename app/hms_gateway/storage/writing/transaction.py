@@ -87,9 +87,8 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
             self._batch.flush()
             self.is_behind_savepoint = True
             self._dialect.run_on_driver(self._batch.connection, "SAVEPOINT work")
-        changes, self._changes = self._changes, CatalogChanges()
-        if statements := changes.statements(self._dialect):
-            self._dialect.run_together(self._batch.connection, statements)
+        changes, self._changes = self._changes, CatalogChanges(self._changes.lessened)
+        self._batch.write(changes)
         self._batch.forget()
 
     @property
@@ -207,7 +206,9 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
             self._write()  # before they are gone
         row = self._row_of(table_id)
         if row is not None:
-            dropped = DroppedTable(row.db_name, row.name, row.partition_count, row.has_indexes)
+            is_lessened = table_id in self._changes.lessened or self._batch.has_lessened(table_id)
+            has_descriptors = is_lessened or row.partition_count > 0
+            dropped = DroppedTable(row.db_name, row.name, row.partition_count, has_descriptors, row.has_indexes)
             self._changes.dropped_tables[table_id] = dropped
             self._changes.tables[row.db_name, row.name] = None
 
