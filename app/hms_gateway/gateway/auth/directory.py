@@ -243,7 +243,7 @@ class DirectoryLogin(Login):
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
-        self.cache = CredentialCache()
+        self.cache: CredentialCache = CredentialCache()
         self._check = check
         self._is_local = is_local
         self._challenges = challenges

@@ -156,7 +156,7 @@ class PasswordLogin(Login):
     ) -> None:
         self._share_of = share_of
         self._users = users
-        self.cache = CredentialCache()
+        self.cache: CredentialCache = CredentialCache()
         self._challenges = challenges
         self._remembered_seconds = remembered_seconds
         self._monotonic = monotonic

@@ -64,7 +64,7 @@ class SignedTokenLogin(Login):
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
         self._issuers = {issuer.name: issuer for issuer in issuers}
-        self.cache = CredentialCache()
+        self.cache: CredentialCache = CredentialCache()
         self._challenges = challenges
         self._now = now
         self._wrong = WrongTokens(monotonic, sleep, share_of)

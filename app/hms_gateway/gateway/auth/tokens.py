@@ -193,7 +193,7 @@ class TokenLogin(Login):
     ) -> None:
         self._tokens = tokens
         self._uses = uses
-        self.cache = CredentialCache()
+        self.cache: CredentialCache = CredentialCache()
         self._now = now
         self._monotonic = monotonic
         self._wrong = WrongTokens(monotonic, sleep, share_of)
