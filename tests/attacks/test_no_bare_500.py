@@ -12,7 +12,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack
+from hms_gateway.gateway.auth.credentials import LoginStack
 from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.users import hash_password
 from hms_gateway.gateway.http import asgi_endpoint
@@ -94,9 +94,9 @@ def test_a_login_that_cannot_be_checked(way, body: bytes, lines: list[Any]) -> N
 def test_threads_for_passwords_that_cannot_be_had(body: bytes, tmp_path: Path) -> None:
     """Each login is answered: the third one waited for ever."""
     (tmp_path / "users").write_text(f"ann:{hash_password('correct horse')}\n")
-    users, cache = UserFile(tmp_path / "users", time.monotonic), CredentialCache()
-    passwords = PasswordLogin(users, cache, challenges=(), remembered_seconds=60)
-    authenticator = LoginStack([passwords], cache, challenges=())
+    users = UserFile(tmp_path / "users", time.monotonic)
+    passwords = PasswordLogin(users, challenges=(), remembered_seconds=60)
+    authenticator = LoginStack([passwords], challenges=())
     authenticator.close()
     with running(authenticator=authenticator) as server:
         for password in ("correct horse", "correct horse", "wrong", "other"):

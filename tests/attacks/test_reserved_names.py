@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import Identity, ProxyTrust, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack
+from hms_gateway.gateway.auth.credentials import LoginStack
 from hms_gateway.gateway.auth.external_logins import TicketLogin, TrustedProxyAuthenticator, UserSource
 from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import add_user, remove_user
@@ -47,7 +47,7 @@ def a_ticket(folder: Any, **settings: object) -> Iterator[Any]:
     add_user(loaded.users_path, "admin", "admin's password")
     names: list[str] = []
     login = TicketLogin(lambda token: Accepted(f"{names[-1]}@LAKE.TEST", "HTTP/gateway@LAKE.TEST", b""))
-    tickets = LoginStack([login], CredentialCache(), challenges=())
+    tickets = LoginStack([login], challenges=())
     users = UserFile(loaded.users_path, Clock(), loaded.users_by_other_logins)
     authenticator = TrustedProxyAuthenticator(tickets, is_reserved=users.is_reserved)
 

@@ -10,7 +10,6 @@ from hms_gateway.gateway.admission.identity import Authenticator, HeaderList
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.auth.credentials import (
     ACCEPTED,
-    CredentialCache,
     Login,
     LoginStack,
     basic_challenge,
@@ -70,8 +69,8 @@ def login_parts(
     checks, users = LoginChecks(settings.limits), users or user_file(settings)
     if token_password is None:
         return LoginParts(checks, users)
-    challenges = wrong_token_challenges(settings.realm, _negotiate(settings))
-    logins = DelegationLogins(token_password, checks, challenges=challenges)
+    # A proof comes beside another login: a ticket in its place would not help.
+    logins = DelegationLogins(token_password, checks, challenges=wrong_token_challenges(settings.realm))
     return LoginParts(checks, users, logins)
 
 
@@ -113,9 +112,9 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     """
     parts = parts or login_parts(settings)
     share_of = build_proxies(settings).share_of
-    cache = CredentialCache()
     others = _negotiate(settings)
-    challenges = *others, basic_challenge(settings.realm), bearer_challenge(settings.realm)
+    password_and_token = basic_challenge(settings.realm), bearer_challenge(settings.realm)
+    challenges = *others, *password_and_token
     wrong_token = wrong_token_challenges(settings.realm, others)
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
     logins: list[Login] = []
@@ -128,24 +127,23 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
             TicketLogin(keys.accept, realms=realms, challenges=challenges, checks=parts.checks, share_of=share_of)
         )
     if parts.delegation is not None:
-        logins.append(DelegationLogin(parts.delegation, share_of))
+        logins.append(DelegationLogin(parts.delegation, share_of, challenges=wrong_token))
     if settings.token_issuers:
         # Loaded only where it is needed, as the directory below.
         from hms_gateway.gateway.auth.issuers import make_issuer
         from hms_gateway.gateway.auth.signed_tokens import SignedTokenLogin
 
         issuers = [make_issuer(issuer) for issuer in settings.token_issuers.values()]
-        logins.append(SignedTokenLogin(issuers, cache, challenges=wrong_token, share_of=share_of))
+        logins.append(SignedTokenLogin(issuers, challenges=wrong_token, share_of=share_of))
     tokens = TokenFile(WatchedFile(settings.tokens_path, time.monotonic))
     uses = TokenUses(settings.token_uses_path)
-    logins.append(TokenLogin(tokens, uses, cache, challenges=wrong_token, share_of=share_of))
+    logins.append(TokenLogin(tokens, uses, challenges=wrong_token, share_of=share_of))
     if settings.ldap is not None:
         from hms_gateway.gateway.auth.directory import DirectoryLogin, LdapDirectory, check_installed
 
         check_installed()
         logins.append(
             DirectoryLogin(
-                cache,
                 LdapDirectory(settings.ldap).check,
                 is_local=parts.users.has,
                 challenges=challenges,
@@ -160,7 +158,6 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     logins.append(
         PasswordLogin(
             parts.users,
-            cache,
             challenges=challenges,
             remembered_seconds=settings.credentials_remembered_seconds,
             limits=settings.limits,
@@ -168,7 +165,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         )
     )
     authenticator = TrustedProxyAuthenticator(
-        LoginStack(logins, cache, challenges=challenges, accepted=accepted),
+        LoginStack(logins, challenges=challenges, accepted=accepted),
         source=UserSource(
             header=settings.trusted_proxy.user_header,
             parameter=settings.trusted_proxy.user_parameter,
@@ -176,7 +173,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         ),
         proxied_users=settings.trusted_proxy.users,
         proxy_users=impersonation_rules(settings),
-        proven=ProvenActing(parts.delegation, share_of, challenges).check,
+        proven=ProvenActing(parts.delegation, share_of, password_and_token).check,
         is_reserved=parts.users.is_reserved,
     )
     groups = build_groups(settings)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack, basic_challenge
+from hms_gateway.gateway.auth.credentials import LoginStack, basic_challenge
 from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.users import UserFileError, hash_password
 from hms_gateway.runtime.file_versions import file_version
@@ -51,16 +51,15 @@ class Bench:
         self.authenticator = self.stack(self.file, remembered_seconds=seconds)
 
     def stack(self, file: UserFile, *others, remembered_seconds=300.0, **options) -> LoginStack:
-        """The passwords of the file behind other logins, which are made with the cache."""
-        cache, challenges = CredentialCache(), (basic_challenge("test"),)
+        """The passwords of the file behind other logins."""
+        challenges = (basic_challenge("test"),)
         self.passwords = PasswordLogin(
             file,
-            cache,
             challenges=challenges,
             remembered_seconds=remembered_seconds,
             **{"verify": self.verify, "monotonic": self.clock, "sleep": self.clock.sleep, **options},
         )
-        return LoginStack([*(other(cache) for other in others), self.passwords], cache, challenges=challenges)
+        return LoginStack([*others, self.passwords], challenges=challenges)
 
     def write(self, users: dict[str, str]) -> None:
         self.path.write_text("".join(f"{name}:$2b${password}\n" for name, password in users.items()), "utf-8")
@@ -287,9 +286,8 @@ def test_real_hashes_let_in(tmp_path):
     path = tmp_path / "users"
     path.write_text(f"ann:{hash_password('pä:ss')}\n", "utf-8")
     clock = Clock()
-    cache = CredentialCache()
-    passwords = PasswordLogin(UserFile(path, clock), cache, challenges=(), remembered_seconds=1)
-    authenticator = LoginStack([passwords], cache, challenges=())
+    passwords = PasswordLogin(UserFile(path, clock), challenges=(), remembered_seconds=1)
+    authenticator = LoginStack([passwords], challenges=())
     for header in (basic("ann", "pä:ss"), basic("ann", "pä:ss", "latin-1"), basic("ann", "pä:ss").rstrip(b"=")):
         head = RequestHead({b"authorization": header}, [(b"authorization", header)], b"", "10.0.0.1")
         assert asyncio.run(authenticator.authenticate(head)).user == "ann"

@@ -1,16 +1,21 @@
 """Logins by delegation tokens: what is remembered of them, and for how long."""
 
 import asyncio
+import base64
 import contextlib
 import threading
 
 import pytest
 
+from hms_gateway.gateway import logins as gateway_logins
+from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.delegation import REMEMBERED_SECONDS, DelegationLogins
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.logins.delegation_token import TokenName, token_text
+from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER, Proof, TokenName, token_text
 from hms_gateway.runtime.logins.login_checks import LoginChecks
+from hms_gateway.runtime.settings_reading import load_settings
+from tests.gateway.auth.test_authentication import basic
 from tests.support.patience import PATIENCE_SECONDS
 
 PASSWORD = b"password"
@@ -64,3 +69,24 @@ def test_calls_that_show_the_same_token_at_once_take_one_check():
             assert not logins._checking
 
         asyncio.run(log_in_together())
+
+
+def test_a_ticket_is_asked_for_in_the_place_of_a_token_and_not_of_a_proof(tmp_path, monkeypatch):
+    settings = load_settings(data_dir=tmp_path, kerberos={"keytab": tmp_path / "keytab"}, admin_password="right")
+    gateway_logins.ensure_first_user(settings)
+    # No ticket comes, so that none has to be read.
+    monkeypatch.setattr(gateway_logins, "service_keys", lambda settings: None)
+    parts = gateway_logins.login_parts(settings, token_password=lambda name: PASSWORD)
+    authenticator = gateway_logins.build_authenticator(settings, parts)
+
+    def challenges(authorization: bytes, proof: bytes = b"") -> list[bytes]:
+        headers = {b"authorization": authorization, **({PROOF_HEADER: proof} if proof else {})}
+        with pytest.raises(Refused, match="The delegation token is not accepted") as refused:
+            asyncio.run(authenticator.authenticate(RequestHead(headers, [], b"", "10.0.0.1")))
+        return [value.split()[0] for _, value in refused.value.headers]
+
+    name = base64.b64encode(TokenName("admin", "yarn", "", 1, 2, 3).encode()).decode()
+    with contextlib.closing(authenticator), contextlib.closing(parts.checks):
+        for proof in (Proof(name, "nonce", "cnonce", "wrong").header, b"unreadable"):
+            assert challenges(basic("admin", "right"), proof) == [b"Basic", b"Bearer"]
+        assert challenges(b"Bearer " + text_of(1, b"another")) == [b"Negotiate", b"Basic", b"Bearer"]

@@ -6,15 +6,14 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack
+from hms_gateway.gateway.auth.credentials import LoginStack
 from hms_gateway.gateway.auth.directory import DirectoryLogin, DirectoryUser
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.auth.test_authentication import Clock, basic
 
 
 def directory_stack(check, **options) -> LoginStack:
-    cache = CredentialCache()
-    return LoginStack([DirectoryLogin(cache, check, challenges=(), **options)], cache, challenges=())
+    return LoginStack([DirectoryLogin(check, challenges=(), **options)], challenges=())
 
 
 def test_another_spelling_is_not_a_user_of_the_file():

@@ -4,6 +4,8 @@ import asyncio
 import base64
 import hmac
 import json
+import math
+import threading
 import time
 
 import pytest
@@ -13,7 +15,8 @@ from joserfc.jwk import KeySet
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.credentials import CredentialCache, LoginStack, wrong_token_challenges
+from hms_gateway.gateway.auth import signed_tokens
+from hms_gateway.gateway.auth.credentials import LoginStack, wrong_token_challenges
 from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, make_issuer
 from hms_gateway.gateway.auth.signed_tokens import TOKEN_BYTES_MAX, SignedTokenLogin
 from hms_gateway.gateway.auth.tokens import TokenFile, TokenLogin, TokenUses, create_token
@@ -36,14 +39,14 @@ class IssuerBench:
         self.clock = Clock()
         self.clock.now = time.time()
         self.tokens = folder / "tokens"
-        cache, challenges = CredentialCache(), wrong_token_challenges("test")
+        challenges = wrong_token_challenges("test")
         clock = {"challenges": challenges, "now": self.clock, "monotonic": self.clock, "sleep": self.clock.sleep}
-        made = [make_issuer(one, self.clock) for one in load_settings(token_issuers=issuers).token_issuers.values()]
-        personal = TokenLogin(
-            TokenFile(WatchedFile(self.tokens, self.clock)), TokenUses(folder / "uses"), cache, **clock
-        )
-        logins = [SignedTokenLogin(made, cache, **clock), personal]
-        self.authenticator = LoginStack(logins, cache, challenges=challenges)
+        self.issuers = [
+            make_issuer(one, self.clock) for one in load_settings(token_issuers=issuers).token_issuers.values()
+        ]
+        personal = TokenLogin(TokenFile(WatchedFile(self.tokens, self.clock)), TokenUses(folder / "uses"), **clock)
+        logins = [SignedTokenLogin(self.issuers, **clock), personal]
+        self.authenticator = LoginStack(logins, challenges=challenges)
 
     def head(self, token: str) -> RequestHead:
         fields = [(b"authorization", b"Bearer " + token.encode())]
@@ -107,6 +110,13 @@ def unsigned(claims: dict, **header) -> str:
     return f"{encoded({'alg': 'none', **header})}.{encoded(claims)}."
 
 
+def signed_text(claims: dict | bytes) -> str:
+    """Libraries do not sign every text. Infinity is written as a number that is too large."""
+    content = claims if isinstance(claims, bytes) else json.dumps(claims).replace("Infinity", "1e999").encode()
+    text = f"{encoded({'alg': 'RS256', 'kid': 'first'})}.{encoded(content)}"
+    return f"{text}.{encoded(FIRST.private_key.sign(text.encode(), PKCS1v15(), SHA256()))}"
+
+
 def shared_secret(secret: bytes, issuer) -> str:
     """Libraries refuse to make it."""
     text = f"{encoded({'alg': 'HS256', 'kid': 'first'})}.{encoded(issuer.claims())}"
@@ -120,6 +130,14 @@ def test_a_token_of_the_issuer_lets_in_with_its_groups_and_is_verified_once(benc
     assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
     assert all(bench.remembers(token) for _ in range(3))
     assert len(issuer.asked) == 2
+
+
+@pytest.mark.parametrize("begin", [b"bearer ", b"Bearer  ", b" BEARER "])
+def test_a_token_is_remembered_however_its_header_is_written(bench, issuer, begin):
+    fields = {b"authorization": begin + issuer.token("etl").encode()}
+    head = RequestHead(fields, [], b"", "10.0.0.1")
+    assert asyncio.run(bench.authenticator.authenticate(head)).user == "etl"
+    assert bench.authenticator.remembered(head).user == "etl"
 
 
 @pytest.mark.parametrize(("key", "algorithm"), [(FIRST, "RS256"), (CURVE, "ES256"), (EDWARDS, "EdDSA")])
@@ -189,6 +207,31 @@ def test_refused(bench, issuer, case):
     assert refused.text.startswith("The token is not accepted: ")
     assert [value.split()[0] for name, value in refused.headers if name == b"www-authenticate"] == [b"Basic", b"Bearer"]
     assert not bench.remembers(token)
+
+
+@pytest.mark.parametrize("claim", ["exp", "nbf"])
+@pytest.mark.parametrize("value", ["tomorrow", True, 10**13, -(10**13), [1], math.inf])
+def test_a_claim_that_is_not_a_time_is_named(bench, issuer, claim, value):
+    text = bench.refusal(signed_text({**issuer.claims(), claim: value})).text
+    assert text == f"The token is not accepted: its claim {claim} is not a time"
+
+
+@pytest.mark.parametrize(
+    ("claims", "says"),
+    [
+        ({"nbf": 10**11}, "it is not valid yet (nbf)"),
+        ({"exp": 1}, "it has expired"),
+        ({"exp": None}, "it does not say when it expires (exp)"),
+        ({"aud": "another"}, "it is for another audience (aud)"),
+    ],
+)
+def test_the_refusal_names_the_claim(bench, issuer, claims, says):
+    assert bench.refusal(signed_text({**issuer.claims(), **claims})).text == f"The token is not accepted: {says}"
+
+
+@pytest.mark.parametrize("end", [b',"x":"\xff"}', b',"nbf":' + b"1" * 5000 + b"}", b',"nbf":NaN}', b',"nbf":-1e999}'])
+def test_claims_that_only_some_readers_take_are_refused(bench, issuer, end):
+    assert bench.refusal(signed_text(json.dumps(issuer.claims()).encode()[:-1] + end)).status == 401
 
 
 @pytest.mark.parametrize(
@@ -280,6 +323,31 @@ def test_a_token_of_a_withdrawn_key_is_forgotten_with_it(bench, issuer):
     assert not bench.remembers(old)
     assert bench.ask(old) == 401
     assert bench.remembers(new)
+
+
+def test_a_token_of_a_key_that_is_withdrawn_during_its_check_is_not_remembered(bench, issuer, monkeypatch):
+    check = signed_tokens._signed_claims
+
+    def check_while_the_issuer_answers(*checked):
+        issuer.keys = [SECOND, CURVE]
+        bench.clock.now += 301
+        bench.issuers[0].keys.current()
+        until(lambda: not any(thread.name == "issuer" for thread in threading.enumerate()))
+        return check(*checked)
+
+    token = signed(FIRST, issuer.claims())
+    monkeypatch.setattr(signed_tokens, "_signed_claims", check_while_the_issuer_answers)
+    assert bench.ask(token) == "ann"
+    monkeypatch.undo()
+    assert not bench.remembers(token)
+    assert bench.ask(token) == 401
+
+
+def test_a_key_without_a_name_is_not_found_by_its_thumbprint(bench, issuer):
+    unnamed = {name: value for name, value in FIRST.as_dict(private=False).items() if name != "kid"}
+    issuer.answers["/keys"] = (200, json.dumps({"keys": [unnamed]}).encode())
+    assert bench.ask(signed(FIRST, issuer.claims(), kid=None)) == "ann"
+    assert bench.ask(signed(FIRST, issuer.claims(), kid=FIRST.thumbprint())) == 401
 
 
 def test_keys_are_looked_at_again_although_every_token_is_remembered(bench, issuer):

@@ -106,7 +106,6 @@ def _text(decoded: bytes) -> str:
 class Credential(msgspec.Struct, frozen=True):
     """Caller that a header proved. `evidence` is for its login, which says with it if the proof still holds."""
 
-    login: "Login"
     evidence: Any
     user: str
     groups: frozenset[str] = frozenset()
@@ -118,7 +117,10 @@ class Credential(msgspec.Struct, frozen=True):
 
 
 class CredentialCache:
-    """Credentials by header, of all logins. Bounded in number, the least recently used goes first."""
+    """Credentials by header, of one login. Bounded in number, the least recently used goes first.
+
+    Schemes in any case and blanks around a token are the same header: one token has one place.
+    """
 
     def __init__(self, entries_max: int = REMEMBERED_MAX) -> None:
         self._entries_max = entries_max
@@ -143,11 +145,6 @@ class CredentialCache:
             last.header, last.found, last.state = header, entry, self._state
         return entry
 
-    def find_of(self, login: "Login", header: bytes) -> Credential | None:
-        """The credential of the header, if it is known and this login's."""
-        found = self.find(header)
-        return found if found is not None and found.login is login else None
-
     def remember(self, header: bytes, entry: Credential) -> None:
         digest = self._digest(header)
         self._entries[digest] = entry
@@ -162,13 +159,19 @@ class CredentialCache:
             self._state = object()
 
     def _digest(self, header: bytes) -> bytes:
-        return hashlib.blake2b(header, key=self._key, digest_size=16).digest()
+        scheme, _, sent = header.strip().partition(b" ")
+        return hashlib.blake2b(scheme.lower() + b" " + sent.strip(), key=self._key, digest_size=16).digest()
 
 
 class Login:
-    """One kind of login, for requests whose Authorization header has its scheme; "" is for those without."""
+    """One kind of login, for requests whose Authorization header has its scheme; "" is for those without.
+
+    `cache` is where it remembers what headers proved, if it does: one of its own, so that many tokens push no
+    passwords out.
+    """
 
     scheme: ClassVar[str]
+    cache: CredentialCache | None = None
 
     def remembered(self, head: RequestHead) -> Identity | None:
         """The caller of a request without the header, where that takes no time."""
@@ -187,30 +190,32 @@ class Login:
 
 
 class LoginStack:
-    """The logins of a gateway, asked in their order. `cache` is the one that they remember in.
+    """The logins of a gateway, asked in their order.
 
     `challenges` are those of a refusal: `accepted` says to who sends nothing what to send.
     """
 
-    def __init__(
-        self, logins: Sequence[Login], cache: CredentialCache, *, challenges: HeaderList, accepted: str = ACCEPTED
-    ) -> None:
+    def __init__(self, logins: Sequence[Login], *, challenges: HeaderList, accepted: str = ACCEPTED) -> None:
         self._logins = logins
-        self._cache = cache
         self._challenges = challenges
         self._accepted = accepted
         self._unasked = tuple(login for login in logins if not login.scheme)
+        self._remembering: dict[str, list[tuple[CredentialCache, Login]]] = {}
+        for login in logins:
+            if login.cache is not None:
+                self._remembering.setdefault(login.scheme, []).append((login.cache, login))
 
     def remembered(self, head: RequestHead) -> Identity | None:
         header = head.headers.get(b"authorization")
         if header is None:
             return next((identity for login in self._unasked if (identity := login.remembered(head))), None)
-        credential = self._cache.find(header, head.last)
-        if credential is None or not credential.login.holds(credential):
-            return None
-        # `credential.identity`, without one more call for each request.
-        groups, by_token, by_others = credential.groups, credential.by_token, credential.by_others
-        return Identity(credential.user, head.address, (), groups, "", by_token, by_others)
+        for cache, login in self._remembering.get(scheme_of(header), ()):
+            credential = cache.find(header, head.last)
+            if credential is not None and login.holds(credential):
+                # `credential.identity`, without one more call for each request.
+                groups, by_token, by_others = credential.groups, credential.by_token, credential.by_others
+                return Identity(credential.user, head.address, (), groups, "", by_token, by_others)
+        return None
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401, and what the logins raise."""

@@ -51,7 +51,10 @@ class Delegated(NamedTuple):
 
 
 class DelegationLogins:
-    """`password_of` is `DelegationTokens.password`; it is called in the threads of `checks`."""
+    """`password_of` is `DelegationTokens.password`; it is called in the threads of `checks`.
+
+    `challenges` are those of a refused response.
+    """
 
     def __init__(
         self,
@@ -70,14 +73,18 @@ class DelegationLogins:
 
     async def by_proof(self, proof: Proof, address: str | None) -> Delegated:
         """The login by a client's response; `address` is whose share it takes. Raises Refused."""
-        return await self._login(proof, _check_proof, address)
+        return await self._login(proof, _check_proof, address, self._challenges)
 
-    async def by_text(self, text: bytes, address: str | None) -> Delegated:
-        """The login by a whole token. Raises Refused."""
-        return await self._login(text, _check_text, address)
+    async def by_text(self, text: bytes, address: str | None, challenges: HeaderList = ()) -> Delegated:
+        """The login by a whole token. Raises Refused, with these challenges."""
+        return await self._login(text, _check_text, address, challenges)
 
     async def _login(
-        self, shown: T, check: Callable[[T, Callable[[bytes], bytes]], Delegated], address: str | None
+        self,
+        shown: T,
+        check: Callable[[T, Callable[[bytes], bytes]], Delegated],
+        address: str | None,
+        challenges: HeaderList,
     ) -> Delegated:
         """Checked once, however many calls show it at the same time: a job has one token on many machines."""
         known = self._known.get(shown)
@@ -96,7 +103,7 @@ class DelegationLogins:
             raise Refused(503, text, headers=NOT_TRIED, reason="tokens_away") from None
         except (TokenRefused, UnreadableToken, DigestError) as error:
             text = f"The delegation token is not accepted: {error}"
-            raise Refused(401, text, headers=self._challenges, reason="delegation_token") from None
+            raise Refused(401, text, headers=challenges, reason="delegation_token") from None
 
     async def _checked(
         self, shown: T, check: Callable[[T, Callable[[bytes], bytes]], Delegated], address: str | None
@@ -172,16 +179,23 @@ class DelegationLogin(Login):
 
     scheme = BEARER
 
-    def __init__(self, logins: DelegationLogins, share_of: Callable[[str], str | None] = share_of) -> None:
+    def __init__(
+        self,
+        logins: DelegationLogins,
+        share_of: Callable[[str], str | None] = share_of,
+        *,
+        challenges: HeaderList = (),
+    ) -> None:
         self._logins = logins
         self._share_of = share_of
+        self._challenges = challenges
 
     async def authenticate(self, head: RequestHead) -> Identity | None:
         """Raises Refused: 401 for a token that is not right, 503 while tokens cannot be looked up."""
         token = sent_token(head)
         if not _is_delegation(token):
             return None
-        login = await self._logins.by_text(token, self._share_of(head.address))
+        login = await self._logins.by_text(token, self._share_of(head.address), self._challenges)
         return Identity(login.user, head.address, real_user=login.real_user, by_token=True)
 
 

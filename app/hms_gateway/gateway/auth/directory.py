@@ -231,7 +231,6 @@ class DirectoryLogin(Login):
 
     def __init__(
         self,
-        cache: CredentialCache,
         check: Callable[[str, str], DirectoryUser | None],
         *,
         is_local: Callable[[str], bool],
@@ -244,7 +243,7 @@ class DirectoryLogin(Login):
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
-        self._cache = cache
+        self.cache = CredentialCache()
         self._check = check
         self._is_local = is_local
         self._challenges = challenges
@@ -275,7 +274,7 @@ class DirectoryLogin(Login):
         # One entry is found under many spellings, and all of them are guesses of its password.
         name = _folded(credentials.user)
         source = (name, address or head.address)
-        if self._cache.find_of(self, header) is None:
+        if self.cache.find(header) is None:
             await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_passwords")
         try:
             user = await self._asked(header, credentials, Holder(name, address))
@@ -283,13 +282,13 @@ class DirectoryLogin(Login):
             return self._kept(header, head, away)
         # The directory finds a name in any case, and so under another spelling that of a user of the file.
         if user is None or not is_user_name(user.name) or self._is_local(user.name):
-            self._cache.forget(header)
+            self.cache.forget(header)
             self._attempts.failed(source)
             text, sent = "User name or password is wrong", credentials.user
             raise Refused(401, text, headers=self._challenges, reason="wrong_password", user=sent)
         self._attempts.succeeded(source)
-        found = Credential(self, self._monotonic(), user.name, user.groups)
-        self._cache.remember(header, found)
+        found = Credential(self._monotonic(), user.name, user.groups)
+        self.cache.remember(header, found)
         return found.identity(head)
 
     def close(self) -> None:
@@ -333,7 +332,7 @@ class DirectoryLogin(Login):
         if now >= self._away_until:
             _log.error("the directory is unreachable", problem=str(away), kept_seconds=self._kept_seconds)
         self._away_until = now + AWAY_SECONDS
-        known = self._cache.find_of(self, header)
+        known = self.cache.find(header)
         if known is not None and now < known.evidence + self._kept_seconds:
             return known.identity(head)
         text = "The directory of users cannot be asked now; try again"

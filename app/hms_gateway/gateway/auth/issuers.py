@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import structlog
@@ -26,7 +26,7 @@ from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.settings import TokenIssuer
 
 if TYPE_CHECKING:
-    from joserfc.jwk import Key, KeySet
+    from joserfc.jwk import Key
 
 REFETCH_EVERY_SECONDS: Final = 10.0
 # How long a request waits for a fetch; the fetch itself may take longer, where names are not resolved.
@@ -97,30 +97,38 @@ def make_issuer(settings: TokenIssuer, monotonic: Callable[[], float] = time.mon
     )
 
 
+class KeySet(NamedTuple):
+    """The keys of an issuer at one time. `version` grows when one of those before does not count any more."""
+
+    keys: "Sequence[Key]"
+    version: int
+
+
 class IssuerKeys:
-    """The keys of one issuer. `version` grows when one of them does not count any more."""
+    """The keys of one issuer. A thread may replace them at any time, so keys and version are one value."""
 
     def __init__(self, issuer: str) -> None:
-        self.version = 0
         self._issuer = issuer
         self._keys: KeySet | None = None
 
-    def current(self) -> "KeySet | None":
+    def current(self) -> KeySet | None:
         """The known valid keys; None if they have to be fetched first. Returns at once."""
         raise NotImplementedError
 
-    async def usable(self) -> "KeySet":
+    async def usable(self) -> KeySet:
         """The keys that may verify a new token. Raises IssuerAway."""
         return self.current() or await self.newest()
 
-    async def newest(self) -> "KeySet":
+    async def newest(self) -> KeySet:
         """The newest keys, for a token whose key is not among the current ones. Raises IssuerAway."""
         raise NotImplementedError
 
-    def _take(self, keys: "KeySet") -> None:
-        if self._keys is not None and not _identities(self._keys) <= _identities(keys):
-            self.version += 1
-        self._keys = keys
+    def _take(self, keys: "Sequence[Key]") -> None:
+        before = self._keys
+        version = 0 if before is None else before.version
+        if before is not None and not _identities(before.keys) <= _identities(keys):
+            version += 1
+        self._keys = KeySet(keys, version)
 
 
 class FetchedKeys(IssuerKeys):
@@ -148,7 +156,7 @@ class FetchedKeys(IssuerKeys):
         self._fetching: Future[None] | None = None
         self._started_at = 0.0
 
-    def current(self) -> "KeySet | None":
+    def current(self) -> KeySet | None:
         if self._keys is None:
             return None
         now = self._monotonic()
@@ -157,7 +165,7 @@ class FetchedKeys(IssuerKeys):
             self._start()
         return self._keys if age < self._kept_seconds else None
 
-    async def usable(self) -> "KeySet":
+    async def usable(self) -> KeySet:
         keys, fetching = self.current(), self._fetching
         # Without a look for long: what was withdrawn meanwhile must not let a new token in. An issuer that has not
         # answered at the last look is not waited for again.
@@ -168,7 +176,7 @@ class FetchedKeys(IssuerKeys):
             keys = self.current()
         return keys or await self.newest()
 
-    async def newest(self) -> "KeySet":
+    async def newest(self) -> KeySet:
         if self._fetching is None and self._monotonic() >= self._next_try:
             self._start()
         fetching = self._fetching
@@ -206,7 +214,7 @@ class FetchedKeys(IssuerKeys):
         self._fetching = None
         fetching.set_result(None)
 
-    def _take(self, keys: "KeySet") -> None:
+    def _take(self, keys: "Sequence[Key]") -> None:
         if self._problem is not None:
             _log.info("the issuer answers again", issuer=self._issuer)
         super()._take(keys)
@@ -227,11 +235,11 @@ class FileKeys(IssuerKeys):
         self._file = file
         self._problem = "its file was not read"
 
-    def current(self) -> "KeySet | None":
+    def current(self) -> KeySet | None:
         self._look(at_once=False)
         return self._keys
 
-    async def newest(self) -> "KeySet":
+    async def newest(self) -> KeySet:
         self._look(at_once=True)
         if self._keys is None:
             raise IssuerAway(self._problem)
@@ -247,10 +255,8 @@ class FileKeys(IssuerKeys):
             _log.error("key set not read; the previous keys stay valid", issuer=self._issuer, problem=self._problem)
 
 
-def read_key_set(document: bytes) -> "KeySet":
+def read_key_set(document: bytes) -> "Sequence[Key]":
     """Read a JWK set. Keys of other kinds and for other uses are left out. Raises IssuerAway."""
-    from joserfc.jwk import KeySet
-
     try:
         decoded = msgspec.json.decode(document)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -263,10 +269,10 @@ def read_key_set(document: bytes) -> "KeySet":
         raise IssuerAway(
             "it has no public key for signatures that can be used (RSA of 2048 bits and more, EC, Ed25519)"
         )
-    return KeySet(keys)
+    return keys
 
 
-def signing_keys(keys: "KeySet", kid: str | None, algorithm: str) -> "Sequence[Key]":
+def signing_keys(keys: "Sequence[Key]", kid: str | None, algorithm: str) -> "Sequence[Key]":
     """The keys that may have signed; for a token without `kid`, the one key that fits."""
     kind, curve = KEY_KINDS[algorithm]
     fitting = [
@@ -297,7 +303,7 @@ def _signing_key(fields: Mapping[str, object]) -> "Key | None":
         return None
 
 
-def _identities(keys: "KeySet") -> set[tuple[str | None, str]]:
+def _identities(keys: "Sequence[Key]") -> set[tuple[str | None, str]]:
     """Name and thumbprint of each key, by which two versions of a set are compared."""
     return {(key.kid, key.thumbprint()) for key in keys}
 

@@ -145,7 +145,6 @@ class PasswordLogin(Login):
     def __init__(
         self,
         users: UserFile,
-        cache: CredentialCache,
         *,
         challenges: HeaderList,
         remembered_seconds: float,
@@ -157,7 +156,7 @@ class PasswordLogin(Login):
     ) -> None:
         self._share_of = share_of
         self._users = users
-        self._cache = cache
+        self.cache = CredentialCache()
         self._challenges = challenges
         self._remembered_seconds = remembered_seconds
         self._monotonic = monotonic
@@ -184,25 +183,25 @@ class PasswordLogin(Login):
         share_address = self._share_of(head.address)
         source = (credentials.user, share_address or head.address)
         # One that was right once has to be checked again, and need not wait for those that never were.
-        if self._cache.find_of(self, header) is None:
+        if self.cache.find(header) is None:
             await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_passwords")
         self._users.refresh(at_once=True)
         # Another request may have brought the same header while this attempt waited.
-        verified = self._cache.find_of(self, header)
+        verified = self.cache.find(header)
         if verified is not None and self.holds(verified):
             return verified.identity(head)
         generation = self._users.generation
         with self._in_order(source[1]) as answered_before:
             if not await self._matches(header, credentials, source, share_address):
                 self._attempts.failed(source)
-                self._cache.forget(header)
+                self.cache.forget(header)
                 # An answer out of turn would say whether the name is one of ours, which has a lane of its own.
                 await asyncio.wait(answered_before)
                 raise self._refused("User name or password is wrong", "wrong_password", credentials.user)
         self._attempts.succeeded(source)
         expires_at = self._monotonic() + self._remembered_seconds
-        verified = Credential(self, (generation, expires_at), credentials.user)
-        self._cache.remember(header, verified)
+        verified = Credential((generation, expires_at), credentials.user)
+        self.cache.remember(header, verified)
         return verified.identity(head)
 
     def close(self) -> None:
@@ -242,7 +241,7 @@ class PasswordLogin(Login):
             result = self._results[header] = asyncio.get_running_loop().create_future()
             result.add_done_callback(partial(self._forget_result, header))
             is_suspect = self._attempts.has_failed(source)
-            was_right = self._cache.find_of(self, header) is not None
+            was_right = self.cache.find(header) is not None
             self._enqueue(_Job(credentials, result), share_address, is_suspect=is_suspect, was_right=was_right)
         return await asyncio.shield(result)
 

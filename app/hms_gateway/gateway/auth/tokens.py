@@ -184,7 +184,6 @@ class TokenLogin(Login):
         self,
         tokens: TokenFile,
         uses: TokenUses,
-        cache: CredentialCache,
         *,
         challenges: HeaderList,
         now: Callable[[], float] = time.time,
@@ -194,7 +193,7 @@ class TokenLogin(Login):
     ) -> None:
         self._tokens = tokens
         self._uses = uses
-        self._cache = cache
+        self.cache = CredentialCache()
         self._now = now
         self._monotonic = monotonic
         self._wrong = WrongTokens(monotonic, sleep, share_of)
@@ -210,11 +209,8 @@ class TokenLogin(Login):
         sent = sent_token(head)
         token = self._tokens.find(digest_of(sent), at_once=True)
         if token is not None and self._is_used(token):
-            found = Credential(self, token, token.user, by_token=True)
-            header = head.headers[b"authorization"]
-            # In one spelling only, since checking it costs the sender nothing: one token would push out all others.
-            if header == b"Bearer " + sent:
-                self._cache.remember(header, found)
+            found = Credential(token, token.user, by_token=True)
+            self.cache.remember(head.headers[b"authorization"], found)
             return found.identity(head)
         await self._wrong.wait(head)
         if token is None:
