@@ -44,7 +44,7 @@ EXPOSE 30443
 # The certificate may be self-signed and this never leaves the container, so it is not verified.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["python", "-c", "\
 import os, pathlib, ssl, urllib.request as r; \
-from hms_gateway.runtime.settings import load_settings; \
+from hms_gateway.runtime.settings_reading import load_settings; \
 config = os.environ.get('HMS_GATEWAY_CONFIG'); \
 s = load_settings(config and pathlib.Path(config)); \
 r.urlopen('http%s://127.0.0.1:%d/healthz' % ('s' * s.tls, s.port), timeout=2, context=ssl._create_unverified_context())"]

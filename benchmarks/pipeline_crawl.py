@@ -107,13 +107,13 @@ def in_a_process(work: Callable[..., dict[str, float]], *arguments: Any) -> dict
 def crawl(
     connection: dict[str, str], location: str, state: str, storage: Mapping[str, Any], files: list[str]
 ) -> dict[str, float]:
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.crawl.job import CrawlArguments
     from hms_gateway.pipeline.crawl.job import crawl as job
     from hms_gateway.pipeline.jobs import sessions
     from hms_gateway.pipeline.jobs.options import JobOptions
 
-    given = CatalogConnection.of(connection)
+    given = Connection.of(connection)
     options = JobOptions(connection=given, state=state, storage=storage, dry_run=bool(storage))
     with sessions.session("benchmark", "", {}, None, is_light=True) as spark:
         for file in files:

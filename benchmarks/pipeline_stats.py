@@ -115,7 +115,7 @@ def register(client: Any, tree: Path, partitions: int, table: Any) -> None:
 
 def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float, str]:
     from hms_gateway.client.metastore_client import MetastoreClient
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.jobs import sessions
     from hms_gateway.pipeline.jobs.options import JobOptions
     from hms_gateway.pipeline.stats.job import StatsArguments, stats
@@ -145,7 +145,7 @@ def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float
         options = {"url": server.url, "user": server.user, "password": server.password, "verify": "false"}
         with sessions.session("benchmark", "", {}, None, is_light=True) as spark:
             spark.range(10).count()
-            job = JobOptions(connection=CatalogConnection.of(options), state=str(folder / "state"), roots=(str(tree),))
+            job = JobOptions(connection=Connection.of(options), state=str(folder / "state"), roots=(str(tree),))
             jvm = spark.sparkContext._gateway.proc.pid
             stages = Stages(server.pid, jvm)
             begin = perf_counter()

@@ -5,6 +5,7 @@ import json
 import httpx
 import pytest
 
+from hms_gateway.gateway.auth.passwords import PasswordLogin
 from tests.attacks.edge import basic as with_password
 from tests.attacks.edge import edge
 from tests.gateway.serving import CALL
@@ -46,7 +47,8 @@ def test_guessing_from_one_address_delays_no_other(tmp_path):
                 it.ask(with_password("bob", f"wrong {number}"), f"X-Forwarded-For: 203.0.113.{number}, 198.51.100.7")
                 == 401
             )
-        attempts = it.server.endpoint._authenticator._following._attempts
+        logins = it.server.endpoint._authenticator._following._logins
+        attempts = next(login for login in logins if isinstance(login, PasswordLogin))._attempts
         assert attempts.reserve(("bob", "127.0.0.1")) == 0
         assert attempts.reserve(("bob", "203.0.113.3")) == 0
         assert attempts.reserve(("bob", "198.51.100.7")) > 0

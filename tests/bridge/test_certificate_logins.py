@@ -12,7 +12,7 @@ from thrift.transport.TTransport import TTransportException
 
 from hms_gateway.cli.application import application
 from hms_gateway.client.metastore_client import NotAuthorized
-from hms_gateway.pipeline.connection import CatalogConnection, Client
+from hms_gateway.pipeline.connection import Client, Connection
 from hms_gateway.structs import LeaseObject, MetaException
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.support.client_authority import ClientAuthority
@@ -151,18 +151,18 @@ def test_what_a_certificate_that_the_gateway_refuses_looks_like_is_said(gateway,
 def test_programs_and_the_pipeline_log_in_with_certificate_and_key(gateway, files, tmp_path):
     options = {"url": gateway.url, "cafile": str(gateway.data_dir / "certificate.pem")}
     certificate, key = map(str, split(files.ann, tmp_path))
-    connection = CatalogConnection.of({**options, "user": "eve", "certificate": certificate, "key": key}, {})
+    connection = Connection.of({**options, "user": "eve", "certificate": certificate, "key": key}, {})
     assert "PRIVATE" not in repr(connection)
     # What executors get has no need for the files.
     Path(key).unlink()
     with connection.open() as client:
         assert whose(client) == "ann"
     from_environment = {"HMS_GATEWAY_CERTIFICATE": str(files.etl), "HMS_GATEWAY_PASSWORD": "wrong"}
-    with CatalogConnection.of(options, from_environment).open() as client:
+    with Connection.of(options, from_environment).open() as client:
         assert whose(client) == "etl"
     given = {"user": gateway.user, "password": gateway.password, "certificate": str(files.ann)}
-    with CatalogConnection.of({**options, **given}, {}).open() as client:
+    with Connection.of({**options, **given}, {}).open() as client:
         assert whose(client) == gateway.user
-    with CatalogConnection.of(options, {}).open() as client, pytest.raises(NotAuthorized) as caught:
+    with Connection.of(options, {}).open() as client, pytest.raises(NotAuthorized) as caught:
         client.call("getName")
     assert "a client certificate" in caught.value.hint

@@ -49,9 +49,9 @@ class Metastore:
 
     def client(self) -> Client:
         # Imports PySpark, which may be missing where tests are collected.
-        from hms_gateway.pipeline.connection import CatalogConnection
+        from hms_gateway.pipeline.connection import Connection
 
-        return CatalogConnection.of(self.options).open()
+        return Connection.of(self.options).open()
 
     def read(self, spark: Any, object_name: str, **options: str) -> Any:
         """A DataFrame of an object."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.pipeline.connection import VARIABLES, CatalogConnection, named_tables
+from hms_gateway.pipeline.connection import VARIABLES, Connection, named_tables
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.structs import Table
 from hms_gateway.wire import ApplicationError, ApplicationErrorType
@@ -19,28 +19,28 @@ def no_variables(monkeypatch):
 
 
 def test_nothing_secret_is_shown():
-    connection = CatalogConnection.of({**HTTPS, "user": "u", "password": "hidden-1"})
-    assert "hidden" not in repr(connection) + repr(CatalogConnection.of({**HTTPS, "token": "hidden-2"}))
+    connection = Connection.of({**HTTPS, "user": "u", "password": "hidden-1"})
+    assert "hidden" not in repr(connection) + repr(Connection.of({**HTTPS, "token": "hidden-2"}))
 
 
 def test_the_environment_is_read_where_an_option_is_missing(monkeypatch):
     monkeypatch.setenv("HMS_GATEWAY_TOKEN", "of the environment".replace(" ", "-"))
     monkeypatch.setenv("HMS_GATEWAY_PASSWORD", "a password")
-    assert CatalogConnection.of(HTTPS).token == "of-the-environment"
-    assert CatalogConnection.of({**HTTPS, "token": "given"}).token == "given"
+    assert Connection.of(HTTPS).token == "of-the-environment"
+    assert Connection.of({**HTTPS, "token": "given"}).token == "given"
 
 
 @pytest.mark.parametrize("given", [{"password": "p"}, {"auth": "kerberos"}, {"url": "thrift://localhost"}])
 def test_another_login_counts_before_a_token_of_the_environment(monkeypatch, given):
     monkeypatch.setenv("HMS_GATEWAY_TOKEN", "hmsgw_abc")
-    assert CatalogConnection.of({**HTTPS, **given}).token == ""
+    assert Connection.of({**HTTPS, **given}).token == ""
 
 
 def test_a_certificate_of_the_environment_is_for_https_only(monkeypatch):
     monkeypatch.setenv("HMS_GATEWAY_CERTIFICATE", "/no/c.pem")
-    assert CatalogConnection.of({"url": "thrift://localhost"}).shown_text == ""
+    assert Connection.of({"url": "thrift://localhost"}).shown_text == ""
     with pytest.raises(OptionError, match="option certificate: /no/c"):
-        CatalogConnection.of(HTTPS)
+        Connection.of(HTTPS)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_certificate_of_the_environment_is_for_https_only(monkeypatch):
 )
 def test_what_does_not_fit_is_named(given, text):
     with pytest.raises(OptionError) as caught:
-        CatalogConnection.of({**HTTPS, **given})
+        Connection.of({**HTTPS, **given})
     assert text in str(caught.value)
     assert "words" not in str(caught.value)
 

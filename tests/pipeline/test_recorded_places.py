@@ -22,7 +22,7 @@ from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, write_p
 from hms_gateway.pipeline.audit.job import audit
 from hms_gateway.pipeline.audit.rules.values import Fix
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -46,9 +46,7 @@ def client(gateway):
 @pytest.fixture
 def options(gateway, tmp_path):
     """Those of a test's own tables, which its name begins."""
-    return JobOptions(
-        connection=CatalogConnection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20
-    )
+    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hms_gateway.pipeline.compact.job import CleanArguments as CleanArguments
 from hms_gateway.pipeline.compact.job import CompactArguments as CompactArguments
 from hms_gateway.pipeline.compact.job import clean as _clean
 from hms_gateway.pipeline.compact.job import compact as _compact
-from hms_gateway.pipeline.connection import CatalogConnection as CatalogConnection
+from hms_gateway.pipeline.connection import Connection as Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments as CrawlArguments
 from hms_gateway.pipeline.crawl.job import crawl as _crawl
 from hms_gateway.pipeline.jobs.failures import JobFailed as JobFailed

@@ -57,7 +57,7 @@ def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogConnection:
+class Connection:
     """One metastore. `ca_text` holds the trusted certificates themselves, `shown_text` the one to show and its key:
     executors may not have the files.
     """
@@ -76,7 +76,7 @@ class CatalogConnection:
     option_prefix: str = "--"
 
     @classmethod
-    def of(cls, options: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> "CatalogConnection":
+    def of(cls, options: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> "Connection":
         """From options with lower-case names and the environment. Raises OptionError."""
         found = {name: options.get(name) or environment.get(VARIABLES.get(name, ""), "") for name in CONNECTION_OPTIONS}
         if not found["url"]:

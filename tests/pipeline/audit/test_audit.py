@@ -13,7 +13,7 @@ from hms_gateway.pipeline.audit.arguments import AuditArguments
 from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
 from hms_gateway.pipeline.audit.fixing.job import apply
 from hms_gateway.pipeline.audit.job import audit
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import Stored
@@ -34,9 +34,7 @@ ARGUMENTS = AuditArguments(small_bytes=SMALL_BYTES, small_files=SMALL_FILES_MIN)
 
 @pytest.fixture
 def options(gateway, tmp_path):
-    return JobOptions(
-        connection=CatalogConnection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20
-    )
+    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
 
 
 def found(options, result):

@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.pipeline.audit.arguments import AuditArguments
 from hms_gateway.pipeline.audit.job import audit
 from hms_gateway.pipeline.compact.job import CleanArguments, clean
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
 from tests.pipeline.compact.warehouse import add_partitions, make_table
@@ -30,7 +30,7 @@ def test_a_table_there_is_named_and_the_rest_is_done(spark, gateway, tmp_path, p
     with gateway.client() as client:
         make_table(client, name, location=f"{place}/lake/{name}", parameters={"EXTERNAL": "TRUE"})
         add_partitions(client, client.call("get_table", "lake", name), "1", "2", "3")
-    connection = CatalogConnection.of(gateway.options)
+    connection = Connection.of(gateway.options)
     options = JobOptions(connection=connection, state=str(tmp_path), only=(f"lake.{name}",), patience_seconds=20)
     options = replace(options, roots=(f"{place}/lake",))
     audited = audit(options, AuditArguments(), spark=spark)

@@ -6,7 +6,7 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
 from hms_gateway.pipeline.audit.arguments import AuditArguments
 from hms_gateway.pipeline.audit.job import audit
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.options import JobOptions
 from tests.spark.spark_session import SparkSessionProcess
 from tests.support.server import GatewayServer, free_port
@@ -45,7 +45,7 @@ def test_what_spark_writes_gives_no_finding(spark, tmp_path):
             writer.sql(statement)
         certificate = str(gateway.data_dir / "certificate.pem")
         options = {"url": gateway.url, "user": gateway.user, "password": gateway.password, "cafile": certificate}
-        job = JobOptions(connection=CatalogConnection.of(options), state=str(tmp_path / "state"), patience_seconds=20)
+        job = JobOptions(connection=Connection.of(options), state=str(tmp_path / "state"), patience_seconds=20)
         result = audit(job, AuditArguments(), spark=spark)
     found = {(one["kind"], one["table"], one["partition"]) for one in result.examples}
     # Spark does not count again when it overwrites a partition of a table in its own format: the finding is true.

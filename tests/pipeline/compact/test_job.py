@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.cli.application import application
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs import run as jobs_run
 from hms_gateway.pipeline.jobs.failures import TablesHeld
@@ -50,7 +50,7 @@ def client(gateway):
 
 def options_for(gateway, tmp_path, *only):
     state = str(tmp_path / "state")
-    return JobOptions(connection=CatalogConnection.of(gateway.options), state=state, only=only, patience_seconds=20)
+    return JobOptions(connection=Connection.of(gateway.options), state=state, only=only, patience_seconds=20)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from hms_gateway.pipeline.compact.cleaning import CleanStep
 from hms_gateway.pipeline.compact.leftovers import RemoveLeftovers
 from hms_gateway.pipeline.compact.looking import CANDIDATE, LEFT, LEFTOVERS, Look, NamesOf
 from hms_gateway.pipeline.compact.step import CompactStep
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import LeaseLost
@@ -51,7 +51,7 @@ TARGET = 1 << 20
 
 @pytest.fixture
 def connection(gateway):
-    return CatalogConnection.of(gateway.options)
+    return Connection.of(gateway.options)
 
 
 @pytest.fixture

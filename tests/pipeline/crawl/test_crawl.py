@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.cli.pipeline.crawl_command import show
 from hms_gateway.pipeline.compact.job import CompactArguments, compact
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl import registering
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import UsageRefused
@@ -39,7 +39,7 @@ def server(tmp_path_factory):
 @pytest.fixture
 def options(server, tmp_path):
     given = {"url": server.url, "user": server.user, "password": server.password, "verify": "false"}
-    return JobOptions(connection=CatalogConnection.of(given), state=str(tmp_path / "state"), patience_seconds=20)
+    return JobOptions(connection=Connection.of(given), state=str(tmp_path / "state"), patience_seconds=20)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.options import JobOptions
 from tests.oracle.peer import PeerUnavailable, RealMetastore
@@ -48,7 +48,7 @@ def found_by_msck(real, table, folder):
             f" LOCATION 'file:{table}'"
         )
         session.sql("MSCK REPAIR TABLE default.days")
-    with CatalogConnection.of({"url": uri}).open() as client:
+    with Connection.of({"url": uri}).open() as client:
         return {(tuple(one.values), one.sd.location) for one in client.call("get_partitions", "default", "days", -1)}
 
 
@@ -72,7 +72,7 @@ def planted(folder):
 
 def test_the_same_partitions_are_found_as_by_msck(spark, gateway, tmp_path):
     table = planted(tmp_path)
-    options = JobOptions(connection=CatalogConnection.of(gateway.options), state=str(tmp_path / "state"))
+    options = JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"))
     result = crawl(options, CrawlArguments(location=str(tmp_path / "lake")), spark=spark)
     with gateway.client() as client:
         ours = {(tuple(one.values), one.sd.location) for one in client.call("get_partitions", "default", "days", -1)}

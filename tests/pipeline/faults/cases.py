@@ -17,7 +17,7 @@ from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
 from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, write_plan
 from hms_gateway.pipeline.audit.rules.values import Fix
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, compact
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments
 from hms_gateway.pipeline.crawl.registering import table_of
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -61,7 +61,7 @@ class Place:
     def options(self, **changed: Any) -> JobOptions:
         values = {"state": str(self.folder / "state"), "calls": 2, "patience_seconds": 120, "yes": True}
         values["roots"] = (str(self.lake),)
-        return JobOptions(connection=CatalogConnection.of(self.metastore.options), **{**values, **changed})
+        return JobOptions(connection=Connection.of(self.metastore.options), **{**values, **changed})
 
 
 @contextmanager
@@ -235,7 +235,7 @@ def compacted(place: Place, result: dict[str, Any]) -> Any:
 
 
 def fill_migrate(place: Place) -> tuple[Any, dict[str, Any]]:
-    return MigrateArguments(source=CatalogConnection.of(place.source.options)), {}
+    return MigrateArguments(source=Connection.of(place.source.options)), {}
 
 
 def fill_source(source: Metastore) -> None:

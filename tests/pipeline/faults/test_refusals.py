@@ -15,7 +15,7 @@ from hms_gateway.pipeline.audit.fixing.job import apply
 from hms_gateway.pipeline.audit.fixing.plan import PlanHead, write_plan
 from hms_gateway.pipeline.audit.job import audit
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs import records
 from hms_gateway.pipeline.jobs.failures import CallsRefused, UsageRefused
@@ -25,7 +25,7 @@ from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
 
-SOURCE = CatalogConnection.of({"url": "https://elsewhere", "user": "admin", "password": "x"}, {})
+SOURCE = Connection.of({"url": "https://elsewhere", "user": "admin", "password": "x"}, {})
 # A job, what it is given, and an argument of it with another value.
 JOBS = {
     "crawl": (crawl, CrawlArguments(location="file:/"), {"prune": True}),
@@ -44,9 +44,7 @@ def options(gateway, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("plan.jsonl", "other.jsonl"):
         write_plan(name, PlanHead(url=gateway.options["url"], run="", event=1, quiet_seconds=0), [])
-    return JobOptions(
-        connection=CatalogConnection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20
-    )
+    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
 
 
 @pytest.mark.slow

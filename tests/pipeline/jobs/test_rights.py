@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.pipeline.audit.arguments import AuditArguments
 from hms_gateway.pipeline.audit.job import audit
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import JobFailed
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -64,7 +64,7 @@ def grant(server, user, *actions):
 
 
 def connection(server, user, password):
-    return CatalogConnection.of({"url": server.url, "user": user, "password": password, "verify": "false"})
+    return Connection.of({"url": server.url, "user": user, "password": password, "verify": "false"})
 
 
 def options(server, tmp_path, user):

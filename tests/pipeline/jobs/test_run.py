@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from pyspark import cloudpickle
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs import records
 from hms_gateway.pipeline.jobs.failures import CallsRefused, JobFailed, LeaseLost, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -38,9 +38,7 @@ def tables(gateway):
 
 @pytest.fixture
 def options(gateway, tmp_path):
-    return JobOptions(
-        connection=CatalogConnection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20
-    )
+    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
 
 
 def arguments(value, *more):

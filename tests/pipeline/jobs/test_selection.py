@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.selection import check_only, partition_names
@@ -34,7 +34,7 @@ def test_what_is_not_a_filter_of_the_table_is_refused_with_the_option(gateway):
 
 
 def test_a_pattern_that_matches_no_table_is_refused(gateway):
-    options = JobOptions(connection=CatalogConnection.of(gateway.options), state="", patience_seconds=20)
+    options = JobOptions(connection=Connection.of(gateway.options), state="", patience_seconds=20)
     for patterns in ((), ("sales.orders",), ("SALES.*", "s*.ord*"), ("*",)):
         check_only(replace(options, only=patterns))
     for patterns in (("salse.*",), ("sales.orders", "sales.ordres"), ("sales",)):

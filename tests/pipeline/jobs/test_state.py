@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 import pyarrow
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs import records
 from hms_gateway.pipeline.jobs.failures import StateFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -107,9 +107,7 @@ def test_a_scheme_without_its_library_is_named():
 
 
 def begun(tmp_path, **beat):
-    options = JobOptions(
-        connection=CatalogConnection.of({"url": "https://gateway"}), state=str(tmp_path), resume="toy-1"
-    )
+    options = JobOptions(connection=Connection.of({"url": "https://gateway"}), state=str(tmp_path), resume="toy-1")
     state = State.of(options.state, {})
     state.write_json("toy-1/run.json", {**records.new("toy", options, {}), "run": "toy-1"})
     with records.beating(state, "toy-1"):
@@ -119,7 +117,7 @@ def begun(tmp_path, **beat):
 
 
 def test_runs_of_one_second_are_listed_in_their_order(tmp_path):
-    options = JobOptions(connection=CatalogConnection.of({"url": "https://gateway"}), state=str(tmp_path))
+    options = JobOptions(connection=Connection.of({"url": "https://gateway"}), state=str(tmp_path))
     state, begun_in_order = State.of(options.state, {}), []
     for _ in range(20):
         record = records.new("toy", options, {})

@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
@@ -53,8 +53,8 @@ class Side:
     folder: Path
 
     @property
-    def connection(self) -> CatalogConnection:
-        return CatalogConnection.of(self.metastore.options, {})
+    def connection(self) -> Connection:
+        return Connection.of(self.metastore.options, {})
 
     def dump(self) -> dict[str, Any]:
         with connected(self) as client:

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed
@@ -56,14 +56,14 @@ def target(both, source):
 
 
 def ran(step, target, *rows, scope="a"):
-    client = PatientClient(CatalogConnection.of(target.options, {}), 5)
+    client = PatientClient(Connection.of(target.options, {}), 5)
     # Of this test: tables that two tests make in the same second are equal, and so would be the keys of the calls.
     scope = f"{os.environ['PYTEST_CURRENT_TEST']} {scope}"
     return step(client.begin(scope), RowBatch("name", "1", pyarrow.Table.from_pylist(list(rows))))
 
 
 def sides(source, on_conflict="skip"):
-    return Sides(CatalogConnection.of(source.options, {}), True, on_conflict, frozenset(ALL_KINDS), 5, 5)
+    return Sides(Connection.of(source.options, {}), True, on_conflict, frozenset(ALL_KINDS), 5, 5)
 
 
 def row(table="t", existed=False, names=None):

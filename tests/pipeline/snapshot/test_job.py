@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 import pyarrow
 import pyarrow.dataset
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
@@ -41,9 +41,7 @@ def metastore(tmp_path):
 
 @pytest.fixture
 def options(metastore, tmp_path):
-    return JobOptions(
-        connection=CatalogConnection.of(metastore.options), state=str(tmp_path / "state"), patience_seconds=20
-    )
+    return JobOptions(connection=Connection.of(metastore.options), state=str(tmp_path / "state"), patience_seconds=20)
 
 
 def content(path):
@@ -230,9 +228,7 @@ def test_what_does_not_fit_is_refused(spark, metastore, options, tmp_path):
 
 @pytest.mark.whole
 def test_of_the_real_metastore(spark, real, tmp_path):
-    options = JobOptions(
-        connection=CatalogConnection.of(real.options), state=str(tmp_path / "state"), patience_seconds=20
-    )
+    options = JobOptions(connection=Connection.of(real.options), state=str(tmp_path / "state"), patience_seconds=20)
     result = snapshot(options, SnapshotArguments(path=str(tmp_path / "real")), spark=spark)
     with real.client() as client:
         assert content(tmp_path / "real") == whole(client)

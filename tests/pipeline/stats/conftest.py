@@ -18,9 +18,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
 
 @pytest.fixture
 def options(gateway, tmp_path):
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     state = str(tmp_path / "state %20 {a,b}")
-    connection = CatalogConnection.of(gateway.options)
+    connection = Connection.of(gateway.options)
     return JobOptions(connection=connection, state=state, patience_seconds=20, roots=(str(tmp_path),))

@@ -18,7 +18,7 @@ from hms_gateway.cli.terminal.output import err, fail, find_token
 from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 if TYPE_CHECKING:
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.jobs.options import JobOptions
     from hms_gateway.pipeline.jobs.progress import Progress
     from hms_gateway.pipeline.jobs.results import JobResult
@@ -185,10 +185,10 @@ def connect(
     insecure: bool,
     cacert: Path | None,
     timeout: float,
-) -> "CatalogConnection":
+) -> "Connection":
     """The metastore that the words of a command name; asks for the password where nothing gives it."""
     from hms_gateway.cli.calls import targets
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
 
     given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
@@ -208,7 +208,7 @@ def connect(
     if trusted is not None:
         given["cafile"] = str(trusted)
     try:
-        return CatalogConnection.of(given)
+        return Connection.of(given)
     except OptionError as error:
         fail(str(error))
 

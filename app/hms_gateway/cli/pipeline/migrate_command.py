@@ -13,7 +13,7 @@ from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import fail
 
 if TYPE_CHECKING:
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.migrate.job import MigrateResult
 
 PASSWORD_VARIABLE: Final = "HMS_GATEWAY_SOURCE_PASSWORD"
@@ -127,10 +127,10 @@ def _source(
     insecure: bool,
     cacert: Path | None,
     framed: bool,
-) -> "CatalogConnection":
+) -> "Connection":
     from hms_gateway.cli.calls import targets
     from hms_gateway.cli.terminal.output import first_line
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
 
     password = "" if certificate is not None else os.environ.get(PASSWORD_VARIABLE, "")
@@ -153,7 +153,7 @@ def _source(
             f"give --source-user, and {PASSWORD_VARIABLE} or --source-password-file; or --source-certificate",
         )
     try:
-        return replace(CatalogConnection.of(given, {}), option_prefix="--source-")
+        return replace(Connection.of(given, {}), option_prefix="--source-")
     except OptionError as error:
         fail(f"--source: {error}")
 

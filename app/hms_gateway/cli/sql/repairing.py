@@ -49,7 +49,7 @@ def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Map
 
 
 def _connection(target: CallTarget, words: Mapping[str, Any]) -> Any:
-    from hms_gateway.pipeline.connection import CatalogConnection
+    from hms_gateway.pipeline.connection import Connection
 
     trusted = None if words["insecure"] else words["cacert"] or own_certificate(target.url)
     is_secure = target.url.lower().startswith("https:")
@@ -65,4 +65,4 @@ def _connection(target: CallTarget, words: Mapping[str, Any]) -> Any:
         "certificate": str(words["certificate"] or "") if is_secure else "",
         "key": str(words["key"] or "") if is_secure and words["certificate"] else "",
     }
-    return CatalogConnection.of({name: value for name, value in given.items() if value}, {})
+    return Connection.of({name: value for name, value in given.items() if value}, {})

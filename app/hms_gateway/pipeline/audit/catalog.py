@@ -10,7 +10,7 @@ import pyarrow
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow, partition_place, replaced_place, table_place
 from hms_gateway.pipeline.audit.rules.values import Key, Place, location_of
-from hms_gateway.pipeline.connection import CatalogConnection, named_tables
+from hms_gateway.pipeline.connection import Connection, named_tables
 from hms_gateway.pipeline.footers import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
@@ -80,7 +80,7 @@ def read_places(run: Run, catalog: Catalog) -> Stored:
 class _NameReader:
     """Tables to their partitions' names, in pieces of one call."""
 
-    def __init__(self, connection: CatalogConnection, patience_seconds: float) -> None:
+    def __init__(self, connection: Connection, patience_seconds: float) -> None:
         self._connection = connection
         self._patience_seconds = patience_seconds
 
@@ -102,7 +102,7 @@ class _NameReader:
 class _PartitionReader:
     """Names of partitions to places."""
 
-    def __init__(self, connection: CatalogConnection, patience_seconds: float, storage: Storage, tables: Any) -> None:
+    def __init__(self, connection: Connection, patience_seconds: float, storage: Storage, tables: Any) -> None:
         self._connection = connection
         self._patience_seconds = patience_seconds
         self._storage = storage

@@ -12,7 +12,7 @@ from hms_gateway.pipeline.compact.looking import described
 from hms_gateway.pipeline.compact.places import HIDDEN, is_of_one
 from hms_gateway.pipeline.compact.step import LeftOut, Seen, alter, look
 from hms_gateway.pipeline.compact.swap import REMOVING, Left, cleaned, left, marked
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -38,7 +38,7 @@ def path_of(location: str, storage: Storage) -> str:
 class PlacesOf:
     """Where tables and all their partitions lie; for batches of tables."""
 
-    connection: CatalogConnection
+    connection: Connection
     patience_seconds: float
     storage: Storage = field(repr=False)
 

@@ -13,7 +13,7 @@ from hms_gateway.pipeline.compact.leftovers import has_leftovers
 from hms_gateway.pipeline.compact.places import base_of, target_of
 from hms_gateway.pipeline.compact.swap import left
 from hms_gateway.pipeline.compact.tables import left_alone, unsafe
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -59,7 +59,7 @@ def wanted_tables(client: PatientClient, options: JobOptions) -> Iterator[dict[s
 class NamesOf:
     """The names of the partitions of tables; "" for a table without keys. `reason` is why a table is left alone."""
 
-    connection: CatalogConnection
+    connection: Connection
     patience_seconds: float
     where: str
 
@@ -91,7 +91,7 @@ def described(client: Any, table: Table, names: list[str]) -> Iterator[tuple[str
 class Look:
     """What is in the directories of some partitions of one table, or of a table without keys."""
 
-    connection: CatalogConnection
+    connection: Connection
     patience_seconds: float
     run: str
     target_bytes: int

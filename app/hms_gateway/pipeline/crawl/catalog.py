@@ -9,7 +9,7 @@ import pyarrow
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.pipeline.compact.places import is_of_one
 from hms_gateway.pipeline.compact.swap import left
-from hms_gateway.pipeline.connection import CatalogConnection, named_tables
+from hms_gateway.pipeline.connection import Connection, named_tables
 from hms_gateway.pipeline.crawl.keys import NotAPartition, spelled
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -43,7 +43,7 @@ def table_names(client: PatientClient) -> Iterator[dict[str, str]]:
 class TablesBelow:
     """The tables whose location is at, below or above a location; for batches of names of one database."""
 
-    connection: CatalogConnection
+    connection: Connection
     patience_seconds: float
     location: str
     storage: Storage = field(repr=False)
@@ -97,7 +97,7 @@ def is_within(path: str, other: str) -> bool:
 class NamesOf:
     """The names of the partitions of a table; for batches of `TABLES` with one row."""
 
-    connection: CatalogConnection
+    connection: Connection
     patience_seconds: float
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
@@ -137,7 +137,7 @@ def _same(table: dict[str, Any], name: str) -> str:
 class Gone:
     """Which of the partitions without a directory in the listing have none; looked at one by one."""
 
-    connection: CatalogConnection
+    connection: Connection
     patience_seconds: float
     location: str
     storage: Storage = field(repr=False)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import Stored, StoredBatch
@@ -62,7 +62,7 @@ class BatchTask:
     stored: Stored
     step: Step
     slots: int
-    connection: CatalogConnection
+    connection: Connection
     lease_id: int | None
     patience_seconds: float
 

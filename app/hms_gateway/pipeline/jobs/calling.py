@@ -14,7 +14,7 @@ import msgspec
 
 from hms_gateway.client.metastore_client import Busy, ClientError, MetastoreClient, NotReached
 from hms_gateway.idl.method_facts import changes_something
-from hms_gateway.pipeline.connection import CatalogConnection, Client
+from hms_gateway.pipeline.connection import Client, Connection
 from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, LeaseLost
 from hms_gateway.structs import InvalidOperationException, MetaException
 
@@ -36,7 +36,7 @@ class PatientClient:
     Raises the metastore's declared exceptions, and JobFailed: LeaseLost, GatewayAway, CallsRefused.
     """
 
-    connection: CatalogConnection
+    connection: Connection
     patience_seconds: float
     scope: str = field(default_factory=lambda: uuid.uuid4().hex)
     lease_id: int | None = None

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from hms_gateway.client.metastore_client import ClientError
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs.records import holding
@@ -33,7 +33,7 @@ class Lease:
     """An exclusive lease on tables, extended by a thread until `drop`; `on_lost` runs in that thread."""
 
     def __init__(
-        self, connection: CatalogConnection, state: State, patience_seconds: float, on_lost: Callable[[str], None]
+        self, connection: Connection, state: State, patience_seconds: float, on_lost: Callable[[str], None]
     ) -> None:
         self.lease_id: int | None = None
         self._connection, self._state = connection, state
@@ -88,7 +88,7 @@ class Lease:
                     return
 
 
-def drop(connection: CatalogConnection, lease_id: int, patience_seconds: float = 0) -> None:
+def drop(connection: Connection, lease_id: int, patience_seconds: float = 0) -> None:
     """End a lease, so that calls that still present it are refused; one that ended before is fine."""
     with suppress(ThriftException, JobFailed), PatientClient(connection, patience_seconds) as client:
         client.call("drop_lease", lease_id, [])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.storage import StorageOptions
 
@@ -31,7 +31,7 @@ class JobOptions:
     roots             locations below which files may be touched, besides the gateway's roots
     """
 
-    connection: CatalogConnection
+    connection: Connection
     state: str
     master: str = ""
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)

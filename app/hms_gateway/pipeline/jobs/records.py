@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -33,7 +33,7 @@ def records(state: State) -> list[dict[str, Any]]:
     return sorted(listed, key=lambda each: str(each["began"]))
 
 
-def known_runs(connection: CatalogConnection) -> list[dict[str, Any]]:
+def known_runs(connection: Connection) -> list[dict[str, Any]]:
     """The runs that a metastore knows, the oldest first. Raises JobFailed."""
     with PatientClient(connection, 0) as client:
         found = client.call("get_properties", PropertyGetRequest(nameSpace=NAMESPACE, mapPrefix="")).properties
@@ -64,7 +64,7 @@ def options_of(options: JobOptions, record: dict[str, Any]) -> JobOptions:
     return replace(options, connection=connection, only=only, where=begun["where"], roots=roots)
 
 
-def publish(connection: CatalogConnection, record: dict[str, Any], state: State) -> None:
+def publish(connection: Connection, record: dict[str, Any], state: State) -> None:
     """Note a run in the metastore, where others find it; a metastore that keeps no properties is fine."""
     shown = ("kind", "status", "began", "ended")
     values = {f"{record['run']}.{name}": str(record.get(name) or "") for name in shown}

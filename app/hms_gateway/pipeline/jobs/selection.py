@@ -1,7 +1,7 @@
 """What a job's options `only` and `where` name in a metastore."""
 
 from hms_gateway.metastore.vocabulary.partition_names import escape
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.only import Only
@@ -9,7 +9,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.structs import MetaException, PartitionValuesRequest, Table
 
 
-def check_only(options: JobOptions, metastore: CatalogConnection | None = None) -> None:
+def check_only(options: JobOptions, metastore: Connection | None = None) -> None:
     """Refuse patterns of `only` that match no table of the metastore (the job's own, unless another one is given).
 
     A resumed run is not asked: its tables may be gone since. Raises UsageRefused, and what PatientClient raises.

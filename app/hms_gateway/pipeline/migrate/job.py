@@ -10,7 +10,7 @@ import pyarrow
 import pyarrow.parquet
 
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import EventsExpired
 from hms_gateway.pipeline.jobs.batches import Counts, Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -67,7 +67,7 @@ class MigrateArguments:
     last         nothing is written to the source any more: write ids of ACID tables are set, which is done once
     """
 
-    source: CatalogConnection
+    source: Connection
     on_conflict: str = "skip"
     verify: str = "full"
     once: bool = False

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed
 from hms_gateway.pipeline.migrate.objects import Plain, plain, without
@@ -24,7 +24,7 @@ class Sides:
     declared     fields that the target cannot hold, by kind
     """
 
-    source: CatalogConnection
+    source: Connection
     is_gateway: bool
     on_conflict: str
     kinds: frozenset[str]

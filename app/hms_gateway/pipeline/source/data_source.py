@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, CatalogConnection, choice, whole_number
+from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Connection, choice, whole_number
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.source.columns import check_schema, key_struct, schema_of
 from hms_gateway.pipeline.source.objects import columns_of
@@ -88,9 +88,9 @@ class HmsDataSource(DataSource):  # type: ignore[misc]
     def _flag(self, name: str, default: str, true: str = "true", false: str = "false") -> bool:
         return choice(name, self._option(name) or default, {true: True, false: False})
 
-    def _connection(self) -> CatalogConnection:
+    def _connection(self) -> Connection:
         given = {name: value for name in CONNECTION_OPTIONS if (value := self._option(name))}
-        return CatalogConnection.of(given)
+        return Connection.of(given)
 
     def _table(self) -> tuple[str, str] | None:
         text = self._option("table")

@@ -9,7 +9,7 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.connection import CatalogConnection, Client
+from hms_gateway.pipeline.connection import Client, Connection
 from hms_gateway.pipeline.source import planning
 from hms_gateway.pipeline.source.columns import batches
 from hms_gateway.pipeline.source.conditions import Condition, condition_of
@@ -35,7 +35,7 @@ class WholeReader(DataSourceReader):  # type: ignore[misc]
     Pickled: with its options on the driver, where it plans, and on executors, where it reads.
     """
 
-    def __init__(self, connection: CatalogConnection, object_name: str, scope: Scope, schema: StructType) -> None:
+    def __init__(self, connection: Connection, object_name: str, scope: Scope, schema: StructType) -> None:
         self._connection = connection
         self._object = object_name
         self._scope = scope

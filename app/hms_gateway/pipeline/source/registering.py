@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
 from hms_gateway.pipeline.columns_once import columns_once
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import NotRegistered, OptionError
 from hms_gateway.structs import AddPartitionsRequest, FieldSchema, Partition, StorageDescriptor, Table
 
@@ -57,7 +57,7 @@ class Registered(WriterCommitMessage):  # type: ignore[misc]
 class PartitionWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """Made on the driver, which checks the columns; pickled to the tasks with the run's id."""
 
-    connection: CatalogConnection
+    connection: Connection
     target: TargetTable
     schema: StructType
     table: Table = field(init=False)

@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.source.columns import batches
 from hms_gateway.pipeline.source.fetching import events
@@ -22,7 +22,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
 
     def __init__(
         self,
-        connection: CatalogConnection,
+        connection: Connection,
         schema: StructType,
         starting: str,
         per_batch: int | None,

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers import Footer, FooterFigures, FooterProblem, joined, read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -89,7 +89,7 @@ class Measured(msgspec.Struct, frozen=True):
 class SelectNames:
     """For `Run.derive`: a row of NAMES for each partition of some tables, and for each table without partitions."""
 
-    connection: CatalogConnection
+    connection: Connection
     where: str
     patience_seconds: float
 
@@ -113,7 +113,7 @@ class Measurement:
     `is_full` leaves the reading of figures to Spark; `is_all` takes nothing as fresh.
     """
 
-    connection: CatalogConnection
+    connection: Connection
     storage: Storage = field(repr=False)
     is_full: bool
     is_all: bool

@@ -16,7 +16,7 @@ import pyarrow
 from hms_gateway.pipeline.audit.fixing.applying import Applier
 from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix
 from hms_gateway.pipeline.audit.rules.values import Fix
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.storage import Storage
@@ -73,7 +73,7 @@ class Table:
 
 @pytest.fixture
 def client(gateway):
-    with PatientClient(CatalogConnection.of(gateway.options), 20, scope="applying") as opened:
+    with PatientClient(Connection.of(gateway.options), 20, scope="applying") as opened:
         yield opened
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
 from hms_gateway.pipeline.audit.fixing.job import apply
 from hms_gateway.pipeline.audit.fixing.plan import PlanHead, action_of, write_plan
-from hms_gateway.pipeline.connection import CatalogConnection
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
@@ -25,9 +25,7 @@ DAYS = [f"2024-01-{day:02}" for day in range(1, 21)]
 
 @pytest.fixture
 def options(gateway, tmp_path):
-    return JobOptions(
-        connection=CatalogConnection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20
-    )
+    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
 
 
 @pytest.fixture
