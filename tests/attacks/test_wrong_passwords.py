@@ -158,7 +158,7 @@ def test_a_password_that_is_not_right_any_more_loses_its_privilege(guesses):
     guesses.clock.now += 301
     guesses.write({"ann": "new"})
     assert guesses.ask(basic("ann", "right"), NAT) == 401
-    assert guesses.passwords._cache.find(basic("ann", "right")) is None
+    assert guesses.passwords.cache.find(basic("ann", "right")) is None
 
 
 def test_a_wrong_password_of_a_known_name_is_not_answered_before_those_of_unknown_ones(guesses):
