@@ -60,7 +60,7 @@ from hms_gateway.structs import (
 
 
 class ConstraintKind(IntEnum):
-    """As Hive numbers them (semantics §2.15)."""
+    """Kinds of constraints, numbered as by Hive (semantics §2.15)."""
 
     PRIMARY_KEY = 0
     FOREIGN_KEY = 1
@@ -234,7 +234,7 @@ class ConstraintRows(AggregateRows):
         return [_constraint(row) for row in rows]
 
     def foreign_keys(self, table_id: TableId | None, parent_table_id: TableId | None) -> list[Struct]:
-        """Those of a table, those that refer to one, or both."""
+        """Foreign keys of a table, those that refer to one, or both."""
         statement = _rows().where(CONSTRAINTS.c.kind == int(ConstraintKind.FOREIGN_KEY))
         if table_id is not None:
             statement = statement.where(CONSTRAINTS.c.table_id == table_id)
@@ -243,7 +243,7 @@ class ConstraintRows(AggregateRows):
         return [_constraint(row) for row in self._connection.execute(statement)]
 
     def names(self, table_id: TableId) -> set[str]:
-        """Of all constraints the table has."""
+        """Names of all constraints of the table."""
         statement = select(CONSTRAINTS.c.name).where(CONSTRAINTS.c.table_id == table_id)
         return set(self._connection.execute(statement).scalars())
 
@@ -252,7 +252,7 @@ class ConstraintRows(AggregateRows):
             self._connection.execute(insert(CONSTRAINTS), [_row(column, self._dialect) for column in columns])
 
     def delete(self, table_id: TableId, name: str) -> int:
-        """Of the table, or of another one that refers to it by a foreign key; the number of its columns."""
+        """Delete a constraint of the table, or of another one that refers to it; the number of its columns."""
         if not is_storable(name):
             return 0
         concerned = or_(CONSTRAINTS.c.table_id == table_id, CONSTRAINTS.c.parent_table_id == table_id)

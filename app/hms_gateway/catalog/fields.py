@@ -37,7 +37,7 @@ class Fields:
         return GetFieldsResponse(_columns(self._table(table_in(request.catName, request.dbName, request.tblName))))
 
     def get_schema(self, call: Call, db_name: str, table_name: str) -> list[FieldSchema]:
-        """With partition keys, last."""
+        """Columns, and partition keys behind them."""
         return _columns_and_keys(self._table(table_named(db_name, table_name)))
 
     def get_schema_with_environment_context(

@@ -67,7 +67,7 @@ class IndexRows(AggregateRows):
         return [_stored_index(row) for row in self._connection.execute(_OF_TABLE, {"table_id": table_id})]
 
     def of_database(self, database_id: DatabaseId) -> list[StoredIndex]:
-        """Those on tables of the database, in no order."""
+        """Indexes on tables of the database, in no order."""
         return [_stored_index(row) for row in self._connection.execute(_OF_DATABASE, {"database_id": database_id})]
 
     def insert(self, table_id: TableId, index: Index) -> None:
@@ -154,7 +154,7 @@ class Indexes:
         self._store.write(work)
 
     def drop_index_by_name(self, call: Call, db_name: str, tbl_name: str, index_name: str, deleteData: bool) -> bool:
-        """With its table, and with `deleteData` that table's data."""
+        """Drop an index with its table, and with `deleteData` that table's data."""
         name = table_named(db_name, tbl_name)
 
         def work(tx: Transaction) -> list[str]:
@@ -209,13 +209,13 @@ def remove_index(
 
 
 def dropped_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
-    """What goes with the index. Another table that took the name stays: who drops an index may have no right to it."""
+    """Table that goes with the index. Another one with its name stays: who drops an index may have no right to it."""
     table = _index_table(snapshot, index)
     return table if table is not None and table.table.tableType == TableType.INDEX_TABLE else None
 
 
 def _index_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
-    """Where the index keeps its entries, in its own database unless it names another one."""
+    """Table of the index's entries, in the index's own database unless it names another one."""
     return None if index.indexTableName is None else snapshot.table(*_index_table_name(index, index.indexTableName))
 
 

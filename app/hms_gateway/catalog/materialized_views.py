@@ -33,7 +33,7 @@ _COUNTS: Final = (VIEW_SOURCES.c.inserted_count, VIEW_SOURCES.c.updated_count, V
 
 
 class ChangeCounts(msgspec.Struct, frozen=True):
-    """How many rows were inserted, updated and deleted."""
+    """Numbers of inserted, updated and deleted rows."""
 
     inserted: int = 0
     updated: int = 0
@@ -109,7 +109,7 @@ class MaterializedViews:
         self._freshness = freshness
 
     def get_all_materialized_view_objects_for_rewriting(self, call: Call) -> list[Table]:
-        """Those of all databases, ordered by database and name."""
+        """Views of all databases, ordered by database and name."""
 
         def work(snapshot: Snapshot) -> list[Table]:
             names = snapshot.database_names()
@@ -127,7 +127,7 @@ class MaterializedViews:
     def get_materialization_invalidation_info(
         self, call: Call, creation_metadata: CreationMetadata, validTxnList: str
     ) -> Materialization:
-        """Whether what the view was built from has changed."""
+        """Tell whether the sources of the view have changed."""
         given = required(creation_metadata, "creation metadata")
         tables = [required(name, "name of a table used") for name in given.tablesUsed or ()]
         found = self._freshness.invalidation(tables, given.validTxnList, validTxnList)
@@ -189,7 +189,7 @@ def check_creation_metadata(metadata: CreationMetadata) -> None:
 
 
 def stored_creation_metadata(metadata: CreationMetadata, view: Table, now_ms: int) -> CreationMetadata:
-    """What is kept in the view's table: by the view's present name, built now, without the tables themselves."""
+    """Metadata kept in the view's table: by the view's present name, built now, without the tables themselves."""
     return msgspec.structs.replace(
         metadata,
         catName=metadata.catName or "hive",

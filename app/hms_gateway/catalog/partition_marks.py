@@ -20,7 +20,7 @@ from hms_gateway.structs import InvalidPartitionException, MetaException, Partit
 
 class PartitionMarkRows(AggregateRows):
     def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
-        """Whether there is a mark of that time or later."""
+        """Tell whether there is a mark of that time or later."""
         statement = select(
             exists().where(
                 PARTITION_MARKS.c.table_id == table_id,
@@ -66,7 +66,7 @@ class PartitionMarks:
     def isPartitionMarkedForEvent(
         self, call: Call, db_name: str, tbl_name: str, part_vals: dict[str, str], eventType: int
     ) -> bool:
-        """Whether it was, no longer ago than the setting says."""
+        """Tell whether it was marked, no longer ago than the setting says."""
         name, kind = table_named(db_name, tbl_name), _known(eventType)
         oldest = _oldest_seconds(self._clock, self._settings)
 

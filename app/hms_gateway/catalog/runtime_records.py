@@ -93,7 +93,7 @@ class RuntimeRecordRows(AggregateRows):
         return [decode_struct(WriteEventInfo, content) for content in self._connection.execute(statement).scalars()]
 
     def write_event(self, txn_id: int, event: WriteEventInfo) -> WriteEventInfo | None:
-        """What is stored of the same transaction, table and partition."""
+        """Event stored for the same transaction, table and partition."""
         is_it = (WRITE_EVENTS.c.txn_id == txn_id) & (WRITE_EVENTS.c.object_hash == _object_hash(event))
         content = self._connection.execute(select(WRITE_EVENTS.c.content).where(is_it)).scalar()
         return None if content is None else decode_struct(WriteEventInfo, content)
@@ -156,7 +156,7 @@ class RuntimeRecords:
         self._store.write(work)
 
     def get_replication_metrics(self, call: Call, rqst: GetReplicationMetricsRequest) -> ReplicationMetricList:
-        """Those of a policy, or of one of its dumps; without a policy those of one execution."""
+        """Metrics of a policy, or of one of its dumps; without a policy those of one execution."""
         request = required(rqst, "rqst")
         policy, dump_id = request.policy, request.dumpExecutionId
         if policy is not None:
@@ -168,7 +168,7 @@ class RuntimeRecords:
         return ReplicationMetricList([] if found is None else [found])
 
     def get_all_write_event_info(self, call: Call, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo]:
-        """What a transaction noted to have written, in a database or table if one is named."""
+        """Writes that a transaction noted, in a database or table if one is named."""
         given = required(request, "request")
         db_name = database_name(given.dbName)
         wanted = required(given.txnId, "transaction")

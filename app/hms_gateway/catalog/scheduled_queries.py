@@ -106,7 +106,7 @@ class ScheduleRows(AggregateRows):
         self._connection.execute(update(SCHEDULED_QUERIES).where(is_it).values(row))
 
     def delete(self, schedule_id: ScheduleId) -> None:
-        """With its executions."""
+        """Delete the query with its executions."""
         for table in (SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES):
             self._connection.execute(delete(table).where(table.c.query_id == schedule_id))
 
@@ -129,7 +129,7 @@ class ScheduleRows(AggregateRows):
         self._connection.execute(update(SCHEDULED_EXECUTIONS).where(is_it).values(row))
 
     def silent_executions(self, states: Sequence[int], before_seconds: int) -> list[Execution]:
-        """Those in one of the states whose last update is older."""
+        """Executions in one of the states whose last update is older."""
         statement = select(SCHEDULED_EXECUTIONS).where(
             SCHEDULED_EXECUTIONS.c.state.in_(states), SCHEDULED_EXECUTIONS.c.last_update < before_seconds
         )

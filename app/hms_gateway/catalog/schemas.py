@@ -141,7 +141,7 @@ class RegistryRows(AggregateRows):
         self._connection.execute(statement.values(content=encode_struct(schema)))
 
     def delete_schema(self, schema_id: SchemaId) -> None:
-        """With its versions."""
+        """Delete the schema with its versions."""
         for table in (REGISTRY_COLUMNS, REGISTRY_VERSIONS, REGISTRY_SCHEMAS):
             self._connection.execute(delete(table).where(table.c.schema_id == schema_id))
 
@@ -175,7 +175,7 @@ class RegistryRows(AggregateRows):
         )
 
     def delete_version(self, schema_id: SchemaId, version: int) -> bool:
-        """Whether it was there."""
+        """Delete the version; tells whether it was there."""
         of_version = {"the_schema": schema_id, "the_version": version}
         self._connection.execute(
             delete(REGISTRY_COLUMNS).where(

@@ -66,7 +66,7 @@ class TokenRows(AggregateRows):
         return {number: decode_texts(content)[0] for number, content in rows}
 
     def leave_no_traces(self) -> None:
-        """What is overwritten from now on does not stay readable in the database's file, where that is in our hands."""
+        """Keep what is overwritten from now on unreadable in the database's file, as far as that is in our hands."""
         self._dialect.leave_no_traces(self._connection)
 
     def insert_token(self, identifier: str, token: str) -> bool:
@@ -78,13 +78,13 @@ class TokenRows(AggregateRows):
         return True
 
     def update_token(self, identifier: str, token: str) -> bool:
-        """Whether it was there."""
+        """Update the token; tells whether it was there."""
         condition = DELEGATION_TOKENS.c.identifier_hash == text_hash(identifier)
         values = {"content": encode_texts([identifier, token])}
         return self._connection.execute(update(DELEGATION_TOKENS).where(condition).values(values)).rowcount > 0
 
     def delete_token(self, identifier: str) -> bool:
-        """Whether it was there."""
+        """Delete the token; tells whether it was there."""
         condition = DELEGATION_TOKENS.c.identifier_hash == text_hash(identifier)
         return self._connection.execute(delete(DELEGATION_TOKENS).where(condition)).rowcount > 0
 
@@ -93,12 +93,12 @@ class TokenRows(AggregateRows):
         return self._inserted_id(insert(MASTER_KEYS).values(content=encode_texts([key])))
 
     def update_master_key(self, number: int, key: str) -> bool:
-        """Whether it was there."""
+        """Update the key; tells whether it was there."""
         statement = update(MASTER_KEYS).where(MASTER_KEYS.c.key_id == number).values(content=encode_texts([key]))
         return self._connection.execute(statement).rowcount > 0
 
     def delete_master_key(self, number: int) -> bool:
-        """Whether it was there."""
+        """Delete the key; tells whether it was there."""
         return self._connection.execute(delete(MASTER_KEYS).where(MASTER_KEYS.c.key_id == number)).rowcount > 0
 
 
@@ -119,7 +119,7 @@ class TokenService:
         return self._store.write(lambda tx: TokenRows(tx).insert_token(key, sealed))
 
     def remove(self, identifier: str | None) -> bool:
-        """Whether it was there."""
+        """Remove the token; tells whether it was there."""
         return _is_kept(identifier) and self._store.write(lambda tx: TokenRows(tx).delete_token(identifier or ""))
 
     def get(self, identifier: str | None) -> str | None:
@@ -134,11 +134,11 @@ class TokenService:
         return list(filter(_is_kept, self._store.read(lambda snapshot: TokenRows(snapshot).identifiers())))
 
     def sealed(self, identifier: str, text: str) -> str:
-        """What is kept of a token with this identifier. Raises SealingError."""
+        """Stored form of a token with this identifier. Raises SealingError."""
         return self._sealed(text, _token(identifier))
 
     def opened(self, identifier: str, stored: str) -> str:
-        """What `sealed` has sealed. Raises SealingError."""
+        """Inverse of `sealed`. Raises SealingError."""
         return self._seal.open(stored, _token(identifier))
 
     def add_master_key(self, key: str | None) -> int:
@@ -147,12 +147,12 @@ class TokenService:
         return self._store.write(lambda tx: TokenRows(tx).insert_master_key(sealed))
 
     def update_master_key(self, number: int, key: str | None) -> bool:
-        """Whether there is a key with this number. Raises MetaException, SealingError."""
+        """Update the key; tells whether it was there. Raises MetaException, SealingError."""
         sealed = self._sealed(required(key, "key"), _MASTER_KEY)
         return self._store.write(lambda tx: TokenRows(tx).update_master_key(number, sealed))
 
     def remove_master_key(self, number: int) -> bool:
-        """Whether there was one with this number."""
+        """Remove the key; tells whether it was there."""
         return self._store.write(lambda tx: TokenRows(tx).delete_master_key(number))
 
     def master_keys(self) -> list[str]:
@@ -199,7 +199,7 @@ class TokenService:
 
 
 class TokenTimes(msgspec.Struct, frozen=True):
-    """How long tokens live at most, and without being renewed."""
+    """Longest life of tokens, and longest time without a renewal."""
 
     lifetime_seconds: float
     renewal_seconds: float
@@ -294,7 +294,7 @@ class DelegationTokens:
             raise MetaException("the delegation token is not known; it was cancelled, or has ended")
 
     def password(self, name: bytes) -> bytes:
-        """Of the token with this name, when it is good now. Raises TokenRefused, TokensAway."""
+        """Password of the token with this name, when it is good now. Raises TokenRefused, TokensAway."""
         return self._good(name)[0]
 
     def _good(self, name: bytes) -> tuple[bytes, str]:
@@ -453,7 +453,7 @@ class Tokens:
 
 
 def cancel_all(store: Store, user: str) -> int:
-    """Those of a user, and those that it got for others; how many. For an operator. Raises StoreError."""
+    """Cancel a user's tokens and those that it got for others; their number. For an operator. Raises StoreError."""
     kept = store.read(lambda snapshot: TokenRows(snapshot).tokens())
     keys = [key for key in kept if key.startswith(LOGIN) and user in (_name(key).owner, _name(key).real_user)]
     return store.write(lambda transaction: sum(map(TokenRows(transaction).delete_token, keys))) if keys else 0
@@ -464,12 +464,12 @@ def _all_secrets(snapshot: Snapshot) -> list[str]:
 
 
 def _is_kept(identifier: str | None) -> bool:
-    """Whether it may be a token that is kept for others, and not a login."""
+    """Tell whether it may be a token that is kept for others, and not a login."""
     return identifier is not None and not identifier.startswith(LOGIN)
 
 
 def _token(identifier: str) -> str:
-    """What a token is sealed for: in the place of another one it cannot be opened."""
+    """Purpose that a token is sealed for: in the place of another one it cannot be opened."""
     return f"delegation token {identifier}"
 
 

@@ -155,7 +155,7 @@ def gateway_name(port: int) -> str:
 
 
 class GatewayRows(Protocol):
-    """Where rows of processes are; a store."""
+    """Rows of processes; a store keeps them."""
 
     def note_gateway(self, row: GatewayRow) -> list[GatewayRow]:
         """Say that this process is there; all that are. Raises StoreError."""

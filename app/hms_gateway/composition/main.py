@@ -308,7 +308,7 @@ def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
 
 
 def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "PolicyKeeper | None"]:
-    """What a call passes on the way to its handler, in this order; where rights are enforced the policy's keeper.
+    """Steps of a call on the way to its handler, in this order; where rights are enforced the policy's keeper.
 
     Raises SettingsError for rules that cannot be read.
     """

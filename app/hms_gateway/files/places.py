@@ -131,7 +131,7 @@ class Protected(msgspec.Struct, frozen=True):
 
 
 def program_folders() -> list[Protected]:
-    """Where the code comes from that this process runs."""
+    """Folders of the code that this process runs."""
     paths = sysconfig.get_paths()
     folders = [Protected(Path(__file__).parent.parent, "the program's own folder")]
     folders += [Protected(Path(paths[name]), "the Python environment") for name in _CODE if name in paths]

@@ -90,13 +90,13 @@ class GatewayStatus:
             self._workers.leave(self._metrics.figures())
 
     async def figures(self) -> Figures | None:
-        """Those of all workers; None where this process is the only one."""
+        """Figures of all workers; None where this process is the only one."""
         if self._workers is None:
             return None
         return await asyncio.to_thread(self._workers.all, self._metrics.figures())
 
     async def report(self, user: str) -> dict[str, Any]:
-        """What calls cost, as far as the user may know."""
+        """Costs of calls, as far as the user may know."""
         # Only here, since a gateway that is not asked does not need it.
         from hms_gateway.gateway.observability.costs import cost_report
 

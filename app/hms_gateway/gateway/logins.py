@@ -100,7 +100,7 @@ def given_password(settings: Settings) -> str | None:
 
 
 def service_keys(settings: Settings) -> ServiceKeys | None:
-    """What Kerberos tickets are checked with; None without. Raises KerberosError."""
+    """Keys that check Kerberos tickets; None without. Raises KerberosError."""
     return None if settings.kerberos.keytab is None else ServiceKeys(settings.kerberos.keytab)
 
 

@@ -163,7 +163,7 @@ class Server(uvicorn.Server):
 
 
 def bounded_connections(limits: Limits, metrics: Metrics) -> Connections:
-    """What counts the connections of a process; says so where fewer fit than the limit allows."""
+    """Make the counter of a process's connections; it says so where fewer fit than the limit allows."""
     refusals = Refusals(metrics)
 
     def refused(limit: str, holder: Holder) -> None:

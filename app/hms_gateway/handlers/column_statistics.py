@@ -42,7 +42,7 @@ _KINDS: Final = tuple(field.name for field in ColumnStatisticsData.definition.fi
 
 
 def received(statistics: Any) -> ColumnStatistics_v4 | None:
-    """What a caller of any dialect sent, with sketches as bytes."""
+    """Statistics that a caller of any dialect sent, with sketches as bytes."""
     if statistics is None or isinstance(statistics, ColumnStatistics_v4):
         return statistics
     objects = [

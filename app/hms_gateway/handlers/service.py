@@ -259,7 +259,7 @@ def _meta_configuration(settings: MetastoreSettings) -> dict[str, str]:
 
 
 def _own_values(settings: MetastoreSettings) -> Mapping[str, str]:
-    """What this server does, under Hive's names. A value that is empty is none, as in Hive."""
+    """Settings of this server under Hive's names. A value that is empty is none, as in Hive."""
     values = {
         **_meta_configuration(settings),
         "hive.metastore.warehouse.dir": settings.warehouse_location,
@@ -281,7 +281,7 @@ def _text(value: bool) -> str:
 
 
 def _complaint(key: str, value: str | None) -> str | None:
-    """Why a value is not one; booleans have no check in Hive either."""
+    """Reason that a value is refused; booleans have no check in Hive either."""
     if key == _SOCKET_TIMEOUT and not _TIME.fullmatch((value or "").strip().lower()):
         return "not a time"
     return complaint_about(value or "") if key == _WHITELIST else None
@@ -306,7 +306,7 @@ _COUNT_DIGITS_MAX: Final = 9
 
 
 def complaint_about(text: str) -> str | None:
-    """What is wrong with a regular expression, None when nothing is."""
+    """Fault of a regular expression, None when there is none."""
     groups, at, repeatable = 0, 0, False
     while at < len(text):
         piece = _PIECE.match(text, at)

@@ -232,13 +232,13 @@ def _size(text: str | bytes) -> int:
 
 @cache
 def _text_paths(method: Method) -> tuple[str, ...]:
-    """Where the arguments of a method have such a text."""
+    """Paths of such texts in the arguments of a method."""
     return tuple(_paths_to(LIMIT_OF_FIELD, method.definition.arguments, _DEPTH_MAX))
 
 
 @cache
 def _context_paths(method: Method) -> tuple[str, ...]:
-    """Where the arguments of a method have an environment context: among them, or in a request."""
+    """Paths of environment contexts in the arguments of a method: among them, or in a request."""
     return tuple(_paths_to({_CONTEXT}, method.definition.arguments, 1))
 
 

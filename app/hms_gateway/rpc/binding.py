@@ -25,7 +25,7 @@ class Step(Protocol):
         """True if calls of the method go this way."""
 
     def answer(self, bound: "Bound", call: Call, arguments: Struct, go_on: Callable[[], Any]) -> Any:
-        """What `go_on` gives, as far as the caller may have it, or an exception in its place."""
+        """Result of `go_on`, as far as the caller may have it, or an exception in its place."""
 
 
 class Bound(msgspec.Struct, frozen=True):

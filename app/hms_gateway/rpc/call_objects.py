@@ -1,4 +1,4 @@
-"""What a call is about by its arguments, for logs, figures and rates: `sales`, `sales.orders`, a number of partitions.
+"""Objects of a call by its arguments, for logs, figures and rates: `sales`, `sales.orders`, a number of partitions.
 
 Where they are is said by `schema/methods.txt`. Names are in lower case, as the catalog keeps them.
 """

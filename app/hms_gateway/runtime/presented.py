@@ -115,7 +115,7 @@ def recording(at_seconds: int) -> bound[int | None]:
 
 
 def is_recorded() -> bool:
-    """Whether the call this thread is answering records what another metastore knows. Units of work do not know it."""
+    """Tell whether this thread's call records what another metastore knows. Units of work do not know it."""
     return _recorded_at.get() is not None
 
 

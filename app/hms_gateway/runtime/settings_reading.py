@@ -169,7 +169,7 @@ def _meant(name: str, known: Iterable[str] = _KINDS) -> str:
 
 
 def _what_must_be(problem: str) -> str:
-    """What a text of msgspec such as "Expected `int` <= 65535" asks for, in words."""
+    """Demand of a text of msgspec such as "Expected `int` <= 65535", in words."""
     if problem == _NOT_EMPTY:
         return "must not be empty"
     expected = _EXPECTED.match(problem)
@@ -184,7 +184,7 @@ def _plain(kind: Any) -> Any:
 
 
 def _words(kind: Any) -> list[str]:
-    """What may be said, where that is a few words."""
+    """Words that may be said, where they are few."""
     if get_origin(kind) is Literal:
         return list(get_args(kind))
     return [word for part in get_args(kind) for word in _words(part)]

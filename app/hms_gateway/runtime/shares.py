@@ -1,4 +1,4 @@
-"""What callers compete for: ledgers count who holds how much of a total, fair queues say whose turn it is.
+"""Resources that callers compete for: ledgers count shares of a total, fair queues say whose turn it is.
 
 Of every total one user and one address may hold a fraction.
 """
@@ -116,7 +116,7 @@ class FairQueue(Generic[T]):
         return self._length
 
     def __iter__(self) -> Iterator[T]:
-        """Those that wait, lane by lane."""
+        """Iterate over all that wait, lane by lane."""
         return (item for lanes in self._groups.values() for lane in lanes.values() for item in lane)
 
     def has(self, group: Hashable, lane: Hashable = None) -> bool:
@@ -168,7 +168,7 @@ class FairQueue(Generic[T]):
 
 
 Silence = tuple[bool, float]
-"""Whether it was of use before, and since when nothing was done for it; those that sort first go first."""
+"""Usefulness before, and the time since when nothing was done for it; those that sort first go first."""
 
 
 class Counted(Protocol):

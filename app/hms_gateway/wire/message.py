@@ -81,7 +81,7 @@ class ApplicationError(Exception):
         self.type = type
 
     def payload(self) -> TApplicationException:
-        """What to encode as the payload of the EXCEPTION message."""
+        """Payload of the EXCEPTION message."""
         return TApplicationException(self.message, int(self.type))
 
 

@@ -86,7 +86,7 @@ class TicketExchange:
         return self._exchange is not None and self._exchange.wraps
 
     async def answer(self, message: bytes) -> bytes:
-        """As `LoginExchange.answer`."""
+        """The next reply, as in `LoginExchange.answer`."""
         try:
             return await self._checks.run(self._step, message, address=self._share_address)
         except TooManyChecks as error:
@@ -132,7 +132,7 @@ class TokenExchange:
         self.proof: Proof | None = None
 
     async def answer(self, message: bytes) -> bytes:
-        """As `LoginExchange.answer`."""
+        """The next reply, as in `LoginExchange.answer`."""
         if self._nonce is None:
             if message:
                 raise LoginRefused("the client answers a challenge of DIGEST-MD5 that was not sent; send nothing first")

@@ -23,7 +23,7 @@ GrantId = NewType("GrantId", int)
 
 
 class GrantObject(msgspec.Struct, frozen=True):
-    """What a privilege is on: everything, or what the ids say. A column is one of a table or of a partition."""
+    """Object of a privilege: everything, or the object with these ids. A column is of a table or of a partition."""
 
     object_type: int
     database_id: DatabaseId | None = None

@@ -90,7 +90,7 @@ class RoleRows(AggregateRows):
         return RoleId(self._inserted_id(insert(ROLES).values(values)))
 
     def delete(self, role_id: RoleId) -> None:
-        """With its members, its own memberships and everything granted to it."""
+        """Delete the role with its members, its own memberships and everything granted to it."""
         name = self._connection.execute(select(ROLES.c.name).where(ROLES.c.role_id == role_id)).scalar_one()
         for held in (ROLE_MEMBERS, PRIVILEGES):
             is_role = and_(held.c.principal_name == name, held.c.principal_type == int(PrincipalType.ROLE))

@@ -218,7 +218,7 @@ _ROOTS_MAX: Final = 20
 
 
 class CountedPlaces(msgspec.Struct):
-    """How many there are, and the names of the first."""
+    """Number of places, and the names of the first."""
 
     count: int = 0
     examples: list[str] = msgspec.field(default_factory=list)
@@ -309,7 +309,7 @@ class OutsidePlaces:
             self.roots.add(place.location)
 
     def add_partitions(self, table: str, location: str, count: int = 1) -> None:
-        """Of a table that owns its data."""
+        """Count partitions of a table that owns its data."""
         if self.is_outside(location):
             self.partitions.add(table, count)
             self.roots.add(location)
@@ -333,7 +333,7 @@ class OutsidePlaces:
 def find_outside(
     store: Store, files: FileSystem, beginnings: Sequence[str], may_be_root: Callable[[str], bool]
 ) -> OutsidePlaces:
-    """What the catalog owns outside. `beginnings` are those of locations in the roots, which the database skips.
+    """Find what the catalog owns outside. `beginnings` are those of locations in the roots, which the database skips.
 
     Costs two queries that look at each table and each descriptor of partitions once. Raises StoreUnavailable.
     """

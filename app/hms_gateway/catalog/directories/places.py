@@ -1,4 +1,4 @@
-"""Where databases, tables and partitions lie, in pages by their keys, as rows."""
+"""Locations of databases, tables and partitions, in pages by their keys, as rows."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
@@ -99,7 +99,7 @@ class PlaceRows(AggregateRows):
         return self._partitions(_PARTITIONS.where(PARTITIONS.c.table_id == table_id, is_named))
 
     def has_partitions_below(self, table_id: TableId, path: str) -> bool:
-        """Whether the table has a partition whose name begins with these parts (`year=2024`) and has more."""
+        """Tell whether the table has a partition whose name begins with these parts (`year=2024`) and has more."""
         if not is_storable(path):
             return False
         name = PARTITIONS.c.part_name

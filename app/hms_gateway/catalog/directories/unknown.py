@@ -65,7 +65,7 @@ class DirectoryRemoval:
         return self._is_old(tree) and (self._with_files or not tree.files)
 
     def remove(self, found: Sequence[UnknownDirectory]) -> list[UnknownDirectory]:
-        """What became of each. Raises StoreUnavailable, with everything put back."""
+        """Remove directories; returns what became of each. Raises StoreUnavailable, with everything put back."""
         aside: dict[str, str] = {}
         reasons: dict[str, str] = {}
         candidates = [one.candidate for one in found]
@@ -123,7 +123,7 @@ class DirectoryRemoval:
         return ""
 
     def _put_back(self, place: str, target: str) -> str:
-        """Why it cannot be; then it keeps the name it was given, unless there is nothing in it."""
+        """Put it back; returns why that failed. Then it keeps the name it was given, unless there is nothing in it."""
         try:
             self._files.move_directory(target, place)
         except FileSystemError as error:
@@ -174,7 +174,7 @@ class UnknownDirectories:
             yield known.unknown(group)
 
     def _candidates(self) -> Iterator[Candidate]:
-        """What the quick questions by name leave: directories whose usual owner is not there, or lies elsewhere."""
+        """Candidates after the quick questions by name: directories whose usual owner is missing, or lies elsewhere."""
         yield from self._below(self._warehouse_root, self._databases)
         for database in database_places(self._store):
             yield from self._of_database(database)
@@ -242,7 +242,7 @@ class UnknownDirectories:
                 yield name
 
     def _put_back(self, folder: str, name: str) -> Iterator[str]:
-        """What a removal that was killed has set aside, by its name of before."""
+        """Put back what a killed removal has set aside, under its name of before."""
         place, before = join(folder, name), name.removeprefix(ASIDE)
         if not self._puts_back:
             return self._problem(place, f"it is {before}, set aside by a check that was ended; --remove puts it back")
@@ -289,7 +289,7 @@ class MissingDirectories:
         self.external_outside = CountedPlaces()
 
     def find(self) -> Iterator[MissingDirectory]:
-        """What is dropped or moved meanwhile is asked for again, and is not missing then."""
+        """Missing directories. An object dropped or moved meanwhile is asked for again, and is not missing then."""
         for table in table_places(self._store):
             if self._is_missing(table, table.location) and self._has_table(table):
                 yield MissingDirectory("table", str(table), table.location or "")

@@ -21,7 +21,7 @@ _ADVICE: Final = "name a directory around it in file_roots, or make the table ex
 
 
 def check_place(files: FileSystem, location: str, *, is_owned: bool) -> None:
-    """Whether a location may be recorded. Raises MetaException.
+    """Check that a location may be recorded. Raises MetaException.
 
     `is_owned` means that the catalog owns the data there: it is a database's, or that of a table that is not external.
     What is not owned may lie outside the roots, and is then left alone.

@@ -49,7 +49,7 @@ _DEPTH_MAX: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Which parts of a partition to keep.
+    """Parts of a partition to keep.
 
     fields             dotted names (`values`, `sd.location`); None or empty keeps every field
     include, exclude   patterns with `%` and `_` for the keys of `parameters`; None and "" keep all

@@ -25,7 +25,7 @@ class PartitionValues:
         self._whitelist = re.compile(whitelist_pattern) if whitelist_pattern else None
 
     def are_valid(self, values: Sequence[str] | None) -> bool:
-        """Whether every value matches the whitelist as a whole."""
+        """Tell whether every value matches the whitelist as a whole."""
         return have_valid_characters(required(values, "partition values"), self._whitelist)
 
     def check(self, values: Sequence[str] | None) -> None:

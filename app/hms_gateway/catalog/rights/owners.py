@@ -56,7 +56,7 @@ class RightsRows(AggregateRows):
         return [DatabaseOwner(*row) for row in self._connection.execute(statement)]
 
     def table_owners(self, tables: Sequence[tuple[str, str]]) -> list[TableOwner]:
-        """Of those that exist."""
+        """Owners of the tables that exist."""
         found = []
         for db_name, tbl_name in tables:
             if is_storable(db_name) and is_storable(tbl_name):
@@ -77,7 +77,7 @@ class RightsRows(AggregateRows):
         return [(_table_owner(row), location) for *row, location in rows]
 
     def txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
-        """Of those that are known."""
+        """Users of the transactions that are known."""
         statement = select(TXNS.c.txn_id, TXNS.c.user_name).where(has_id_among(TXNS.c.txn_id, txn_ids, self._dialect))
         return {row.txn_id: row.user_name for row in self._connection.execute(statement)}
 

@@ -86,7 +86,7 @@ def read_place(text: str | None) -> Location | None:
 
 
 def rest_below(directory: Location, location: Location) -> str | None:
-    """What follows the directory, no slash before it; `""` for the directory itself, None for what is elsewhere."""
+    """Rest of a location below the directory, no slash before it; `""` for the directory itself, None elsewhere."""
     top = directory.path.rstrip("/")
     if not f"{location.path.rstrip('/')}/".startswith(f"{top}/") or directory.file_system != location.file_system:
         return None
@@ -94,7 +94,7 @@ def rest_below(directory: Location, location: Location) -> str | None:
 
 
 def overlap(one: Location, other: Location) -> bool:
-    """Whether one lies in the other, or both are the same."""
+    """Tell whether one lies in the other, or both are the same."""
     return rest_below(one, other) is not None or rest_below(other, one) is not None
 
 
@@ -107,7 +107,7 @@ def first_below(database: Location, location: Location) -> Location | None:
 
 
 def is_of_table(name: str, table: str) -> bool:
-    """Whether a directory in that of the database is a table's: its name, or its name and more behind a hyphen.
+    """Tell whether a directory of the database is a table's: its name, or its name and more behind a hyphen.
 
     Every other name may be that of a table to come. Engines write `orders`, `orders-<uuid>`, `orders-__PLACEHOLDER__`.
     """
@@ -116,7 +116,7 @@ def is_of_table(name: str, table: str) -> bool:
 
 
 def others_within(directory: Location, places: Iterable[Location]) -> list[Location]:
-    """Those that lie below the directory."""
+    """Places that lie below the directory."""
     return [place for place in places if rest_below(directory, place)]
 
 
@@ -174,7 +174,7 @@ _KIND_NAMES: Final = {
 
 
 class Securable(NamedTuple):
-    """What an action is on: everything, a database, or a table. Names are normalised."""
+    """Object of an action: everything, a database, or a table. Names are normalised."""
 
     database: str = ""
     table: str = ""

@@ -600,7 +600,7 @@ class CommitKeyValue:
         self._events = EventMaker(settings, clock, to_tjson)
 
     def setting(self, mark: CommitTxnKeyValue) -> Callable[[Transaction], None]:
-        """What sets the parameter within the commit's unit of work; that raises MetaException without the table.
+        """Make a setter of the parameter for the commit's unit of work; it raises MetaException without the table.
 
         Raises MetaException for a key that does not begin as such keys do, so that a commit cannot change what others
         go by.

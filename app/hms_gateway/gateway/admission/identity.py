@@ -5,6 +5,12 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol
 
 HeaderList = Sequence[tuple[bytes, bytes]]
+USER_CHARACTERS_MAX: Final = 256
+
+
+def is_user_name(name: str) -> bool:
+    """True for a name that a directory, an issuer or a certificate may give."""
+    return 0 < len(name) <= USER_CHARACTERS_MAX and name.isprintable() and name == name.strip()
 
 
 class ProxyTrust(Enum):

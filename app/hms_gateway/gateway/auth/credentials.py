@@ -27,7 +27,6 @@ BASIC: Final = "basic"
 BEARER: Final = "bearer"
 ACCEPTED: Final = "user name and password (Basic)"
 REMEMBERED_MAX: Final = 10_000
-USER_CHARACTERS_MAX: Final = 256
 # Of a header with user and password.
 HEADER_BYTES_MAX: Final = 8_192
 # Wrong tokens count together: unlike passwords they name no user.
@@ -74,11 +73,6 @@ def wrong_token_challenges(realm: str, others: HeaderList = ()) -> HeaderList:
 def sent_token(head: RequestHead) -> bytes:
     """The part of the header after the scheme."""
     return head.headers[b"authorization"].strip().partition(b" ")[2].strip()
-
-
-def is_user_name(name: str) -> bool:
-    """True for a name that a directory or an issuer may give."""
-    return 0 < len(name) <= USER_CHARACTERS_MAX and name.isprintable() and name == name.strip()
 
 
 def read_basic(authorization: bytes) -> BasicCredentials | None:

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import structlog
 
-from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.identity import USER_CHARACTERS_MAX, HeaderList, Identity, RequestHead, is_user_name
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused, overloaded
 from hms_gateway.gateway.auth.credentials import (
     BASIC,
     HEADER_BYTES_MAX,
-    USER_CHARACTERS_MAX,
     BasicCredentials,
     Credential,
     CredentialCache,
     FailedAttempts,
     Login,
-    is_user_name,
     read_basic,
 )
 from hms_gateway.runtime.addresses import share_of

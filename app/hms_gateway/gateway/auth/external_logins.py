@@ -8,6 +8,7 @@ import msgspec
 import structlog
 
 from hms_gateway.gateway.admission.identity import (
+    USER_CHARACTERS_MAX,
     Authenticator,
     HeaderList,
     Identity,
@@ -17,7 +18,7 @@ from hms_gateway.gateway.admission.identity import (
 )
 from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.admission.refusals import Refused, overloaded
-from hms_gateway.gateway.auth.credentials import BASIC, USER_CHARACTERS_MAX, Login, read_basic, scheme_of
+from hms_gateway.gateway.auth.credentials import BASIC, Login, read_basic, scheme_of
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead, is_user_name
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused
-from hms_gateway.gateway.auth.credentials import (
-    BEARER,
-    Credential,
-    CredentialCache,
-    Login,
-    WrongTokens,
-    is_user_name,
-    sent_token,
-)
+from hms_gateway.gateway.auth.credentials import BEARER, Credential, CredentialCache, Login, WrongTokens, sent_token
 from hms_gateway.gateway.auth.issuers import Issuer, IssuerAway, signing_keys
 from hms_gateway.runtime.addresses import share_of
 

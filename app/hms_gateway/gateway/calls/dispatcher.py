@@ -377,7 +377,7 @@ class WaitingCalls:
         waiting: Waiting,
         seen: int,
     ) -> CompletedCall:
-        """What `attempt` gives, called after each pause that a handler asks for; the first by `waiting`.
+        """Result of `attempt`, called after each pause that a handler asks for; the first by `waiting`.
 
         `seen` is the number of releases before the handler was called. `until_gone` returns when the client is gone.
         Raises what `attempt` raises, ClientGone, and Refused (503) when too many calls wait or the server stops.

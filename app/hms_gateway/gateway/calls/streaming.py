@@ -125,7 +125,7 @@ class MakingTurns:
                 self._take(turn)
 
     def _take(self, turn: _MakingTurn) -> None:
-        """With the lock held."""
+        """Take a turn, with the lock held."""
         self._is_taken = True
         self._number += 1
         self._begun = time.monotonic()

@@ -194,7 +194,7 @@ class WorkerThreads:
             self._have_ended.wait(CLOSING_SECONDS_MAX)
 
     def _begin(self, asked: Asked) -> None:
-        """With the lock held: have a job with a place run by an idle thread, a new one, or the next free one."""
+        """Have a job with a place run by an idle thread, a new one, or the next free one. The lock is held."""
         if asked.turn is not None:
             self._replaced -= 1
             asked.turn.release()
@@ -217,7 +217,7 @@ class WorkerThreads:
             self._without_thread.popleft()
 
     def _begin_waiting(self) -> None:
-        """With the lock held: jobs that have waited take the places that are free."""
+        """Give places that are free to jobs that have waited. The lock is held."""
         while (asked := self._places.next(time.monotonic())) is not None:
             self._begin(asked)
 
@@ -254,7 +254,7 @@ class WorkerThreads:
         return self._woken.get()
 
     def _end(self) -> None:
-        """With the lock held: give back the place of the calling job; harmless when it has none any more."""
+        """Give back the place of the calling job; harmless when it has none any more. The lock is held."""
         holder, self._here.holder = self._here.holder, None
         if holder is not None:
             self._places.end(holder, time.thread_time() - self._here.cpu_started, time.monotonic())

@@ -20,11 +20,10 @@ from typing import Any, Final, Literal
 import msgspec
 import structlog
 
-from hms_gateway.gateway.admission.identity import Serial, ShownCertificate
+from hms_gateway.gateway.admission.identity import Serial, ShownCertificate, is_user_name
 from hms_gateway.gateway.certificates.tls import CertificateError
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 
-USER_CHARACTERS_MAX: Final = 256
 LOOK_EVERY_SECONDS: Final = 1.0
 _LIST: Final = re.compile(b"-----BEGIN X509 CRL-----(.+?)-----END X509 CRL-----", re.DOTALL)
 # `_ssl.ENCODING_DER`.
@@ -92,7 +91,7 @@ class ClientCertificates:
             return ""
         values = list(_values(certificate, self._user_field))
         user = values[0] if len(values) == 1 else ""
-        return user if user.isprintable() and user == user.strip() and len(user) <= USER_CHARACTERS_MAX else ""
+        return user if is_user_name(user) else ""
 
     def _is_signed_by(self, authority: Authority | None, transport: BaseTransport) -> bool:
         """With one authority TLS has said so already."""

@@ -167,7 +167,7 @@ _numbers = count(1)
 
 
 def request_id_of(headers: Mapping[bytes, bytes]) -> bytes:
-    """What X-Request-Id says, else a new id that no other process makes."""
+    """Value of X-Request-Id, else a new id that no other process makes."""
     given = headers.get(b"x-request-id")
     if given is not None and _is_sane(given):
         return given

@@ -92,7 +92,7 @@ class Authorizer:
         return rights is not None and bool(rights.needs or rights.answer)
 
     def answer(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
-        """What the handler answers, as far as the caller may see it. Raises MetaException for what is refused."""
+        """Answer of the handler, as far as the caller may see it. Raises MetaException for what is refused."""
         if call.principal in self._administrators:
             return handle()
         rights = self._rights[bound.method.name]

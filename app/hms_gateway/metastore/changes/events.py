@@ -219,7 +219,7 @@ def aborted(txn_id: int, tables: Iterable[Target], seconds: int) -> Event:
 
 
 def committed_write_ids(event: Event) -> list[CommittedWriteId]:
-    """What a commit says that it has committed."""
+    """Write ids that a commit says it has committed."""
     said = msgspec.json.decode(event.message).get(_COMMITTED, ()) if event.message else ()
     return [CommittedWriteId(one["db"], one["table"], one["writeId"]) for one in said]
 

@@ -57,7 +57,7 @@ def unstorable_as_meta() -> Iterator[None]:
 
 
 def java_text(value: object) -> str:
-    """What `toString` of Thrift's Java classes gives: `Name(field:value, ...)`.
+    """Text of `toString` of Thrift's Java classes: `Name(field:value, ...)`.
 
     Optional fields appear when they are set, the others always.
     """

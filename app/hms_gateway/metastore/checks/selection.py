@@ -42,7 +42,7 @@ class TableName:
 
     @property
     def foreseen(self) -> list[tuple[str, str]]:
-        """What `load` will ask for; nothing for a name that cannot be one."""
+        """Names that `load` will ask for; none for a name that cannot be one."""
         return [(normalize(self.db_name), normalize(self.tbl_name))] if self.db_name and self.tbl_name else []
 
     def load(self, snapshot: Snapshot) -> StoredTable:

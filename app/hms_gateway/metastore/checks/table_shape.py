@@ -41,7 +41,7 @@ class StoredDescriptors:
         self._stored = StorageDescriptor()
 
     def of(self, given: StorageDescriptor) -> StorageDescriptor:
-        """With every field that reads return (semantics §3.3); columns that were not sent stay absent (§2.8).
+        """Descriptor with every field that reads return (semantics §3.3); columns not sent stay absent (§2.8).
 
         Raises MetaException for a column without name or type, and without a serde, as for tables.
         """

@@ -485,7 +485,7 @@ class DirectoryNotMade(FileSystemError):
 
 
 class ChangeSelection(msgspec.Struct, frozen=True):
-    """Which changes: times in seconds since 1970, both included; `before` is an event, which is not."""
+    """Selection of changes: times in seconds since 1970, both included; `before` is an event, which is not."""
 
     user: str | None = None
     db_name: str | None = None
@@ -508,7 +508,7 @@ class MadeChange(msgspec.Struct, frozen=True):
 
 
 class ChangeTrail(Protocol):
-    """Where it is kept; a store."""
+    """Record of who changed what; a store keeps it."""
 
     def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
         """The newest first. Raises StoreUnavailable."""

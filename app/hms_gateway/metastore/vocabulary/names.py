@@ -147,7 +147,7 @@ def generated_name(
 
 
 def java_hash(text: str) -> int:
-    """What Java's String.hashCode gives, as a number of 32 bits."""
+    """Result of Java's String.hashCode, as a number of 32 bits."""
     units = text.encode("utf-16-be", errors="surrogatepass")
     digest = 0
     for high, low in zip(units[::2], units[1::2], strict=True):

@@ -181,7 +181,7 @@ class Proof(msgspec.Struct, frozen=True):
 
     @property
     def header(self) -> bytes:
-        """As a bridge sends it."""
+        """Header that a bridge sends."""
         return base64.b64encode(msgspec.json.encode(self))
 
     @classmethod
@@ -194,7 +194,7 @@ class Proof(msgspec.Struct, frozen=True):
 
     @property
     def token_name(self) -> bytes:
-        """Of the token whose password it is. Raises DigestError."""
+        """Name of the token whose password it is. Raises DigestError."""
         try:
             return base64.b64decode(self.user, validate=True)
         except (binascii.Error, ValueError):

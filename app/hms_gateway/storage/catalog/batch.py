@@ -72,7 +72,7 @@ class Encoded:
 
 
 class Wanted:
-    """What is to be read: partitions by name and descriptors by hash, for each table by its id."""
+    """Rows to read: partitions by name and descriptors by hash, for each table by its id."""
 
     def __init__(self) -> None:
         # With their descriptors, or only whether they are there.
@@ -119,7 +119,7 @@ class KnownPartitions:
         self._last_descriptor: int | None = None
 
     def foreseen(self, works: Iterable[CatalogWork[Any]]) -> Wanted:
-        """What units of work say they will ask for. They keep their lists, so that no other one gets the same id."""
+        """Rows that units of work will ask for. They keep their lists, so that no other one gets the same id."""
         wanted = Wanted()
         for work in works:
             if work.partitions is not None:
@@ -147,7 +147,7 @@ class KnownPartitions:
             self._last_descriptor = next(each)[0][0] or 0
 
     def encoded(self, table: StoredTable, partitions: Sequence[Any]) -> Encoded:
-        """As rows, and what is known of them. Raises UnstorableText."""
+        """Encode partitions as rows, and read what is known of them. Raises UnstorableText."""
         found = self._encoded.get(id(partitions)) or _encoded(table, partitions)
         self._know(found)
         return found
@@ -168,16 +168,16 @@ class KnownPartitions:
         return rows
 
     def row(self, key: PartitionKey) -> KnownRow:
-        """Of one that was asked for."""
+        """Row of a partition that was asked for."""
         return self._rows.get(key)
 
     @property
     def descriptors(self) -> dict[int, Descriptor]:
-        """Those that rows have, by id."""
+        """Descriptors of the rows, by id."""
         return self._descriptors
 
     def descriptor_id(self, key: ContentKey, content: DescriptorKey) -> int | None:
-        """Of one of the `encoded`; None for a new one."""
+        """Id of one of the `encoded`; None for a new one."""
         found = self._ids.get(key)
         if found is not None and found not in self._descriptors:
             self._descriptors[found] = Descriptor(found, *content)
@@ -196,7 +196,7 @@ class KnownPartitions:
             self._descriptors[found.descriptor_id] = found
 
     def _know(self, encoded: Encoded) -> None:
-        """Which of the partitions are there, and which of the descriptors."""
+        """Read which of the partitions are there, and which of the descriptors."""
         wanted = Wanted()
         wanted.add(encoded)
         are_known = all(key in self._rows for key in encoded.partitions if is_storable(key[1]))
@@ -215,7 +215,7 @@ class KnownPartitions:
 
 
 def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded:
-    """Of new partitions, or of stored ones as they will be. Raises UnstorableText."""
+    """Encode new partitions, or stored ones as they will be. Raises UnstorableText."""
     are_new = not isinstance(partitions[0], StoredPartition)
     return Encoded(table, [(each.name, each.partition) for each in partitions], are_new=are_new)
 
@@ -355,7 +355,7 @@ class CatalogBatch:
             self.dialect.run_together(self.connection, statements)
 
     def has_lessened(self, table_id: int) -> bool:
-        """Whether the table may have descriptors that no partition uses any more."""
+        """Tell whether the table may have descriptors that no partition uses any more."""
         return table_id in self._changes.lessened
 
     def forget(self) -> None:

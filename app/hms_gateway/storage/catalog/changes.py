@@ -138,7 +138,7 @@ class CatalogChanges:
         return any(each is row for each in rows)
 
     def statements(self, dialect: Dialect) -> list[Statement]:
-        """What writes it, in this order: a name that is free again may be taken. Unused descriptors stay."""
+        """Statements that write it, in this order: a name that is free again may be taken. Unused descriptors stay."""
         return [
             *self._dropped_partitions(dialect),
             *self._dropped_tables(dialect),
@@ -155,7 +155,7 @@ class CatalogChanges:
         ]
 
     def unused_descriptors(self, dialect: Dialect) -> list[Statement]:
-        """What deletes them at the end of the batch: before, a unit of work may be about to use one of them again."""
+        """Deletions for the end of the batch: before, a unit of work may be about to use a descriptor again."""
         if not self.lessened:
             return []
         return [Statement(_statements(dialect).unused_descriptors, {"ids": dialect.bound_list(self.lessened)})]

@@ -84,7 +84,7 @@ class StatisticsRows(AggregateRows):
         return list(self._connection.execute(names.order_by(PARTITION_STATISTICS.c.column_name)).scalars())
 
     def partition_ids(self, table: StoredTable, names: Sequence[str]) -> dict[str, PartitionId]:
-        """Those of the named partitions that exist."""
+        """Ids of the named partitions that exist."""
         rows = self._connection.execute(
             select(PARTITIONS.c.part_name, PARTITIONS.c.partition_id).where(
                 PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect)
@@ -121,7 +121,7 @@ class StatisticsRows(AggregateRows):
         )
 
     def delete_of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> int:
-        """How many columns lost their statistics."""
+        """Delete statistics; the number of columns that lost theirs."""
         condition = and_(
             TABLE_STATISTICS.c.table_id == table_id,
             TABLE_STATISTICS.c.engine == engine,

@@ -263,7 +263,7 @@ class Dialect(ABC):
     # Rows.
 
     def deletes_later(self, partition_count: int) -> bool:
-        """Whether a table with so many partitions goes before them (`catalog.databases`)."""
+        """Tell whether a table with so many partitions goes before them (`catalog.databases`)."""
         return self.deleted_with_table_max is not None and partition_count > self.deleted_with_table_max
 
     def new_ids(self, table: Table, count: int) -> Statement | None:

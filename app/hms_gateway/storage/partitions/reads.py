@@ -133,7 +133,7 @@ class _LeasedRows:
             self.close()
 
     def _each(self, convert: Callable[[Sequence[Any]], T], prepare: Callable[[Sequence[Any]], None]) -> Iterator[T]:
-        """What `convert` makes of each chunk; `prepare` may ask the database before."""
+        """Results of `convert` for each chunk; `prepare` may ask the database before."""
         try:
             chunks = self._rows.chunks()
             while True:

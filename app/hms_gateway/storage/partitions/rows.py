@@ -350,7 +350,7 @@ def rows_by_names(table_id: int, names: Iterable[str], dialect: Dialect) -> list
 
 
 def reads_descriptors(names: Collection[str]) -> bool:
-    """Whether descriptors are read together with the rows of these names, each of which is another one."""
+    """Tell whether descriptors are read together with the rows of these names, each of which is another one."""
     return len(names) <= TOGETHER_MAX
 
 
@@ -378,7 +378,7 @@ def _of_many(dialect: Dialect) -> list[Any]:
 def stored_partitions(
     table: StoredTable, rows: Sequence[NamedRow], descriptors: Mapping[int, Descriptor]
 ) -> list[StoredPartition]:
-    """As objects. They remember their rows, by which storage sees whether they have changed."""
+    """Make objects of rows. They remember their rows, by which storage sees whether they have changed."""
     builder = StructRows(table.table)
     builder.learn(descriptors[used] for used in {row[2] for row in rows if row[2] is not None})
     built = builder.build([row[1:] for row in rows])  # type: ignore[misc]

@@ -141,7 +141,7 @@ class PartitionLocations(Repository):
         self._connection.execute(moved.values(location=new_location))
 
     def _move_part_of_base(self, table_id: TableId, descriptor: Descriptor, old_below: str, new_path: str) -> None:
-        """Those partitions leave their base: their locations become absolute."""
+        """Make the locations of partitions that leave their base absolute."""
         below = func.coalesce(PARTITIONS.c.location, literal("/") + PARTITIONS.c.part_name)
         condition = and_(_uses(table_id, descriptor), _is_at_or_below(below, old_below))
         counted = select(func.count()).select_from(PARTITIONS).where(condition)

@@ -84,7 +84,7 @@ def narrow_keys(root: BoundNode) -> dict[int, list[BoundNode]]:
 
 
 def is_equality(conditions: Sequence[BoundNode]) -> bool:
-    """Whether one of the conditions names the values of its key."""
+    """Tell whether one of the conditions names the values of its key."""
     return any(
         one.operator is Operator.EQUAL
         if isinstance(one, BoundComparison)

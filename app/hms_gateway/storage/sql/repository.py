@@ -29,7 +29,7 @@ def check_text(kind: str, text: str | None) -> None:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a database can hold the text as it is."""
+    """Tell whether a database can hold the text as it is."""
     if "\0" in text:
         return False
     if text.isascii():

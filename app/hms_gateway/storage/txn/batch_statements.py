@@ -68,7 +68,7 @@ _SHORT_MEMORY_LEVEL: Final = 5
 
 
 def event_row(event: Event, event_id: int, seconds: int, actor: Actor | None = None) -> dict[str, object]:
-    """What is stored of an event, and of who made the change. Raises UnstorableText."""
+    """Row of an event, and of who made the change. Raises UnstorableText."""
     old_db, old_table = event.renamed_from or (None, None)
     for text in (event.event_type, event.db_name, event.table_name, event.message):
         check_text("notification event", text)
@@ -239,13 +239,13 @@ class BatchChanges:
         return txn_id in self.commits or txn_id in self.aborts
 
     def is_gone(self, lock_id: int, txn_id: int) -> bool:
-        """Whether a lock was deleted, or has ended with its transaction."""
+        """Tell whether a lock was deleted, or has ended with its transaction."""
         return lock_id in self.deleted_locks or txn_id in self.commits or txn_id in self.aborts
 
     def statements(
         self, dialect: Dialect, now_ms: int, stored_counters: Container[str], first_event_id: int, seconds: int
     ) -> list[Statement]:
-        """What writes it, in this order: heartbeats are of transactions that are open still."""
+        """Statements that write it, in this order: heartbeats are of transactions that are open still."""
         return [
             *self._counters(stored_counters),
             *_insertion(NEW_TXN, self.new_txns.values()),

@@ -196,7 +196,7 @@ def _json(text: str) -> str:
 
 
 def _rows(connection: Connection, statement: Select[Any], values: Mapping[str, object] | None = None) -> Any:
-    """As the driver gives them: no row objects where there may be many."""
+    """Rows of the driver: no row objects where there may be many."""
     return connection.execute(statement, values).cursor.fetchall()
 
 
@@ -362,7 +362,7 @@ _statements: Final = cache(HeldLockStatements)
 
 
 class KnownLocks:
-    """What a batch knows of them: complete for the places it has asked for."""
+    """Locks that a batch knows: complete for the places it has asked for."""
 
     def __init__(self, dialect: Dialect, clock: Clock, read: Callable[[Sequence[Statement]], Sequence[Rows]]) -> None:
         self._dialect = dialect
@@ -372,11 +372,11 @@ class KnownLocks:
         self._now_ms = 0
 
     def statements(self, tables: Iterable[tuple[str, str]]) -> list[Statement]:
-        """What reads the locks on these tables by database and name, and on their databases."""
+        """Statements that read the locks on these tables by database and name, and on their databases."""
         return self._reading(_around(tables))
 
     def learn(self, tables: Iterable[tuple[str, str]], answers: Sequence[Rows]) -> None:
-        """What those statements have given: nothing most often."""
+        """Take the answers to those statements: nothing most often."""
         if any(answers):
             self._learn(_around(tables), answers)
         else:
@@ -396,7 +396,7 @@ class KnownLocks:
         return list(found.values()), self._now_ms
 
     def _are_free(self, target: Target) -> bool:
-        """Whether a table and its database are known not to be locked."""
+        """Tell whether a table and its database are known not to be locked."""
         db_name, table_name, _ = target
         return table_name is not None and self._held.get((db_name, table_name)) == [] == self._held.get((db_name, ""))
 
@@ -411,7 +411,7 @@ class KnownLocks:
         ]
 
     def _on_tables(self, made: HeldLockStatements, pairs: Sequence[tuple[str, str]]) -> Statement:
-        """Of one table, as most often, without lists: those take longer to read than the locks."""
+        """Statement for one table, as most often, without lists: those take longer to read than the locks."""
         if len(pairs) == 2 and pairs[0] == (pairs[1][0], ""):
             return Statement(made.on_table, {"the_db": pairs[1][0], "the_table": pairs[1][1]})
         return Statement(made.on_tables, self._dialect.bound_pairs(pairs))

@@ -38,7 +38,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Later(NamedTuple):
-    """Who gets the outcome, and how."""
+    """Receiver of the outcome, and the way to it."""
 
     done: Done
     deliver: Deliver
