@@ -22,9 +22,9 @@ from time import perf_counter
 from benchmarks.report import print_table
 from benchmarks.server import fill, peak_resident_bytes, resident_bytes
 from hms_gateway import MetastoreClient
+from hms_gateway.rpc.structs import METHODS, FireEventRequest, FireEventRequestData, InsertEventRequestData
+from hms_gateway.rpc.wire import MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, FireEventRequest, FireEventRequestData, InsertEventRequestData
-from hms_gateway.wire import MessageType, make_codecs
 from tests.bridge.bridge_process import BridgeProcess
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
 

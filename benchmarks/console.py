@@ -20,11 +20,12 @@ from benchmarks.report import print_table
 from benchmarks.server import descriptor
 from hms_gateway.metastore.ports.store import NewPartition
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, Table
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import migrate, open_store
+from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.schema.catalog import DATABASES, TABLES
-from hms_gateway.structs import Database, FieldSchema, Partition, Table
+from hms_gateway.storage.writing.store import open_store
 from tests.interop.page_server import find_chromium
 from tests.support.chromium import Page, chromium
 from tests.support.private_mariadb import MariadbUnavailable

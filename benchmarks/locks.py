@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
 from benchmarks.report import median_seconds, print_table
+from hms_gateway.rpc.structs import LockState, LockType
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
-from hms_gateway.structs import LockState, LockType
+from hms_gateway.storage.migrations.revisions import migrate
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.ports.txn import Client, LockFilter
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec

@@ -20,13 +20,10 @@ import msgspec
 
 from benchmarks.report import print_table
 from benchmarks.server import descriptor, peak_resident_bytes, resident_bytes
-from hms_gateway.idl import StructType
 from hms_gateway.metastore.ports.store import NewPartition
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import migrate, open_store
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     Database,
     DropPartitionsRequest,
@@ -36,7 +33,11 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
-from hms_gateway.wire.tjson_codec import encode_value
+from hms_gateway.rpc.wire.tjson_codec import encode_value
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.migrations.revisions import migrate
+from hms_gateway.storage.writing.store import open_store
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.server import API_PATH, GatewayServer, basic

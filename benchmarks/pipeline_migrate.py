@@ -19,7 +19,7 @@ from time import perf_counter
 
 from benchmarks.report import print_table
 from hms_gateway.client.thrift_client import ThriftClient
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     Database,
     FieldSchema,

@@ -94,7 +94,7 @@ def register(client: Any, tree: Path, partitions: int, table: Any) -> None:
     """Partitions of a table that is there."""
     import msgspec
 
-    from hms_gateway.structs import AddPartitionsRequest, Partition
+    from hms_gateway.rpc.structs import AddPartitionsRequest, Partition
 
     for begin in range(0, partitions, PARTITIONS_A_CALL):
         parts = [
@@ -119,7 +119,7 @@ def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float
     from hms_gateway.pipeline.jobs import sessions
     from hms_gateway.pipeline.jobs.options import JobOptions
     from hms_gateway.pipeline.stats.job import StatsArguments, stats
-    from hms_gateway.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
+    from hms_gateway.rpc.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
 
     with GatewayServer(folder / "var") as server:
         with MetastoreClient(server.url, (server.user, server.password), verify=False) as client:

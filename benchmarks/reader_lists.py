@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.load import Load, http_request, measure
 from benchmarks.report import print_table
 from hms_gateway import MetastoreClient
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.support.catalog import columns, transactional_table
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import API_PATH, GatewayServer, basic, trusting

@@ -27,9 +27,7 @@ from hms_gateway.gateway.admission.identity import Serial, ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     HiveObjectType,
     PrincipalType,
@@ -39,7 +37,9 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.wire import MessageType
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.support.client_authority import ClientAuthority
 
 ROLES = 100

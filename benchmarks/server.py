@@ -8,10 +8,10 @@ from time import perf_counter
 
 from benchmarks.report import print_table
 from hms_gateway.metastore.ports.store import NewPartition, StoredTable
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
-from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hms_gateway.storage.writing.store import open_store
 from tests.support.server import GatewayServer, basic
 
 COLUMNS = 20

@@ -19,7 +19,7 @@ from benchmarks.peer.speech import Binary
 from benchmarks.peer.usage import resident_bytes
 from benchmarks.peer.writers import create_and_drop, get_and_alter
 from benchmarks.report import print_table
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import GatewayServer, free_port
 

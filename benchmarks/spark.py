@@ -16,7 +16,7 @@ from time import perf_counter
 import psycopg
 
 from benchmarks.report import print_table
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import RealMetastore
 from tests.spark.spark_session import SparkSessionProcess

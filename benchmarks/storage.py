@@ -20,10 +20,11 @@ from hms_gateway.metastore.filters.binding import bind
 from hms_gateway.metastore.filters.grammar import parse_filter
 from hms_gateway.metastore.ports.store import Event, NewPartition, Selection, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
-from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hms_gateway.storage.migrations.revisions import migrate
+from hms_gateway.storage.writing.store import SqlStore, open_store
 
 COUNTS = (10, 100, 1_000, 10_000)
 KEYS = [("day", "string"), ("hour", "int")]

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hms_gateway.rpc.structs import METHODS, FieldSchema, Order, Partition, SerDeInfo, SkewedInfo, StorageDescriptor
+from hms_gateway.rpc.wire import Codec, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, FieldSchema, Order, Partition, SerDeInfo, SkewedInfo, StorageDescriptor
-from hms_gateway.wire import Codec, make_codecs
 from tests.support.apache import ApacheTJson
 
 COUNT = 1_000

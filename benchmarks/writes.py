@@ -28,17 +28,18 @@ from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.service import TableService
-from hms_gateway.files import Directories
 from hms_gateway.gateway.server import SWITCH_SECONDS
-from hms_gateway.idl import StructType
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import FieldSchema, Partition, Struct, Table
+from hms_gateway.rpc.wire.tjson_codec import encode_value
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import LockCaller, locking
-from hms_gateway.storage import SqlStore, migrate, open_store
-from hms_gateway.structs import FieldSchema, Partition, Struct, Table
-from hms_gateway.wire.tjson_codec import encode_value
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.migrations.revisions import migrate
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 
 ALTERED_AT_ONCE: Final = 100

@@ -19,7 +19,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging

@@ -6,7 +6,7 @@
 import sys
 from pathlib import Path
 
-from hms_gateway.structs import IDL, METHODS
+from hms_gateway.rpc.structs import IDL, METHODS
 from tools.console_files import bundle_path, bundle_text, copied, shapes_path, shapes_text
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root

@@ -4,18 +4,18 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hms_gateway.idl import ListType, MapType, SetType, StructType
-from hms_gateway.idl.model import Field, Type
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import IDL
-from hms_gateway.wire.tjson_scan import tag_of
+from hms_gateway.rpc.idl import ListType, MapType, SetType, StructType
+from hms_gateway.rpc.idl.model import Field, Type
+from hms_gateway.rpc.structs import IDL
+from hms_gateway.rpc.wire.tjson_scan import tag_of
 from tools.console_bundle import bundled
 
 _ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = Path(__file__).resolve().parent / "console"
 PAGES = PACKAGES / "pages"
-STATIC = _ROOT / "app" / "hms_gateway" / "console" / "static"
+STATIC = _ROOT / "app" / "hms_gateway" / "gateway" / "console" / "static"
 # Copy: where it is in the packages, and what is added.
 COPIES = {
     PAGES / "vendor" / "preact_htm.js": ("htm/preact/standalone.module.js", b""),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import hms_gateway.catalog
 import hms_gateway.handlers
-from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.idl.model import exception_names, signature
-from hms_gateway.structs import IDL, METHODS, Method
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.idl.model import exception_names, signature
+from hms_gateway.rpc.structs import IDL, METHODS, Method
 
 # Services of ours, which Hive does not have, and the titles of their sections.
 _OWN_SERVICES = {

@@ -3,20 +3,31 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import hms_gateway.structs
-from hms_gateway.idl import BaseType, EnumType, Idl, ListType, MapType, SetType, StructDef, StructKind, StructType, Type
+import hms_gateway.rpc.structs
+from hms_gateway.rpc.idl import (
+    BaseType,
+    EnumType,
+    Idl,
+    ListType,
+    MapType,
+    SetType,
+    StructDef,
+    StructKind,
+    StructType,
+    Type,
+)
 
 _HEADER = """\
 # Written by `python -m tools stubs` from schema/hive_metastore.thrift; do not edit.
 from enum import IntEnum
 
-from hms_gateway.idl import Idl
-from hms_gateway.structs.base import Encoded as Encoded
-from hms_gateway.structs.base import EncodedList as EncodedList
-from hms_gateway.structs.base import Struct as Struct
-from hms_gateway.structs.base import ThriftException as ThriftException
-from hms_gateway.structs.build import Method as Method
-from hms_gateway.structs.build import StructClass
+from hms_gateway.rpc.idl import Idl
+from hms_gateway.rpc.structs.base import Encoded as Encoded
+from hms_gateway.rpc.structs.base import EncodedList as EncodedList
+from hms_gateway.rpc.structs.base import Struct as Struct
+from hms_gateway.rpc.structs.base import ThriftException as ThriftException
+from hms_gateway.rpc.structs.base import Method as Method
+from hms_gateway.rpc.structs.base import StructClass
 
 IDL: Idl
 STRUCTS: dict[str, StructClass]
@@ -33,7 +44,7 @@ _BASE_TYPES = {
 
 def stub_path() -> Path:
     """Where the stub lies: beside the package's `__init__.py`."""
-    return Path(hms_gateway.structs.__file__).with_name("__init__.pyi")
+    return Path(hms_gateway.rpc.structs.__file__).with_name("__init__.pyi")
 
 
 def stub_text(idl: Idl) -> str:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hms_gateway.cli.hiveql.lock_commands import parse_command, parse_partition
     from hms_gateway.client.acquiring import (
         ConcurrencySettings,
         LockAcquirer,
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from hms_gateway.client.transaction import MetastoreTransaction
     from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
     from hms_gateway.metastore.vocabulary.partition_names import make_name
-    from hms_gateway.sql.lock_commands import parse_command, parse_partition
-    from hms_gateway.structs import *  # noqa: F403
+    from hms_gateway.rpc.structs import *  # noqa: F403
     from hms_gateway.txn.rules.write_ids import (
         InvalidList,
         ValidIds,
@@ -98,7 +98,7 @@ _PUBLIC = {
     "client.transaction": "MetastoreTransaction",
     "client.concurrency": "Command NeededLock in_key_order lock_components needed_locks",
     "metastore.vocabulary.partition_names": "make_name",
-    "sql.lock_commands": "parse_command parse_partition",
+    "cli.hiveql.lock_commands": "parse_command parse_partition",
     "metastore.vocabulary.hiveql_tokens": "CommandError",
     "txn.rules.write_ids": """
         InvalidList ValidIds ValidWriteIds are_equivalent compare covers ids_with_bits
@@ -112,7 +112,7 @@ _MODULES = {name: module for module, names in _PUBLIC.items() for name in names.
 def __getattr__(name: str) -> Any:
     """A public name, or a class of the IDL. Raises AttributeError."""
     if not name.startswith("_"):
-        value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'structs')}"), name, None)
+        value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'rpc.structs')}"), name, None)
         if value is not None:
             globals()[name] = value
             return value

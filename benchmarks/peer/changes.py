@@ -7,7 +7,7 @@ from benchmarks.peer.caller import Caller, Prepared
 from benchmarks.peer.content import DATABASE, Sizes, partition_name, partitions, table
 from benchmarks.peer.measuring import Operation, Steps
 from benchmarks.peer.sides import Bench, Side
-from hms_gateway.structs import DropPartitionsRequest, FieldSchema, RequestPartsSpec
+from hms_gateway.rpc.structs import DropPartitionsRequest, FieldSchema, RequestPartsSpec
 
 # Partitions with these numbers are in no table before.
 FIRST_NEW = 200_000

@@ -14,9 +14,9 @@ import psycopg
 from benchmarks.peer.caller import Caller
 from benchmarks.peer.speech import LIMITS
 from hms_gateway.metastore.ports.store import NewPartition
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.storage import open_store
-from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hms_gateway.storage.writing.store import open_store
 
 DATABASE: Final = "bench"
 OTHER_DATABASES: Final = tuple(f"other_{number}" for number in range(10))

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from hms_gateway.bridge.thrift.struct_scanner import BinaryScanner
+from hms_gateway.rpc.structs import METHODS
+from hms_gateway.rpc.wire import MessageType, TApplicationException, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS
-from hms_gateway.wire import MessageType, TApplicationException, make_codecs
 
 LIMITS: Final = Limits(
     body_bytes_max=1 << 32, container_elements_max=10_000_000, string_bytes_max=1 << 31, nesting_depth_max=64

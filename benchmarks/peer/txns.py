@@ -10,7 +10,7 @@ from benchmarks.peer.load import MakeScript, Script, Step
 from benchmarks.peer.measuring import Loaded, Operation, Single, Steps
 from benchmarks.peer.sides import Side
 from benchmarks.peer.speech import ID, FillId, Speech
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CommitTxnRequest,
     LockComponent,
     LockLevel,

@@ -12,7 +12,7 @@ from benchmarks.peer.measuring import Loaded, Operation
 from benchmarks.peer.sides import PORTS, Side
 from benchmarks.peer.speech import ID
 from benchmarks.peer.txns import lock_and_unlock, open_and_commit
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     EnvironmentContext,
     FieldSchema,
     LockComponent,

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from hms_gateway.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
-from hms_gateway.structs import Struct
+from hms_gateway.rpc.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
+from hms_gateway.rpc.structs import Struct
 
 # Each is repeated until the text is as long as it has to be, between what it may begin and end with.
 SHAPES: Final = (

@@ -9,7 +9,7 @@ import msgspec
 
 from hms_gateway.composition.main import Metastore
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     DropPartitionsRequest,
     Index,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hms_gateway.rpc.structs import METHODS
+from hms_gateway.rpc.wire import Codec, MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS
-from hms_gateway.wire import Codec, MessageType, make_codecs
 from tests.handlers.bad_values import HALF_PAIR, template, variants
 from tests.support.faker import Faker
 

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.wire import MessageType
+from hms_gateway.rpc.wire.message import TApplicationException
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.wire import MessageType
-from hms_gateway.wire.message import TApplicationException
 from tests.handlers.bad_catalog import fill
 from tests.support.catalog import place_empty_database
 

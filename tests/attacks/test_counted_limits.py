@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.rpc.wire import Codec, MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire import Codec, MessageType, make_codecs
 from tests.attacks.test_decoded_messages import added
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port

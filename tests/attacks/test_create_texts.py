@@ -10,7 +10,7 @@ from sqlglot import TokenType, exp, parse, tokenize
 
 from hms_gateway.metastore.vocabulary.create_text import create_database_text, create_table_text
 from hms_gateway.metastore.vocabulary.hiveql_tokens import split_statements, tokens_of
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     FieldSchema,
     Order,

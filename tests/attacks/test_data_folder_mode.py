@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.files.local import LocalDirectories
 from hms_gateway.runtime.file_versions import is_open_to_all, make_data_folder
+from hms_gateway.storage.files.local import LocalDirectories
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 from tests.support.warm_program import run_program

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.rpc import Call, Unavailable
+from hms_gateway.rpc.call import Call, Unavailable
+from hms_gateway.rpc.structs import METHODS, Partition
+from hms_gateway.rpc.wire import Codec, MessageType
+from hms_gateway.rpc.wire.binary import ApacheCodec
+from hms_gateway.rpc.wire.tjson_codec import TJsonCodec
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS, Partition
-from hms_gateway.wire import Codec, MessageType
-from hms_gateway.wire.binary import ApacheCodec
-from hms_gateway.wire.tjson_codec import TJsonCodec
 from tests.support.catalog import place_empty_database
 
 LIMITS = Limits(decoded_bytes_max=60_000_000, share_per_address=0.5)

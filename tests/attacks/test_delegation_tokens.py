@@ -15,8 +15,8 @@ from thrift.transport.TTransport import TSaslClientTransport
 from hms_gateway.client.metastore_client import MetastoreClient, TokenAuth
 from hms_gateway.gateway.auth.tokens import create_token
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.logins.delegation_token import Proof, TokenName, read_token_text, token_text
-from hms_gateway.structs import MetaException
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.sasl_client import (

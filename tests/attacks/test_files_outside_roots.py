@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.rpc.structs import Database
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import Database
 from tests.attacks.file_attacks import (
     ATTACKS,
     Attack,
@@ -54,7 +54,7 @@ SOME = (
 def lookups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "steps":
         for name in ("has_openat2", "has_renameat2"):
-            monkeypatch.setattr(f"hms_gateway.files.handles.{name}", lambda: False)
+            monkeypatch.setattr(f"hms_gateway.storage.files.handles.{name}", lambda: False)
     return str(request.param)
 
 

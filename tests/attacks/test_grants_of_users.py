@@ -4,10 +4,9 @@ import itertools
 from typing import Any
 
 from hms_gateway.catalog.access.grant_rows import GrantRows
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.structs import (
     GrantRevokePrivilegeRequest,
     GrantRevokeType,
     HiveObjectRef,
@@ -17,7 +16,7 @@ from hms_gateway.structs import (
     PrivilegeGrantInfo,
     Role,
 )
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.wire import MessageType
 from tests.handlers.rights.privileges import bag
 from tests.handlers.rights.test_authorizer import Everybody, everybody, table  # noqa: F401
 

@@ -10,8 +10,7 @@ from hms_gateway.cli.application import application
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.gateway.auth.users import list_users
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     Function,
     HiveObjectPrivilege,
@@ -21,6 +20,7 @@ from hms_gateway.structs import (
     PrivilegeBag,
     PrivilegeGrantInfo,
 )
+from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
 from tests.support.catalog import new_table, place_empty_database
 

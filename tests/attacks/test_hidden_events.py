@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from hms_gateway.composition.main import DATABASE_FILE
-from hms_gateway.structs import Database, NotificationEventRequest
+from hms_gateway.rpc.structs import Database, NotificationEventRequest
 from tests.attacks.test_traps_at_default_places import Shared, shared, table
 
 HIDDEN = 5_000

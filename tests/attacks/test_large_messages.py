@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from hms_gateway.rpc.processor import DECODED_ALONE_BYTES
-from hms_gateway.wire.binary import ApacheCodec
+from hms_gateway.rpc.wire.binary import ApacheCodec
 from tests.attacks.processor_calls import answered, open_metastore
 from tests.support.patience import PATIENCE_SECONDS
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.rpc.structs import Database, EnvironmentContext, LeaseObject
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import Database, EnvironmentContext, LeaseObject
 from tests.handlers.rights.test_authorizer import Everybody, table
 from tests.support.catalog import place_empty_database
 

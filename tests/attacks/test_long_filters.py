@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.structs import DropPartitionsExpr, DropPartitionsRequest, PartitionsByExprRequest, RequestPartsSpec
+from hms_gateway.rpc.structs import DropPartitionsExpr, DropPartitionsRequest, PartitionsByExprRequest, RequestPartsSpec
 from tests.attacks.processor_calls import answered, open_metastore
 
 BYTES_MAX = 1024 * 1024

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.structs import GetProjectionsSpec, GetTablesRequest
+from hms_gateway.rpc.structs import GetProjectionsSpec, GetTablesRequest
 from tests.attacks.processor_calls import answered, open_metastore
 
 BYTES_MAX = 64 * 1024

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.rpc import Call, RepeatableProcessor, SuspendedCall
-from hms_gateway.structs import METHODS, LockComponent, LockRequest, ShowLocksRequest
-from hms_gateway.wire import Message, MessageType
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
+from hms_gateway.rpc.structs import METHODS, LockComponent, LockRequest, ShowLocksRequest
+from hms_gateway.rpc.wire import Message, MessageType
 from tests.attacks.processor_calls import answered, open_metastore
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     FieldSchema,
     HiveObjectPrivilege,
     HiveObjectRef,

@@ -5,12 +5,11 @@ import threading
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.auth.external_logins import TicketLogin
 from hms_gateway.runtime.kerberos import Accepted
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.logins.login_checks import LoginChecks
+from hms_gateway.runtime.logins.login_tokens import LoginChecks
 from tests.support.patience import PATIENCE_SECONDS
 
 FLOODER, ELSEWHERE, PROXY = "192.0.2.1", "198.51.100.7", "192.0.2.9"

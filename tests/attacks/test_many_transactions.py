@@ -2,8 +2,8 @@
 
 import threading
 
+from hms_gateway.rpc.structs import AbortTxnsRequest, HeartbeatTxnRangeRequest, OpenTxnRequest
 from hms_gateway.storage.txn import batch
-from hms_gateway.structs import AbortTxnsRequest, HeartbeatTxnRangeRequest, OpenTxnRequest
 from tests.attacks.processor_calls import answered, open_metastore
 
 

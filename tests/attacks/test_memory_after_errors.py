@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.composition.main import Metastore, build_metastore
-from hms_gateway.rpc import Call
-from hms_gateway.rpc.call import Waiting
+from hms_gateway.rpc.call import Call, Waiting
+from hms_gateway.rpc.wire import ProtocolError
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.wire import ProtocolError
 from tests.attacks.messages import AttackMessage, messages
 
 MESSAGES = 1_500

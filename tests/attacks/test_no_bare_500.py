@@ -17,8 +17,8 @@ from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.users import hash_password
 from hms_gateway.gateway.http import asgi_endpoint
 from hms_gateway.gateway.http.exchange import Exchange
+from hms_gateway.rpc.wire.tjson_codec import TJsonCodec
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire.tjson_codec import TJsonCodec
 from tests.gateway.http.test_one_path import BINARY_CALL, by_asgi
 from tests.gateway.serving import (
     CALL,

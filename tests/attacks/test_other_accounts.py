@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.bridge.thrift_bytes import call
 from tests.support.patience import PATIENCE_SECONDS

@@ -9,8 +9,8 @@ import pytest
 
 from hms_gateway.cli.operations.start_checks import start_problems
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.rpc.structs import ChangesRequest, Database
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.structs import ChangesRequest, Database
 from tests.attacks.test_other_accounts import Place
 from tests.bridge.bridge_process import connected
 from tests.support.server import GatewayServer, basic, free_port

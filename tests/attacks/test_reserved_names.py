@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import Identity, ProxyTrust, RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Identity, ProxyTrust, Refused, RequestHead
 from hms_gateway.gateway.auth.credentials import LoginStack
 from hms_gateway.gateway.auth.external_logins import TicketLogin, TrustedProxyAuthenticator, UserSource
 from hms_gateway.gateway.auth.passwords import UserFile

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.structs import CommitTxnRequest, Database, OpenTxnRequest
-from hms_gateway.wire import Codec
+from hms_gateway.rpc.structs import CommitTxnRequest, Database, OpenTxnRequest
+from hms_gateway.rpc.wire import Codec
 from tests.bridge.thrift_bytes import CODECS, call
 from tests.support.server import GatewayServer, basic
 

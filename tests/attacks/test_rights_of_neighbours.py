@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CreationMetadata,
     Database,
     FieldSchema,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.files.remote import missing_extra
-from hms_gateway.storage import migrate
 from hms_gateway.storage.dialects.integrity import CHECKED_AT_START_BYTES
+from hms_gateway.storage.files.remote import missing_extra
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer
 from tests.support.warm_program import COMMAND, run_program

@@ -16,8 +16,8 @@ from hms_gateway.cli.calls.rendering import print_value
 from hms_gateway.cli.terminal import output
 from hms_gateway.cli.terminal.formats import FORMATS, write_rows, write_text
 from hms_gateway.cli.terminal.guarding import guard_terminals
-from hms_gateway.idl import BaseType
-from hms_gateway.structs import METHODS, Method
+from hms_gateway.rpc.idl import BaseType
+from hms_gateway.rpc.structs import METHODS, Method
 from tests.support.faker import Faker
 
 # Title, clipboard, clear screen; the same begun by one character; a line turned around, hidden, ended; a tag.

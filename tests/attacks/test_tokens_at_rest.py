@@ -6,10 +6,10 @@ import pytest
 
 from hms_gateway.catalog.tokens import TokenRows
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.rpc import Call
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.structs import METHODS
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS
 from tests.support.catalog import place_empty_database
 
 TOKEN, MASTER_KEY = "c2VjcmV0LXRva2Vu", "bWFzdGVyLWtleS1vZi1hbGw="

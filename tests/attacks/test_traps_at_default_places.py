@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CreateTableRequest,
     Database,
     FieldSchema,
@@ -19,6 +18,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
+from hms_gateway.runtime.settings import Settings
 from tests.handlers.rights.test_authorizer import Everybody
 from tests.support.catalog import place_empty_database
 

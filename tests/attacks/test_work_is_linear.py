@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import Method
-from hms_gateway.wire import MessageType
-from hms_gateway.wire.message import ApplicationError
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.structs import Method
+from hms_gateway.rpc.wire import MessageType
+from hms_gateway.rpc.wire.message import ApplicationError
 from tests.attacks.argument_texts import PREFIXES, SHAPES, list_places, long_text, places
 from tests.attacks.work import SLACK_STEPS, Watched, Work, count, is_linear, open_watched_metastore
 from tests.handlers.test_bad_input import forgetful, meant

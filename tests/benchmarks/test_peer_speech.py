@@ -5,8 +5,8 @@ import random
 import pytest
 
 from benchmarks.peer.speech import CODECS, Binary, CallFailed, Reply, Speech, Tjson
-from hms_gateway.structs import METHODS, LockResponse, LockState, OpenTxnsResponse
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.structs import METHODS, LockResponse, LockState, OpenTxnsResponse
+from hms_gateway.rpc.wire import MessageType
 
 TJSON = Tjson("/path", "Basic nobody")
 NAMES = [f"name={number:03}" for number in range(300)]

@@ -12,7 +12,7 @@ from thrift.Thrift import TApplicationException, TMessageType
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from hms_gateway.structs import METHODS, Method
+from hms_gateway.rpc.structs import METHODS, Method
 from tests.support.apache import ApacheBinary
 from tests.support.ending import Process, end
 from tests.support.patience import PATIENCE_SECONDS

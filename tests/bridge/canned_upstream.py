@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hms_gateway.rpc.structs import METHODS
+from hms_gateway.rpc.wire import MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS
-from hms_gateway.wire import MessageType, make_codecs
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"
 CODECS = make_codecs(Limits())

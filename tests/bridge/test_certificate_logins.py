@@ -13,7 +13,7 @@ from thrift.transport.TTransport import TTransportException
 from hms_gateway.cli.application import application
 from hms_gateway.client.metastore_client import NotAuthorized
 from hms_gateway.pipeline.connection import Client, Connection
-from hms_gateway.structs import LeaseObject, MetaException
+from hms_gateway.rpc.structs import LeaseObject, MetaException
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.support.client_authority import ClientAuthority
 from tests.support.server import GatewayServer

@@ -9,7 +9,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TSaslClientTransport
 
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.structs import Database, LeaseObject, MetaException
+from hms_gateway.rpc.structs import Database, LeaseObject, MetaException
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.support.server import GatewayServer
 

@@ -13,7 +13,7 @@ import pytest
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportException
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     Database,
     FieldSchema,

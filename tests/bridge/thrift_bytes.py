@@ -12,9 +12,9 @@ from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.rpc.structs import METHODS
+from hms_gateway.rpc.wire import Codec, MessageType, TApplicationException, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS
-from hms_gateway.wire import Codec, MessageType, TApplicationException, make_codecs
 from tests.support.patience import PATIENCE_SECONDS
 
 CODECS = make_codecs(Limits())

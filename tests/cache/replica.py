@@ -6,9 +6,8 @@ import inspect
 
 from hms_gateway.cache import ReplyCache
 from hms_gateway.metastore.ports.store import StoreUnavailable
-from hms_gateway.rpc import Call
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import (
     METHODS,
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
@@ -18,8 +17,9 @@ from hms_gateway.structs import (
     SerDeInfo,
     StorageDescriptor,
 )
+from hms_gateway.rpc.wire import MessageType
+from hms_gateway.runtime.limits import Limits
 from hms_gateway.txn.rules.write_ids import ValidWriteIds, ids_with_bits, valid_write_ids_text
-from hms_gateway.wire import MessageType
 from tests.support.catalog import columns, new_table, transactional_table
 from tests.support.manual_clock import ManualClock
 

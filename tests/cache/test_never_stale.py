@@ -8,10 +8,8 @@ import pytest
 
 from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.main import build_metastore
-from hms_gateway.rpc import Call
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import (
     METHODS,
     AddForeignKeyRequest,
     AddPrimaryKeyRequest,
@@ -47,7 +45,9 @@ from hms_gateway.structs import (
     Table,
     TableStatsRequest,
 )
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.wire import MessageType
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.support.catalog import place_empty_database
 from tests.support.sample import sample
 

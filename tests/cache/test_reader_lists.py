@@ -9,9 +9,7 @@ from hms_gateway.cache import InvalidList, ReplyCache, replies
 from hms_gateway.cache.reader_lists import Tag
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.metastore.ports.store import StoreUnavailable
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     GetPartitionRequest,
     GetPartitionsByNamesRequest,
@@ -21,6 +19,8 @@ from hms_gateway.structs import (
     PrimaryKeysRequest,
     TableStatsRequest,
 )
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.cache.replica import ON, Replica, Writer, in_loop
 from tests.support.catalog import place_empty_database, transactional_table
 

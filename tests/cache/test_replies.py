@@ -5,11 +5,11 @@ import pytest
 
 from hms_gateway.cache import ReplyCache
 from hms_gateway.cache.scopes import is_cacheable, scopes_read
-from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
+from hms_gateway.rpc.idl.method_facts import changes_something
+from hms_gateway.rpc.structs import METHODS, GetTableRequest
+from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, GetTableRequest
-from hms_gateway.wire import make_codecs
 from tests.support.patience import PATIENCE_SECONDS
 
 

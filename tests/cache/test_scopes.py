@@ -3,9 +3,9 @@
 import pytest
 
 from hms_gateway.cache.scopes import scopes_changed, scopes_read
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import (
     METHODS,
     ForeignKeysRequest,
     GetDatabaseRequest,

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from hms_gateway.catalog.tokens import DelegationTokens, TokenRows, TokenService, TokenTimes
+from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import TokenRefused, TokensAway, read_token_text
 from hms_gateway.runtime.sealing import Seal
-from hms_gateway.structs import MetaException
 from tests.support.catalog import Catalog
 from tests.support.manual_clock import ManualClock
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import FieldSchema, MetaException, UnknownTableException
+from hms_gateway.rpc.structs import FieldSchema, MetaException, UnknownTableException
 from tests.support.catalog import Catalog, columns, new_table
 
 CALL = Call("tester")

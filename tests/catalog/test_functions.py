@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     Database,
     Function,

@@ -11,8 +11,8 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.catalog.notifications import Insertion, NotificationService
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, NewPartition, StoredEvent
+from hms_gateway.rpc.structs import METHODS, Database, MetaException, NoSuchObjectException, Partition, ThriftException
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, Database, MetaException, NoSuchObjectException, Partition, ThriftException
 from tests.support.catalog import NOW, Catalog, columns, new_table
 
 TABLE = TableName("Default", " T ")

@@ -7,7 +7,7 @@ import pytest
 from hms_gateway.catalog.partition_marks import expire_marks
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     InvalidPartitionException,
     MetaException,
     PartitionEventType,

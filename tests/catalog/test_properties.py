@@ -6,7 +6,7 @@ import pytest
 
 from hms_gateway.catalog.properties import Properties
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import MetaException, NoSuchObjectException, PropertyGetRequest, PropertySetRequest
+from hms_gateway.rpc.structs import MetaException, NoSuchObjectException, PropertyGetRequest, PropertySetRequest
 from tests.support.catalog import Catalog
 
 CALL = Call("tester")

@@ -4,7 +4,13 @@ import pytest
 
 from hms_gateway.catalog.types import Types
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import AlreadyExistsException, FieldSchema, InvalidObjectException, NoSuchObjectException, Type
+from hms_gateway.rpc.structs import (
+    AlreadyExistsException,
+    FieldSchema,
+    InvalidObjectException,
+    NoSuchObjectException,
+    Type,
+)
 from tests.support.catalog import Catalog
 
 CALL = Call("tester")

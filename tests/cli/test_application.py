@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
-from hms_gateway.structs import METHODS
+from hms_gateway.rpc.structs import METHODS
 from tests.support.patience import PATIENCE_SECONDS
 
 runner = CliRunner()
@@ -85,7 +85,7 @@ def test_help_imports_nothing_heavy():
         "from click.testing import CliRunner\n"
         "from hms_gateway.cli.application import application\n"
         "CliRunner().invoke(application, ['serve', '--help'])\n"
-        "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'alembic', 'hms_gateway.structs', 'pydantic_settings'}\n"
+        "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'alembic', 'hms_gateway.rpc.structs', 'pydantic_settings'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     said = subprocess.run(

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import Database, Partition
+from hms_gateway.rpc.structs import Database, Partition
 from tests.support.catalog import columns, new_table
 from tests.support.patience import until
 from tests.support.server import GatewayServer, trusting

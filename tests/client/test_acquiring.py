@@ -4,14 +4,13 @@ from contextlib import suppress
 
 import pytest
 
+from hms_gateway.cli.hiveql.lock_commands import parse_command
 from hms_gateway.client.acquiring import ConcurrencySettings, LockAcquirer, LockHolder, LocksDenied, SettingError
 from hms_gateway.client.concurrency import needed_locks
 from hms_gateway.handlers.locks import KeyOrder, Locks
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.sql.lock_commands import parse_command
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     DataOperationType,
     LockComponent,
     LockRequest,
@@ -21,11 +20,12 @@ from hms_gateway.structs import (
     TxnOpenException,
     UnlockRequest,
 )
+from hms_gateway.rpc.wire import make_codecs
+from hms_gateway.runtime.limits import Limits
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.services.locks import LockService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
-from hms_gateway.wire import make_codecs
 from tests.support.catalog import open_catalog
 
 ANN = LockHolder("ann", "here", "query 1")

@@ -15,7 +15,7 @@ from hms_gateway.client.concurrency import (
     lock_components,
     needed_locks,
 )
-from hms_gateway.structs import LockLevel, LockType
+from hms_gateway.rpc.structs import LockLevel, LockType
 
 S, X = Mode.SHARED, Mode.EXCLUSIVE
 T1, P1, T2 = LockPlace("d", "t1"), LockPlace("d", "t1", ("p1",)), LockPlace("d", "t2")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hms_gateway.cli.hiveql.lock_commands import parse_command
 from hms_gateway.client.concurrency import needed_locks
 from hms_gateway.client.lock_text import (
     LockReason,
@@ -12,8 +13,7 @@ from hms_gateway.client.lock_text import (
     show_locks_legacy,
 )
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.sql.lock_commands import parse_command
-from hms_gateway.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
+from hms_gateway.rpc.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
 
 
 def lock(lock_id, type, table=None, partition=None, **fields):

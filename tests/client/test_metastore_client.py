@@ -8,8 +8,8 @@ import pytest
 from hms_gateway.client.metastore_client import MetastoreClient, NotAMetastore, NotAuthorized, NotReached, NotTrusted
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import Database, NoSuchObjectException
-from hms_gateway.wire import ApplicationError, ApplicationErrorType
+from hms_gateway.rpc.structs import Database, NoSuchObjectException
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 from tests.support.answering import Answer, always, answering
 
 

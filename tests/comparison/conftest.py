@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.comparison.servers import Metastore
 from tests.oracle.peer import RealMetastore
 from tests.support.private_postgres import PrivatePostgres

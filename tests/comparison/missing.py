@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hms_gateway.idl import ListType, MapType, Requiredness, SetType, StructDef, StructType, Type
-from hms_gateway.structs import IDL, METHODS
+from hms_gateway.rpc.idl import ListType, MapType, Requiredness, SetType, StructDef, StructType, Type
+from hms_gateway.rpc.structs import IDL, METHODS
 
 
 def lacks(method: str, arguments: Mapping[str, Any], struct: str, field: str) -> bool:

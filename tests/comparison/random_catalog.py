@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     DropPartitionsRequest,
     EnvironmentContext,

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructDef, StructType, Type
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import IDL, METHODS
+from hms_gateway.rpc.idl import BaseType, EnumType, ListType, MapType, SetType, StructDef, StructType, Type
+from hms_gateway.rpc.structs import IDL, METHODS
 from tests.comparison.ids import Ids, kind_of, named_in_request
 
 REPLY, EXCEPTION = 2, 3

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     AbortTxnRequest,
     Database,
@@ -19,7 +18,8 @@ from hms_gateway.structs import (
     TxnState,
     UnlockRequest,
 )
-from hms_gateway.wire import make_codecs
+from hms_gateway.rpc.wire import make_codecs
+from hms_gateway.runtime.limits import Limits
 from tests.comparison.ids import Ids, lock
 from tests.comparison.replies import NotAsDeclared, Reply, Surroundings, read_arguments, read_reply
 from tests.oracle.peer import RealMetastore

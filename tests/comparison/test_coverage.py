@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from functools import cache
 
-from hms_gateway.idl import StructType
-from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.structs import METHODS
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import METHODS
 from tests.comparison import corpus
 from tests.comparison.unreached import unreached
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hms_gateway.structs import METHODS
+from hms_gateway.rpc.structs import METHODS
 from tests.comparison.answers import Difference
 from tests.comparison.differences import DIFFERENCES
 from tests.comparison.document import FILE, text

@@ -22,7 +22,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "Writes base64 without padding in TJSON.",
         "Writes it padded, and reads both.",
         "Every Apache library reads padded base64, and other JSON clients expect it.",
-        "tests/wire/test_tjson_codec.py::test_base64_with_and_without_padding",
+        "tests/rpc/wire/test_tjson_codec.py::test_base64_with_and_without_padding",
     ),
     Uncompared(
         "content type of answers",
@@ -30,7 +30,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "application/x-thrift, whatever the encoding.",
         "application/vnd.apache.thrift.json for TJSON; application/x-thrift for binary and compact.",
         "It is the name of what is sent, and Thrift clients do not look at it.",
-        "tests/wire/test_codecs.py::test_names_and_media_types",
+        "tests/rpc/wire/test_codecs.py::test_names_and_media_types",
     ),
     Uncompared(
         "locations of skewed values in TJSON",

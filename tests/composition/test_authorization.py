@@ -11,7 +11,7 @@ from hms_gateway.composition.authorization import authorization_of, settled
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.support.catalog import place_empty_database
 from tests.support.server import GatewayServer, ServerDidNotStart, basic, free_port
 

@@ -6,10 +6,10 @@ from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import Selection
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.structs import Database
+from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
-from hms_gateway.structs import Database
-from hms_gateway.wire import make_codecs
+from hms_gateway.storage.writing.store import open_store
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock
 

@@ -8,7 +8,7 @@ import pytest
 from hms_gateway import MetastoreClient
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ClientCapabilities,
     ClientCapability,
     CompactionRequest,
@@ -18,8 +18,8 @@ from hms_gateway.structs import (
     GetTablesRequest,
     MetaException,
 )
+from hms_gateway.rpc.wire import ApplicationError
 from hms_gateway.txn.rules.write_ids import valid_write_ids_text
-from hms_gateway.wire import ApplicationError
 from tests.support.catalog import columns, new_table
 from tests.support.patience import until
 from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, trusting

@@ -7,9 +7,9 @@ import pytest
 
 from hms_gateway.composition.main import _may_act, build_metastore
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.structs import GetTableRequest, MetaException
 from hms_gateway.runtime.addresses import host_and_port
 from hms_gateway.runtime.settings import MetastoreRules, ProxyUser, Settings
-from hms_gateway.structs import GetTableRequest, MetaException
 from tests.handlers.peers import Peer
 from tests.support.catalog import columns, new_table, transactional_table
 from tests.support.patience import PATIENCE_SECONDS

@@ -16,16 +16,15 @@ from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.composition.health import Presence
 from hms_gateway.gateway.observability.costs import cost_report
 from hms_gateway.gateway.observability.figures import Figures, Replica, Watched, merged
-from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.gateway.observability.metrics_text import metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
 from hms_gateway.metastore.ports.store import Event, StoreError, StoreFailure, StoreUnavailable
+from hms_gateway.rpc.structs import Database
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.registry.gateways import KEPT_MS, SHOWN_MS, GatewayRow
 from hms_gateway.storage.schema.catalog import GATEWAYS, NOTIFICATIONS
-from hms_gateway.structs import Database
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.patience import until
 from tests.support.server import GatewayServer, trusting
 

@@ -12,8 +12,7 @@ import psycopg
 import pytest
 
 from hms_gateway import MetastoreClient, MetastoreTransaction
-from hms_gateway.storage import migrate
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     GetPartitionNamesPsRequest,
     GetPartitionsPsWithAuthRequest,
     GetTableRequest,
@@ -24,6 +23,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     TableStatsRequest,
 )
+from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.txn.rules.write_ids import valid_write_ids_text
 from tests.support.catalog import columns, transactional_table
 from tests.support.patience import until

@@ -9,7 +9,7 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TSaslClientTransport
 
 from hms_gateway.gateway.auth.users import add_user, remove_user
-from hms_gateway.structs import MetaException, UnlockRequest
+from hms_gateway.rpc.structs import MetaException, UnlockRequest
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.composition.test_thrift_port import CALL, served
 from tests.support.patience import until

@@ -10,10 +10,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from hms_gateway.composition.main import build_metastore
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import migrate
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CommitTxnRequest,
     Database,
     DropPartitionsRequest,
@@ -31,7 +28,10 @@ from hms_gateway.structs import (
     Table,
     UnlockRequest,
 )
-from hms_gateway.wire import make_codecs
+from hms_gateway.rpc.wire import make_codecs
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.handlers.peers import Peer
 
 

@@ -12,13 +12,12 @@ from hms_gateway.bridge.thrift.errors import CallFailed, NotTried
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.composition.thrift_port import _Identification
-from hms_gateway.gateway.admission.identity import Identity, RequestHead
-from hms_gateway.gateway.admission.refusals import Refusals
-from hms_gateway.gateway.auth.delegation import DelegationLogins
+from hms_gateway.gateway.admission.identity import Identity, Refusals, RequestHead
+from hms_gateway.gateway.auth.tokens import DelegationLogins
 from hms_gateway.gateway.logins import LoginParts
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.logins.delegation_token import Proof, TokenName, TokensAway
-from hms_gateway.runtime.logins.login_checks import LoginChecks
+from hms_gateway.runtime.logins.login_tokens import LoginChecks
 
 
 class Directory:

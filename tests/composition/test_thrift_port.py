@@ -13,9 +13,9 @@ import pytest
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TSaslClientTransport, TTransportException
 
+from hms_gateway.rpc.structs import Database, LeaseObject, MetaException, NoSuchObjectException
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.structs import Database, LeaseObject, MetaException, NoSuchObjectException
 from tests.bridge.bridge_process import ApacheClient, OldBinary, connected
 from tests.bridge.thrift_bytes import call
 from tests.support.apache import ApacheBinary, ApacheCompact

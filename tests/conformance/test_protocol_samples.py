@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     Database,
     FieldSchema,
@@ -16,7 +15,8 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
-from hms_gateway.wire import MessageType, make_codecs
+from hms_gateway.rpc.wire import MessageType, make_codecs
+from hms_gateway.runtime.limits import Limits
 
 SAMPLES = Path(__file__).with_name("samples")
 CODECS = make_codecs(Limits())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics,
     ColumnStatisticsData,
     ColumnStatisticsDesc,

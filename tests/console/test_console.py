@@ -14,8 +14,7 @@ from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.composition.main import DATABASE_FILE
 from hms_gateway.gateway.auth.tokens import create_token, revoke_tokens
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics,
     ColumnStatisticsData,
     ColumnStatisticsDesc,
@@ -29,6 +28,7 @@ from hms_gateway.structs import (
     ShowLocksRequest,
     StorageDescriptor,
 )
+from hms_gateway.runtime.settings import Settings
 from tests.console.planted import (
     HOSTILE,
     QUOTED,

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hms_gateway.console.static_files import FOLDER, static_file
+from hms_gateway.gateway.console.static_files import FOLDER, static_file
 from tests.gateway.serving import Running, running
 from tools.console_bundle import bundled
 from tools.console_files import (
@@ -188,6 +188,8 @@ def test_a_path_from_outside_opens_no_file():
 @pytest.mark.slow
 def test_a_start_reads_none_of_it():
     """The module, and what it needs, is loaded with the first page."""
-    program = "import sys, hms_gateway.composition.main; print('hms_gateway.console' in str(sorted(sys.modules)))"
+    program = (
+        "import sys, hms_gateway.composition.main; print('hms_gateway.gateway.console' in str(sorted(sys.modules)))"
+    )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd())
     assert ended.stdout.strip() == "False"

@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.schema.catalog import METADATA
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.manual_clock import ManualClock
 from tests.support.private_mariadb import PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres

@@ -5,13 +5,12 @@ from typing import Any
 
 import msgspec
 
-from hms_gateway.idl import StructType
 from hms_gateway.metastore.filters.binding import BoundFilter, bind
 from hms_gateway.metastore.filters.grammar import parse_filter
 from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import (
     Database,
     EncodedList,
     FieldSchema,
@@ -21,7 +20,8 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
-from hms_gateway.wire.tjson_codec import decode_value
+from hms_gateway.rpc.wire.tjson_codec import decode_value
+from hms_gateway.storage.writing.store import SqlStore
 
 TABLE_LOCATION = "file:/warehouse/sales.db/orders"
 

@@ -4,8 +4,7 @@ import pytest
 
 from hms_gateway.catalog.constraints import ConstraintColumn, ConstraintKind, ConstraintRows
 from hms_gateway.metastore.ports.store import StoredTable, UnstorableText
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     SQLCheckConstraint,
     SQLDefaultConstraint,
     SQLForeignKey,
@@ -14,6 +13,7 @@ from hms_gateway.structs import (
     SQLUniqueConstraint,
     Struct,
 )
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create, table
 
 FLAGS = {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}

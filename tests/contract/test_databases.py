@@ -4,8 +4,8 @@ import pytest
 
 from hms_gateway.metastore.ports.store import DuplicateKey, Selection, UnstorableText
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import Database, PrincipalType
+from hms_gateway.rpc.structs import Database, PrincipalType
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create, database, names, table
 
 

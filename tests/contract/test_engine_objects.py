@@ -7,8 +7,7 @@ from hms_gateway.catalog.resource_plans import ResourcePlanRows
 from hms_gateway.catalog.runtime_records import RuntimeRecordRows
 from hms_gateway.catalog.scheduled_queries import Execution, ScheduleRows
 from hms_gateway.catalog.schemas import RegistryRows
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     FieldSchema,
     ISchema,
@@ -25,6 +24,7 @@ from hms_gateway.structs import (
     WMResourcePlan,
     WriteEventInfo,
 )
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create
 from tests.support.manual_clock import ManualClock
 

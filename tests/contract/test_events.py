@@ -3,8 +3,8 @@
 import pytest
 
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent, Transaction
-from hms_gateway.storage import SqlStore
 from hms_gateway.storage.txn.batch_statements import COMPRESSED_FROM_CHARACTERS
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create, database
 from tests.support.manual_clock import ManualClock
 

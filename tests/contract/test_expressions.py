@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from hms_gateway.catalog.partitions.service import PartitionService
-from hms_gateway.files import Directories
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import DropPartitionsExpr, FieldSchema, MetaException, Partition, RequestPartsSpec
+from hms_gateway.rpc.structs import DropPartitionsExpr, FieldSchema, MetaException, Partition, RequestPartsSpec
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create, read_structs, table
 from tests.metastore.recorded_expressions import KEYS, PARTITIONS, VALUES, recorded
 from tests.support.catalog import to_tjson

@@ -5,8 +5,8 @@ import pytest
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, UnstorableText
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
+from hms_gateway.rpc.structs import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import database
 
 WHOLE = Function(

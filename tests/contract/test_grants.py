@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, GrantRows
 from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
-from hms_gateway.storage import SqlStore
+from hms_gateway.rpc.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
 from hms_gateway.storage.catalog.statistics import StatisticsRows
-from hms_gateway.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create
 
 ANNA, STAFF = Grantee("anna", PrincipalType.USER), Grantee("staff", PrincipalType.GROUP)

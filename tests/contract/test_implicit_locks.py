@@ -10,13 +10,10 @@ from msgspec.structs import replace
 
 from hms_gateway.catalog.tables import truncate
 from hms_gateway.composition.main import Metastore, build_metastore
-from hms_gateway.files import Directories
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect, Waiting
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call, Dialect, Waiting
+from hms_gateway.rpc.structs import (
     CheckLockRequest,
     ColumnStatistics,
     ColumnStatisticsData,
@@ -44,7 +41,9 @@ from hms_gateway.structs import (
     Table,
     UnlockRequest,
 )
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.wire import MessageType
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.storage.files.directories import Directories
 from tests.gateway.serving import post, read_response, running
 from tests.support.catalog import columns, new_table
 from tests.support.patience import until

@@ -4,8 +4,8 @@ import pytest
 
 from hms_gateway.catalog.indexes import IndexRows
 from hms_gateway.metastore.ports.store import DuplicateKey, TableId, UnstorableText
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import Index
+from hms_gateway.rpc.structs import Index
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create, descriptor, get, table
 
 WHOLE = Index("i1", "a.Handler", "sales", "orders", 5, 6, "sales__orders_i1__", descriptor(), {"k": '\0"'}, True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from hms_gateway.structs import LeaseObject
+from hms_gateway.rpc.structs import LeaseObject
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.leases import LeaseService, MustWait
 from hms_gateway.txn.services.settings import LeaseSettings

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from hms_gateway.metastore.ports.store import Event
+from hms_gateway.rpc.structs import InvalidOperationException, LeaseObject
 from hms_gateway.runtime.presented import presenting
-from hms_gateway.structs import InvalidOperationException, LeaseObject
 from hms_gateway.txn.rules.leases import Claim, LeasedObject, LeaseId, LeaseType, Waiter, containers
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.leases import LeaseService

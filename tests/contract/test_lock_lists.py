@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from hms_gateway.rpc.structs import METHODS, LockState, LockType, ShowLocksResponse
+from hms_gateway.rpc.wire import Codec, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import METHODS, LockState, LockType, ShowLocksResponse
+from hms_gateway.storage.writing.store import SqlStore
 from hms_gateway.txn.ports.txn import Client, LockFilter, TxnSnapshot
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
-from hms_gateway.wire import Codec, make_codecs
 from tests.txn.lock_elements import elements
 
 CODECS = make_codecs(Limits())

@@ -7,8 +7,8 @@ import pytest
 
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.metastore.ports.store import Selection, Snapshot, StoredTable, Transaction
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import Database, Function
+from hms_gateway.rpc.structs import Database, Function
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import bound, create, get, partition, table
 from tests.support.sample import sample
 

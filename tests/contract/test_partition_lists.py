@@ -9,10 +9,9 @@ from sqlalchemy import event
 
 from hms_gateway.metastore.checks.selection import names_of
 from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, StoreUnavailable, Transaction
-from hms_gateway.storage import SqlStore
-from hms_gateway.storage.writing.store import READ_CONNECTIONS_MAX
-from hms_gateway.structs import EncodedList
-from hms_gateway.structs.base import EncodedTexts
+from hms_gateway.rpc.structs import EncodedList
+from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.storage.writing.store import READ_CONNECTIONS_MAX, SqlStore
 from tests.contract.objects import bound, create, descriptor, get, names, partition, read_structs, read_tjson, table
 
 LONG = 1_250

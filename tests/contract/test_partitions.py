@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from hms_gateway.metastore.ports.store import DuplicateKey, NewPartition, Selection, StoredPartition, UnstorableText
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     FieldSchema,
     FileMetadata,
     Partition,
@@ -13,6 +12,7 @@ from hms_gateway.structs import (
     SkewedInfo,
     StorageDescriptor,
 )
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import (
     TABLE_LOCATION,
     bound,

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.catalog.directories.places import PartitionsBelow, PlaceRows
-from hms_gateway.catalog.rights.owners import RightsRows
-from hms_gateway.files import Directories
+from hms_gateway.catalog.rights.keeper import RightsRows
 from hms_gateway.metastore.ports.store import StoredTable, Transaction
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import TABLE_LOCATION, create, database, descriptor, partition, table
 
 T = TypeVar("T")

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine, event
 
-from hms_gateway.catalog.rights.owners import RightsRows
+from hms_gateway.catalog.rights.keeper import RightsRows
 from hms_gateway.metastore.checks.selection import matching_filter, matching_partial
 from hms_gateway.metastore.ports.store import Selection, StoredTable
+from hms_gateway.rpc.structs import FieldSchema
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import FieldSchema
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create, database, descriptor, names, table
 
 KEYS = [FieldSchema("ds", "string"), FieldSchema("hr", "int"), FieldSchema("number", "int"), FieldSchema("day", "date")]

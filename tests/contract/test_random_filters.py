@@ -12,14 +12,11 @@ import pytest
 
 from hms_gateway.catalog.partitions.reads import PartitionList, Projection
 from hms_gateway.catalog.partitions.service import PartitionService
-from hms_gateway.files import Directories
 from hms_gateway.metastore.checks.selection import TableName, matching_filter, matching_partial
 from hms_gateway.metastore.ports.store import Snapshot, StoredTable
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.limits import DEFAULT_LIMITS
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     DropPartitionsExpr,
     FieldSchema,
     GetPartitionsFilterSpec,
@@ -28,6 +25,9 @@ from hms_gateway.structs import (
     PartitionValuesRequest,
     RequestPartsSpec,
 )
+from hms_gateway.runtime.limits import DEFAULT_LIMITS
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.filter_reference import DEFAULT_PARTITION, Key, Node, Refused, selected
 from tests.contract.objects import create, read_structs, table
 from tests.contract.random_filters import TYPES, FilterMaker, RandomTable, parts, random_table

@@ -12,7 +12,7 @@ import pytest
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
 from hms_gateway.metastore.ports.store import Transaction
-from hms_gateway.storage import SqlStore
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.filter_reference import (
     OPERATORS,
     Between,

@@ -11,8 +11,8 @@ from hms_gateway.metastore.filters.grammar import FilterError, parse_filter
 from hms_gateway.metastore.ports.store import Selection, StoredTable, StoreError, UnstorableText
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, make_name
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import FieldSchema
+from hms_gateway.rpc.structs import FieldSchema
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import bound, create, names, table
 from tests.support.sample import sample
 

@@ -7,8 +7,8 @@ from hms_gateway.catalog.properties import PropertyRows
 from hms_gateway.catalog.tokens import TokenRows
 from hms_gateway.catalog.types import TypeRows
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import FieldSchema, Type
+from hms_gateway.rpc.structs import FieldSchema, Type
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create
 
 ODD = '\0"\\☃\ud800'

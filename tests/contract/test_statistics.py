@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.metastore.ports.store import Selection, StoredTable, UnstorableText
-from hms_gateway.storage import SqlStore
-from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatisticsData_v4,
     Decimal,
     DecimalColumnStatsData_v4,
@@ -16,6 +14,8 @@ from hms_gateway.structs import (
     LongColumnStatsData_v4,
     StringColumnStatsData_v4,
 )
+from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import create, descriptor, get, partition, table
 
 VALUES = [["a", "1"], ["a", "2"], ["b", "1"]]

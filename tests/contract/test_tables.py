@@ -5,8 +5,7 @@ import pytest
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
 from hms_gateway.metastore.ports.store import DuplicateKey, Selection, UnstorableText
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CreationMetadata,
     FieldSchema,
     Order,
@@ -17,6 +16,7 @@ from hms_gateway.structs import (
     Table,
     TableMeta,
 )
+from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import bound, create, database, descriptor, get, keys, names, partition, table
 
 EVERYTHING = table(

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from hms_gateway.composition.main import Metastore, build_metastore
-from hms_gateway.rpc import Call
-from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import (
     METHODS,
     AbortCompactionRequest,
     AbortTxnRequest,
@@ -40,7 +39,8 @@ from hms_gateway.structs import (
     ThriftException,
     UnlockRequest,
 )
-from hms_gateway.wire import Message, MessageType, TApplicationException
+from hms_gateway.rpc.wire import Message, MessageType, TApplicationException
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.support.catalog import place_empty_database
 
 MIN, MAX = -(2**63), 2**63 - 1

@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.metastore.changes.events import CommittedWriteId, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId
-from hms_gateway.storage import SqlStore
+from hms_gateway.storage.writing.store import SqlStore
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.rules.transactions import TxnOperation

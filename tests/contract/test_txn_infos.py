@@ -1,7 +1,7 @@
 """What get_open_txns and get_open_txns_info tell is what is stored about transactions, on every database."""
 
-from hms_gateway.storage import SqlStore
-from hms_gateway.structs import TxnInfo, TxnState, TxnType
+from hms_gateway.rpc.structs import TxnInfo, TxnState, TxnType
+from hms_gateway.storage.writing.store import SqlStore
 from hms_gateway.txn.ports.txn import Client, TxnSnapshot, TxnWork
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.transactions import Txn, TxnStatus, Unfinished

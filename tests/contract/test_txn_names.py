@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import create_engine, select
 
 from hms_gateway.metastore.ports.store import Selection, StoredPartition
-from hms_gateway.storage import SqlStore
+from hms_gateway.rpc.structs import CompactionType, LockType
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, REBUILDS, TXN_COMPONENTS, TXN_WRITE_IDS, WRITE_SETS
-from hms_gateway.structs import CompactionType, LockType
+from hms_gateway.storage.writing.store import SqlStore
 from hms_gateway.txn.ports.txn import Client, LockFilter
 from hms_gateway.txn.rules.compaction import CompactionDetails, CompactionFilter
 from hms_gateway.txn.rules.locks import TxnId

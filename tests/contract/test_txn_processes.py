@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
+from hms_gateway.storage.writing.store import open_store
 from tests.support.sample import sample
 from tests.txn.scenario import World
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import create_engine, text
 
-from hms_gateway.storage import SqlStore
+from hms_gateway.storage.writing.store import SqlStore
 from tests.support.manual_clock import ManualClock
 from tests.txn.scenario import World
 

@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.metastore.ports.store import DuplicateKey, Event, Selection, Snapshot, StoreUnavailable, Transaction
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.contract.objects import create, database, get, names, partition, table
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE_SECONDS

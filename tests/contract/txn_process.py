@@ -5,10 +5,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
+from hms_gateway.rpc.structs import LockState, LockType, ThriftException
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
-from hms_gateway.structs import LockState, LockType, ThriftException
+from hms_gateway.storage.writing.store import open_store
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.locks import NO_TXN, TxnId
 from hms_gateway.txn.rules.transactions import TxnOperation

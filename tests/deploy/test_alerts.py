@@ -16,21 +16,20 @@ import pytest
 from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.health import Health, Presence, ReadFile
 from hms_gateway.composition.main import _watched
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused
 from hms_gateway.gateway.auth.users import read_users
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateFiles
 from hms_gateway.gateway.observability.call_logs import AuditLog
 from hms_gateway.gateway.observability.figures import Figures, Replica, Watched, WorkerFigures
-from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.gateway.observability.metrics_text import metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, Snapshot, StoreUnavailable
 from hms_gateway.rpc.call import Unavailable
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch
 from hms_gateway.storage.registry.gateways import GatewayRow
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.gateway.serving import CALL, Anybody, CannedProcessor, record, running
 from tests.support.alert_rules import Rules, Samples, samples
 from tests.support.certificates import days_from, write_certificate

@@ -11,7 +11,7 @@ import pytest
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.storage import connections_wanted
+from hms_gateway.storage.writing.store import connections_wanted
 from tests.support.server import GatewayServer
 
 ROOT = Path(__file__).parents[2]

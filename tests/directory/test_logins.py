@@ -7,8 +7,7 @@ import time
 import pytest
 from structlog.testing import capture_logs
 
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.auth.directory import AWAY_SECONDS, DirectoryAway, LdapDirectory
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.logins import build_authenticator

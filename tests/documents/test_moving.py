@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from tests.spark.spark_session import why_not
 from tests.support.readme import ROOT, prepare
 from tests.support.server import GatewayServer, free_port

@@ -7,7 +7,7 @@ database with the tables `t`, and `p` and `q` with partition keys `ds` and `hr`,
 from collections.abc import Callable
 from typing import Any
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortCompactionRequest,
     AbortTxnRequest,
     AbortTxnsRequest,

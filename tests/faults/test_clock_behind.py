@@ -8,11 +8,11 @@ from typing import NamedTuple
 import pytest
 
 from hms_gateway.metastore.ports.store import EventId
+from hms_gateway.rpc.structs import LockState, LockType
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.structs import LockState, LockType
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.services.compaction import Expiry

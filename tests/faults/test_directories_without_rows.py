@@ -13,11 +13,11 @@ import pytest
 from hms_gateway.catalog.directories.known_places import KnownPlaces
 from hms_gateway.catalog.directories.unknown import DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient
-from hms_gateway.files import Directories
+from hms_gateway.rpc.structs import Database, Partition
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.structs import Database, Partition
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.catalog import columns, new_table
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer, trusting

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.support.alert_rules import Rules, samples
 from tests.support.private_mariadb import PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres

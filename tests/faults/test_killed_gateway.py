@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     FieldSchema,
     NotificationEventRequest,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pytest
 from thrift.transport.TTransport import TTransportBase
 
-from hms_gateway.idl.method_facts import changes_something
-from hms_gateway.structs import METHODS, NotificationEventRequest, ShowCompactRequest, ShowLocksRequest
+from hms_gateway.rpc.idl.method_facts import changes_something
+from hms_gateway.rpc.structs import METHODS, NotificationEventRequest, ShowCompactRequest, ShowLocksRequest
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.faults.changing_calls import ROWS, World
 from tests.faults.dropping_proxy import DroppingProxy, Loss

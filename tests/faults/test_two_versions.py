@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hms_gateway.storage import migrate
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     FieldSchema,
     NotificationEventRequest,
@@ -25,6 +24,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.bridge.bridge_process import ApacheClient, connected
 from tests.support.sample import sample
 from tests.support.server import GatewayServer, free_port

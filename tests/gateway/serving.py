@@ -28,9 +28,9 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces
 from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections
 from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, MessageType, make_codecs
+from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.timing.call_record import CallRecord
-from hms_gateway.wire import ApplicationError, ApplicationErrorType, MessageType, make_codecs
 from tests.support.patience import PATIENCE_SECONDS
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"
@@ -64,7 +64,7 @@ class CannedProcessor:
 
 
 def _struct(error):
-    from hms_gateway.wire.message import TApplicationException
+    from hms_gateway.rpc.wire.message import TApplicationException
 
     return TApplicationException(error.message, int(error.type))
 

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.structs import (
     AddPrimaryKeyRequest,
     AllocateTableWriteIdsRequest,
     ColumnStatistics,
@@ -56,7 +55,7 @@ from hms_gateway.structs import (
     WMResourcePlan,
     WMTrigger,
 )
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.wire import MessageType
 from tests.support.catalog import columns, new_table
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
-from hms_gateway.idl.model import Requiredness, StructKind
-from hms_gateway.structs import ENUMS, STRUCTS, Struct, ThriftException
+from hms_gateway.rpc.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
+from hms_gateway.rpc.idl.model import Requiredness, StructKind
+from hms_gateway.rpc.structs import ENUMS, STRUCTS, Struct, ThriftException
 
 # Stands for half of a surrogate pair, which JSON can carry and no text of ours: put in where the call is encoded.
 HALF_PAIR: Final = "half of a surrogate pair"

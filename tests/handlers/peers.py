@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.composition.main import Metastore, build_metastore
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.wire import Codec, MessageType
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.wire import Codec, MessageType
 
 
 class Peer:

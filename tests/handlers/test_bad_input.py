@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 import pytest
 
 from hms_gateway.composition.main import Metastore, build_metastore
-from hms_gateway.idl import Field
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.idl import Field
+from hms_gateway.rpc.structs import METHODS, Method
+from hms_gateway.rpc.wire import MessageType
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS, Method
-from hms_gateway.wire import MessageType
 from tests.handlers.bad_catalog import MEANT, REFUSED, fill
 from tests.handlers.bad_values import HALF_PAIR, template, variants
 from tests.support.sample import WHOLE, sample

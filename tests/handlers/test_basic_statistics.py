@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.handlers.partition_changes import PartitionChanges
-from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.partitions import PartitionChanges, Partitions
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlterPartitionsRequest,
     AlterTableRequest,
     ColumnStatistics_v4,

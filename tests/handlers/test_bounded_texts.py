@@ -6,11 +6,18 @@ from typing import Any
 import pytest
 
 from hms_gateway.handlers.steps import LIMIT_OF_FIELD, BoundedTexts
-from hms_gateway.idl import BaseType
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.idl import BaseType
+from hms_gateway.rpc.structs import (
+    IDL,
+    METHODS,
+    DropPartitionsExpr,
+    DropPartitionsRequest,
+    MetaException,
+    RequestPartsSpec,
+)
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import IDL, METHODS, DropPartitionsExpr, DropPartitionsRequest, MetaException, RequestPartsSpec
 from tests.support.steps import through
 
 TEXTS = BoundedTexts(Limits(pattern_bytes_max=4, pattern_alternatives_max=2, filter_bytes_max=8))

@@ -6,7 +6,7 @@ import pytest
 
 from hms_gateway.handlers.service import Catalogs
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     AlterCatalogRequest,
     Catalog,

@@ -4,7 +4,7 @@ import pytest
 
 from hms_gateway.handlers.service import CHANGES_MAX
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import ChangesRequest, Database, MetaException, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import ChangesRequest, Database, MetaException, SerDeInfo, StorageDescriptor, Table
 from tests.handlers.peers import Peer
 
 

@@ -9,10 +9,9 @@ from hms_gateway.composition.main import Metastore
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods, received
 from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.handlers.tables import Tables
-from hms_gateway.rpc import Processor
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.processor import Processor
+from hms_gateway.rpc.structs import (
     METHODS,
     AddPartitionsRequest,
     AggrStats,
@@ -48,7 +47,8 @@ from hms_gateway.structs import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from hms_gateway.wire import ProtocolError, make_codecs
+from hms_gateway.rpc.wire import ProtocolError, make_codecs
+from hms_gateway.runtime.limits import Limits
 from tests.handlers.peers import Peer
 from tests.metastore.statistics_world import P, T, longs, make_service, partitions, refusal, statistics
 from tests.support.catalog import Catalog, columns, new_table, to_tjson, transactional_table

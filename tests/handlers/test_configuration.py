@@ -5,8 +5,8 @@ import pytest
 from hms_gateway.handlers.service import Configuration
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import ConfigValSecurityException, MetaException
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import ConfigValSecurityException, MetaException
 
 CALL = Call("tester")
 

@@ -4,7 +4,7 @@ import pytest
 
 from hms_gateway.catalog.constraints import Constraints, ConstraintService
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
     AddForeignKeyRequest,

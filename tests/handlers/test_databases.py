@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_gateway.handlers.databases import Databases
+from hms_gateway.handlers.tables import Databases
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlterDatabaseRequest,
     AsyncOperationResp,
     CreateDatabaseRequest,

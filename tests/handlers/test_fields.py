@@ -1,7 +1,7 @@
 """The Thrift methods on columns: all spellings give the same answer."""
 
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import FieldSchema, GetFieldsRequest, GetSchemaRequest
+from hms_gateway.rpc.structs import FieldSchema, GetFieldsRequest, GetSchemaRequest
 from tests.support.catalog import Catalog, columns, new_table
 
 CALL = Call("tester")

@@ -4,8 +4,8 @@ import pytest
 
 from hms_gateway.handlers.steps import ImplicitLocks
 from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import METHODS, MetaException
 from hms_gateway.runtime.presented import lock_caller
-from hms_gateway.structs import METHODS, MetaException
 from tests.support.steps import through
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import Index, MetaException, NoSuchObjectException
+from hms_gateway.rpc.structs import Index, MetaException, NoSuchObjectException
 from tests.support.catalog import Catalog, new_table
 
 CALL = Call("tester")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics,
     ColumnStatisticsData,
     ColumnStatisticsDesc,

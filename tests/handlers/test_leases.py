@@ -5,7 +5,7 @@ import pytest
 
 from hms_gateway.composition.main import Metastore
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import InvalidArgumentsException, LeaseAlreadyExistsException, LeaseObject, MetaException
+from hms_gateway.rpc.structs import InvalidArgumentsException, LeaseAlreadyExistsException, LeaseObject, MetaException
 from tests.handlers.peers import Peer
 
 TABLE = LeaseObject("@hive#sales", "orders", None, "x")

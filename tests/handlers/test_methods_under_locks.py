@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import build_metastore
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
     AddForeignKeyRequest,
@@ -62,6 +61,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     TruncateTableRequest,
 )
+from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
 from tests.support.catalog import columns, new_table
 

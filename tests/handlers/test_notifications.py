@@ -10,8 +10,7 @@ from hms_gateway.catalog.arguments import with_fields
 from hms_gateway.catalog.notifications import Notifications
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     CmRecycleRequest,
     Database,
@@ -31,7 +30,8 @@ from hms_gateway.structs import (
     WriteNotificationLogBatchRequest,
     WriteNotificationLogRequest,
 )
-from hms_gateway.wire import Codec, make_codecs
+from hms_gateway.rpc.wire import Codec, make_codecs
+from hms_gateway.runtime.limits import Limits
 from tests.support.catalog import NOW, Catalog, columns, new_table
 
 CALL = Call("tester")

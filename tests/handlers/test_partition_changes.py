@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.handlers.partition_changes import PartitionChanges
+from hms_gateway.handlers.partitions import PartitionChanges
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.runtime.call_keys import CallKey, answering
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     AddPartitionsResult,
     AlterPartitionsRequest,
@@ -29,6 +28,7 @@ from hms_gateway.structs import (
     RenamePartitionResponse,
     RequestPartsSpec,
 )
+from hms_gateway.runtime.call_keys import CallKey, answering
 from tests.metastore.partition_world import SALES, World, partition_world
 
 CALL = Call("nobody")

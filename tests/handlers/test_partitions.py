@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.partitions.reads import ProjectedPartitions, Projection
-from hms_gateway.handlers.partition_changes import PartitionChanges
-from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.partitions import PartitionChanges, Partitions
 from hms_gateway.rpc.binding import bind
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     FieldSchema,
     GetPartitionNamesPsRequest,
@@ -34,7 +32,8 @@ from hms_gateway.structs import (
     PartitionValuesRequest,
     ThriftException,
 )
-from hms_gateway.wire import make_codecs
+from hms_gateway.rpc.wire import make_codecs
+from hms_gateway.runtime.limits import Limits
 from tests.metastore.partition_world import SALES, World, partition_world, structs, values_of
 
 OLD, NEW = Call("nobody"), Call("nobody", dialect=Dialect.HIVE_4)

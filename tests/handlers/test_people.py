@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.catalog.arguments import with_fields
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     DatabaseCounts,
     FieldSchema,

@@ -4,7 +4,7 @@ from hms_gateway.handlers.steps import PresentedLease
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import METHODS, EnvironmentContext, InvalidOperationException
+from hms_gateway.rpc.structs import METHODS, EnvironmentContext, InvalidOperationException
 from tests.support.steps import through
 
 
@@ -51,7 +51,7 @@ def test_so_does_the_environment_context_of_every_method_that_has_one(name):
 
 def test_so_does_the_environment_context_of_a_request():
     request = METHODS["alter_table_req"].definition.arguments[0]
-    from hms_gateway.structs import AlterTableRequest, DropPartitionsRequest
+    from hms_gateway.rpc.structs import AlterTableRequest, DropPartitionsRequest
 
     assert is_fenced("alter_table_req", **{request.name: AlterTableRequest(environmentContext=context("7"))})
     assert is_fenced("drop_partitions_req", req=DropPartitionsRequest(environmentContext=context("7")))

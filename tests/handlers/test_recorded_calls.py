@@ -7,8 +7,7 @@ import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     Database,
     FieldSchema,
@@ -27,6 +26,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
+from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
 from tests.support.catalog import empty_database
 

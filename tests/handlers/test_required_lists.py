@@ -4,7 +4,7 @@ import pytest
 
 from hms_gateway.handlers.steps import RequiredLists
 from hms_gateway.rpc.call import Call, Uncacheable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     METHODS,
     ForeignKeysRequest,
     GetTableRequest,

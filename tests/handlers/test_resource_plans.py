@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     InvalidObjectException,
     InvalidOperationException,

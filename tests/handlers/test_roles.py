@@ -7,7 +7,7 @@ from hms_gateway.catalog.access.roles import Roles, RoleService
 from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.metastore.checks.selection import partitions_of
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     GetPartitionsPsWithAuthRequest,
     GetPrincipalsInRoleRequest,
     GetRoleGrantsForPrincipalRequest,

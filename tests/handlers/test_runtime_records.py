@@ -7,7 +7,7 @@ from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_execu
 from hms_gateway.composition.main import Metastore
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     GetAllWriteEventInfoRequest,
     GetReplicationMetricsRequest,

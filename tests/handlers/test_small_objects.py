@@ -10,8 +10,7 @@ from hms_gateway.catalog.tokens import Tokens, TokenService
 from hms_gateway.catalog.types import Types
 from hms_gateway.handlers.service import FileMetadata
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.sealing import Seal
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CacheFileMetadataRequest,
     CacheFileMetadataResult,
     ClearFileMetadataRequest,
@@ -29,6 +28,7 @@ from hms_gateway.structs import (
     ThriftException,
     Type,
 )
+from hms_gateway.runtime.sealing import Seal
 from tests.support.catalog import Catalog, columns, new_table
 
 CALL = Call("tester")

@@ -6,7 +6,7 @@ import pytest
 
 from hms_gateway.handlers.tables import Tables
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlterTableRequest,
     AlterTableResponse,
     AsyncOperationResp,

@@ -5,15 +5,13 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.tables.alter import CommitKeyValue
-from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.locks import KeyOrder, Locks
-from hms_gateway.handlers.transactions import Transactions
+from hms_gateway.handlers.transactions import Compactions, Transactions
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.rpc import Processor
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.processor import Processor
+from hms_gateway.rpc.structs import (
     AbortCompactionRequest,
     AbortTxnRequest,
     AbortTxnsRequest,
@@ -54,13 +52,14 @@ from hms_gateway.structs import (
     TxnType,
     UnlockRequest,
 )
+from hms_gateway.rpc.wire import Message, MessageType, make_codecs
+from hms_gateway.runtime.limits import Limits
 from hms_gateway.txn.services.compaction import CompactionService
 from hms_gateway.txn.services.locks import LockService
 from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
-from hms_gateway.wire import Message, MessageType, make_codecs
 from tests.support.catalog import Catalog, new_table, to_tjson
 
 

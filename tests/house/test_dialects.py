@@ -78,7 +78,7 @@ def test_only_the_module_of_the_database_in_use_is_loaded(tmp_path):
 import sys
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
+from hms_gateway.storage.writing.store import open_store
 open_store("sqlite:///{tmp_path}/catalog.sqlite", SystemClock(), Limits()).close()
 others = ("postgres", "mysql", "mysql_engines", "paged_rows", "postgres_version_watch", "mysql_version_watch")
 print([name for name in others if f"hms_gateway.storage.dialects.{{name}}" in sys.modules])

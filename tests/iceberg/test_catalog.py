@@ -31,7 +31,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from hms_gateway.structs import LockComponent, LockLevel, LockRequest, LockType, ShowLocksRequest, UnlockRequest
+from hms_gateway.rpc.structs import LockComponent, LockLevel, LockRequest, LockType, ShowLocksRequest, UnlockRequest
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.slow]
 

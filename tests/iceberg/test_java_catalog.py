@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     HeartbeatRequest,
     LockComponent,
     LockLevel,

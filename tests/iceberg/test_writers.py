@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.structs import ShowLocksRequest
+from hms_gateway.rpc.structs import ShowLocksRequest
 from tests.iceberg.test_catalog import SCHEMA, ids
 from tests.support.sample import sample
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from thrift.Thrift import TApplicationException
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     CheckLockRequest,
     ColumnStatistics,

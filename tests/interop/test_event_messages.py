@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from thrift.Thrift import TException
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,

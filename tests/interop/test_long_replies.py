@@ -10,7 +10,7 @@ import pytest
 from thrift.Thrift import TMessageType
 from thrift.transport.THttpClient import THttpClient
 
-from hms_gateway.structs import METHODS
+from hms_gateway.rpc.structs import METHODS
 from tests.interop.long_table import COLUMNS, LongTable
 from tests.interop.raw import connected, read_answer, request_head
 from tests.support.apache import ApacheBinary, ApacheCompact, ApacheTJson

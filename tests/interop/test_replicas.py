@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.support.patience import until
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient, NotAuthorized, TicketAuth
+from hms_gateway.rpc.structs import LeaseObject
 from hms_gateway.runtime.kerberos import ServiceTickets
-from hms_gateway.structs import LeaseObject
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.kerberos.conftest import SERVICE, LogIn
 from tests.oracle.peer import SHORT_LIVES

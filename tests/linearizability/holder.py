@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import EnvironmentContext, LeaseObject, ThriftException
+from hms_gateway.rpc.structs import EnvironmentContext, LeaseObject, ThriftException
 from tests.support.server import trusting
 
 

@@ -6,11 +6,11 @@ from typing import Any, Final, Protocol
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.ports.store import Event
+from hms_gateway.rpc.structs import Database, LeaseObject
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import presenting
-from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.structs import Database, LeaseObject
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.rules.leases import Ticket
 from hms_gateway.txn.services.leases import LeaseService, MustWait
 from hms_gateway.txn.services.settings import LeaseSettings

@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, Final
 
 from hms_gateway import MetastoreClient, MetastoreTransaction
-from hms_gateway.structs import CommitTxnRequest, Partition, SerDeInfo, StorageDescriptor
+from hms_gateway.rpc.structs import CommitTxnRequest, Partition, SerDeInfo, StorageDescriptor
 from hms_gateway.txn.rules.write_ids import ValidIds, parse_valid_write_ids, valid_write_ids_text
 from tests.support.server import trusting
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from hms_gateway.structs import ThriftException
+from hms_gateway.rpc.structs import ThriftException
 from tests.linearizability.history import Failure, Journal, NotMade, Unknown
 from tests.linearizability.services import GatewayServices, StoreServices
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hms_gateway.structs import LockType
+from hms_gateway.rpc.structs import LockType
 from tests.linearizability.history import Call, answered
 from tests.simulation.exclusion import Claim, Place, exclude
 

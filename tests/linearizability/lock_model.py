@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from hms_gateway.structs import LockType
+from hms_gateway.rpc.structs import LockType
 from tests.linearizability.history import Call, Failure, answered
 from tests.linearizability.lock_footprints import Footprints, change_claim
 from tests.simulation.exclusion import Claim, Place, exclude

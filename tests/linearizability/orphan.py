@@ -7,7 +7,7 @@ nanoseconds of the clock that all processes share, before it is sent.
 import sys
 import time
 
-from hms_gateway.structs import ThriftException
+from hms_gateway.rpc.structs import ThriftException
 from tests.linearizability.services import GatewayServices
 
 

@@ -10,11 +10,7 @@ import httpx
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient
 from hms_gateway.metastore.changes.implicit_locks import refuse_locked
 from hms_gateway.metastore.ports.store import CatalogWork, Event, EventId, OutcomeUnknown, StoreUnavailable, Transaction
-from hms_gateway.runtime.clock import SystemClock
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.presented import LockCaller, locking
-from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AddDynamicPartitions,
     AllocateTableWriteIdsRequest,
@@ -42,9 +38,12 @@ from hms_gateway.structs import (
     TxnState,
     UnlockRequest,
 )
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.presented import LockCaller, locking
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.ports.txn import Client, LockFilter
-from hms_gateway.txn.rules.implicit_locks import LockedByAnother, Needed
-from hms_gateway.txn.rules.locks import TxnId
+from hms_gateway.txn.rules.locks import LockedByAnother, Needed, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import TxnOperation, Write
 from hms_gateway.txn.services.compaction import Expiry

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from hms_gateway.storage import migrate
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.linearizability.checks import check_ids, check_locks
 from tests.linearizability.history import Call, by_world
 from tests.linearizability.playing import (

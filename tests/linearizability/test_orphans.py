@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.structs import TxnAbortedException
+from hms_gateway.rpc.structs import TxnAbortedException
 from tests.linearizability.playing import OTHERS_OF_THE_WHOLE, ROOT
 from tests.linearizability.services import GatewayServices
 from tests.support.patience import until

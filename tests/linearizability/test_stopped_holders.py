@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import LeaseObject
+from hms_gateway.rpc.structs import LeaseObject
 from tests.linearizability.playing import OTHERS_OF_THE_WHOLE, ROOT
 from tests.support.catalog import new_table
 from tests.support.patience import PATIENCE_SECONDS

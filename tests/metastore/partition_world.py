@@ -9,14 +9,11 @@ from typing import Any
 
 from hms_gateway.catalog.partitions.reads import PartitionList
 from hms_gateway.catalog.partitions.service import PartitionService
-from hms_gateway.files import Directories
-from hms_gateway.idl import StructType
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import (
     Database,
     FieldSchema,
     Partition,
@@ -26,7 +23,10 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
-from hms_gateway.wire import tjson_codec as tjson
+from hms_gateway.rpc.wire import tjson_codec as tjson
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.writing.store import open_store
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock
 

@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics_v4,
     ColumnStatisticsData_v4,
     ColumnStatisticsDesc,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from hms_gateway.structs import HiveObjectRef, HiveObjectType, PrincipalType
+from hms_gateway.rpc.structs import HiveObjectRef, HiveObjectType, PrincipalType
 from tests.bridge.bridge_process import connected
 from tests.support.server import free_port
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.client.thrift_client import ThriftClient
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     ColumnStatistics,
     ColumnStatisticsData,

@@ -16,7 +16,7 @@ from hms_gateway.cli.application import application
 from hms_gateway.cli.pipeline.runs_command import job_of, show_of
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.pipeline.jobs import run
-from hms_gateway.structs import PartitionsStatsRequest
+from hms_gateway.rpc.structs import PartitionsStatsRequest
 from tests.pipeline.crawl.trees import plant
 from tests.support.readme import README, ROOT
 from tests.support.server import GatewayServer

@@ -6,8 +6,8 @@ import pytest
 
 from hms_gateway.pipeline.connection import VARIABLES, Connection, named_tables
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.structs import Table
-from hms_gateway.wire import ApplicationError, ApplicationErrorType
+from hms_gateway.rpc.structs import Table
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 
 HTTPS = {"url": "https://localhost:1/hms"}
 

@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.cli.application import application
 from hms_gateway.pipeline.jobs import run
 from hms_gateway.pipeline.snapshot import diff as comparison
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
 from tests.spark.spark_session import why_not
 from tests.support.readme import PORT, ROOT, prepare
 from tests.support.server import GatewayServer

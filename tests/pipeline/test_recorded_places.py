@@ -27,7 +27,7 @@ from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
-from hms_gateway.structs import Partition
+from hms_gateway.rpc.structs import Partition
 from tests.pipeline.compact.warehouse import add_partitions, data_files, fill, make_table, partitions, path
 from tests.pipeline.crawl.trees import plant
 

@@ -2,7 +2,7 @@ import pytest
 
 from hms_gateway.rpc.binding import BindingError, bind
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import METHODS
+from hms_gateway.rpc.structs import METHODS
 
 KNOWN = {name: METHODS[name] for name in ("get_table", "get_partitions", "shutdown")}
 CALL = Call("alice")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hms_gateway.rpc.call_objects import OBJECTS_MAX, objects_of
-from hms_gateway.structs import (
+from hms_gateway.rpc.processor import OBJECTS_MAX, objects_of
+from hms_gateway.rpc.structs import (
     METHODS,
     AddForeignKeyRequest,
     CompactionInfoStruct,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from hms_gateway import structs
-from hms_gateway.idl import ListType, StructType
-from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.rpc.call_objects import partitions_of
-from hms_gateway.structs import (
+from hms_gateway.rpc import structs
+from hms_gateway.rpc.idl import ListType, StructType
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.processor import partitions_of
+from hms_gateway.rpc.structs import (
     METHODS,
     AddPartitionsRequest,
     Partition,

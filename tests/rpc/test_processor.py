@@ -5,11 +5,9 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from hms_gateway.rpc import Call, Dialect, Processor, Unavailable
-from hms_gateway.rpc.call import Uncacheable
-from hms_gateway.rpc.processor import take_turns, whole_or_chunks
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call, Dialect, Unavailable, Uncacheable
+from hms_gateway.rpc.processor import Processor, take_turns, whole_or_chunks
+from hms_gateway.rpc.structs import (
     METHODS,
     GetTableResult,
     InvalidObjectException,
@@ -18,7 +16,8 @@ from hms_gateway.structs import (
     Partition,
     Table,
 )
-from hms_gateway.wire import ApplicationError, MessageType, make_codecs
+from hms_gateway.rpc.wire import ApplicationError, MessageType, make_codecs
+from hms_gateway.runtime.limits import Limits
 
 TJSON = make_codecs(Limits()).tjson
 BINARY = make_codecs(Limits()).binary

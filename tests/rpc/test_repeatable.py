@@ -6,15 +6,17 @@ from sqlalchemy import update
 
 from hms_gateway.catalog.tokens import TokenRows
 from hms_gateway.composition.main import translated
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import DuplicateKey, FileSystemError, OutcomeUnknown, StoreUnavailable
-from hms_gateway.rpc import Call, Dialect, KeyReused, Processor, RepeatableProcessor, Unavailable
+from hms_gateway.rpc.call import Call, Dialect, Unavailable
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.processor import Processor
+from hms_gateway.rpc.repeatable import KeyReused, RepeatableProcessor
+from hms_gateway.rpc.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
+from hms_gateway.rpc.wire import MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
 from hms_gateway.storage.schema.catalog import OUTCOMES
-from hms_gateway.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
-from hms_gateway.txn.rules.errors import CommittedRefusal
-from hms_gateway.wire import MessageType, make_codecs
+from hms_gateway.storage.writing.store import open_store
+from hms_gateway.txn.rules.names import CommittedRefusal
 from tests.support.manual_clock import ManualClock
 
 pytestmark = pytest.mark.slow

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import StoreUnavailable
-from hms_gateway.rpc import Call, Dialect, RepeatableProcessor, Reply, SuspendedCall, Unavailable
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call, Dialect, Unavailable
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
+from hms_gateway.rpc.structs import (
     METHODS,
     CheckLockRequest,
     CommitTxnKeyValue,
@@ -27,7 +26,10 @@ from hms_gateway.structs import (
     OpenTxnRequest,
     UnlockRequest,
 )
-from hms_gateway.wire import Message, MessageType, make_codecs
+from hms_gateway.rpc.wire import Message, MessageType, make_codecs
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings_reading import load_settings
+from hms_gateway.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
 from tests.support.catalog import place_empty_database
 from tests.support.patience import PATIENCE_SECONDS
 

@@ -33,7 +33,7 @@ USERS = {
         "storage.registry.outcomes",
         "storage.registry.kept_values",
         "metastore.changes.implicit_locks",
-        "catalog.directories.moves",
+        "catalog.directories.warehouse",
         "catalog.partitions.additions",
         "txn.services.leases",
     },

@@ -13,11 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from hms_gateway.metastore.changes.implicit_locks import held_for_files, locked
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreUnavailable
+from hms_gateway.rpc.structs import LockType, ThriftException
 from hms_gateway.runtime.presented import LockCaller, locking
-from hms_gateway.structs import LockType, ThriftException
 from hms_gateway.txn.ports.txn import Client, ShownLock
-from hms_gateway.txn.rules.implicit_locks import LockedByAnother
-from hms_gateway.txn.rules.locks import Lock, has_expired
+from hms_gateway.txn.rules.locks import Lock, LockedByAnother, has_expired
 from hms_gateway.txn.rules.names import Target
 from tests.simulation.exclusion import exclude
 from tests.simulation.txn_simulation import CLIENTS, TIMEOUT_MS, ClientState, Simulation

@@ -5,7 +5,7 @@ check that is made with the same rules.
 from functools import cache
 from typing import Final, TypeAlias
 
-from hms_gateway.structs import LockType
+from hms_gateway.rpc.structs import LockType
 
 Place: TypeAlias = tuple[str, str | None, str | None]
 """Database, table, partition."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreUnavailable
+from hms_gateway.rpc.structs import InvalidOperationException, LeaseAlreadyExistsException, LeaseObject, ThriftException
 from hms_gateway.runtime.presented import presenting
-from hms_gateway.structs import InvalidOperationException, LeaseAlreadyExistsException, LeaseObject, ThriftException
 from hms_gateway.txn.services.leases import LeaseService, MustWait
 from hms_gateway.txn.services.settings import LeaseSettings
 from tests.linearizability.lease_model import Claim, Place, clash, contains

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from hms_gateway.structs import NoSuchTxnException
+from hms_gateway.rpc.structs import NoSuchTxnException
 from hms_gateway.txn.rules import locks
 from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
 from hms_gateway.txn.rules.transactions import Txn, TxnStatus

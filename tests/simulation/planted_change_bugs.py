@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from hms_gateway.metastore.changes import implicit_locks
 from hms_gateway.metastore.changes.implicit_locks import _Guard
-from hms_gateway.structs import LockType
+from hms_gateway.rpc.structs import LockType
 from hms_gateway.txn.rules.locks import LockId
 from tests.simulation.planted_bugs import Bug
 

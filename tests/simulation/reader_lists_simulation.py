@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from hms_gateway.cache import ReplyCache
 from hms_gateway.metastore.changes.events import CommittedWriteId, committed
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent
+from hms_gateway.rpc.structs import METHODS, TxnType
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, TxnType
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Unfinished

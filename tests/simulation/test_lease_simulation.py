@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.structs import LeaseObject
+from hms_gateway.rpc.structs import LeaseObject
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.settings import LeaseSettings
 from tests.simulation.lease_database import LeaseDatabase

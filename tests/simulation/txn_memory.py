@@ -7,11 +7,10 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hms_gateway.metastore.ports.store import Event
-from hms_gateway.structs import LockType, TxnType
+from hms_gateway.rpc.structs import LockType, TxnType
 from hms_gateway.txn.ports.txn import Client, LockFilter, Rebuild, ShownLock
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
-from hms_gateway.txn.rules.implicit_locks import AcquiredLock
-from hms_gateway.txn.rules.locks import NO_TXN, Lock, LockId, TxnId
+from hms_gateway.txn.rules.locks import NO_TXN, AcquiredLock, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, TxnStatus, Unfinished, Write
 from tests.txn.lock_elements import ElementList, elements

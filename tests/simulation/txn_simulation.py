@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
-from hms_gateway.structs import LockState, LockType, ThriftException
+from hms_gateway.rpc.structs import LockState, LockType, ThriftException
 from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
 from hms_gateway.txn.rules.locks import TIMED_OUT, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from hms_gateway.cli.hiveql.running.running import run_statement
+from hms_gateway.cli.hiveql.running.shell_state import ShellState
+from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import ShellState
-from hms_gateway.sql.statement_reader import parse_statement
 from tests.spark.catalog_content import plain
 from tests.spark.scenario_run import _filled
 from tests.spark.scenarios import SCENARIOS

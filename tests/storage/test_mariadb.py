@@ -25,12 +25,12 @@ from hms_gateway.metastore.ports.store import (
     Transaction,
     UnstorableText,
 )
+from hms_gateway.rpc.structs import Type
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.dialects import mysql, postgres
 from hms_gateway.storage.dialects.mysql import PagedRows
-from hms_gateway.storage.migrations.revisions import revision_of
+from hms_gateway.storage.migrations.revisions import migrate, revision_of
 from hms_gateway.storage.schema.catalog import (
     DROPPED_TABLES,
     KEY_COLUMN_COUNT,
@@ -44,7 +44,7 @@ from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CH
 from hms_gateway.storage.schema.txn import LOCKS, TABLE_WRITE_IDS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.txn.state import object_columns
-from hms_gateway.structs import Type
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.rules.names import Target
 from tests.contract.objects import create, keys, names, table
 from tests.storage.dialects.test_version_watch import asked

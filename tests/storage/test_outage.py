@@ -11,9 +11,10 @@ from sqlalchemy.exc import OperationalError
 
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.dialects import dialect_of, postgres_pipeline
 from hms_gateway.storage.dialects.statements import ConnectionLost
+from hms_gateway.storage.migrations.revisions import migrate
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.storage.writing.thread_writer import Batch
 from tests.support.manual_clock import ManualClock
 from tests.support.private_mariadb import DURABLE, PrivateMariadb

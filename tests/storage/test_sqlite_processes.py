@@ -8,7 +8,7 @@ import pytest
 
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
+from hms_gateway.storage.writing.store import open_store
 from tests.support.manual_clock import ManualClock
 
 ROOT = Path(__file__).resolve().parents[2]

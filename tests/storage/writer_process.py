@@ -5,7 +5,7 @@ import sys
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
+from hms_gateway.storage.writing.store import open_store
 
 
 def main(url: str, count: int) -> None:

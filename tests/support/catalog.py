@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hms_gateway.catalog.fields import Fields
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.notifications import NotificationService
@@ -18,16 +17,18 @@ from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
-from hms_gateway.files import Directories, FilePolicy
-from hms_gateway.idl import StructType
+from hms_gateway.catalog.types import Fields
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import StoredEvent
 from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import FieldSchema, SerDeInfo, StorageDescriptor, Struct, Table
+from hms_gateway.rpc.wire.tjson_codec import encode_value
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.structs import FieldSchema, SerDeInfo, StorageDescriptor, Struct, Table
-from hms_gateway.wire.tjson_codec import encode_value
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.files.places import FilePolicy
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.manual_clock import ManualClock
 
 NOW = 1_700_000_000

@@ -4,8 +4,8 @@ import math
 import random
 from typing import Any
 
-from hms_gateway.idl import BaseType, EnumType, ListType, MapType, Requiredness, SetType, StructType, Type
-from hms_gateway.structs import ENUMS, STRUCTS
+from hms_gateway.rpc.idl import BaseType, EnumType, ListType, MapType, Requiredness, SetType, StructType, Type
+from hms_gateway.rpc.structs import ENUMS, STRUCTS
 
 BITS = {BaseType.I8: 8, BaseType.I16: 16, BaseType.I32: 32, BaseType.I64: 64}
 ALPHABETS = ("abcxyz019_-", 'a"\\/ {}[]:,', "\0\x01\x08\t\n\x0c\r\x1f\x7f", "éß☃𝔘😀\ufffd\u2028", "%3D=&")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hms_gateway.bridge.thrift.sasl import SaslStatus, negotiation_message
+from hms_gateway.rpc.structs import LeaseObject
 from hms_gateway.runtime.logins.delegation_token import read_token_text
-from hms_gateway.structs import LeaseObject
 from tests.bridge.bridge_process import ApacheClient
 from tests.support.patience import PATIENCE_SECONDS
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc.binding import Bound, Step
 from hms_gateway.rpc.call import Call
-from hms_gateway.structs import Method, Struct
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import Method, Struct
 
 
 def through(step: Step, method: Method, call: Call, arguments: Struct, handle: Callable[[], Any] = lambda: None) -> Any:

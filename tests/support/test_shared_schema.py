@@ -3,8 +3,8 @@
 import sqlite3
 from pathlib import Path
 
-from hms_gateway.storage import migrate
 from hms_gateway.storage.migrations import revisions
+from hms_gateway.storage.migrations.revisions import migrate
 from tests.support.shared_schema import upgrade
 
 

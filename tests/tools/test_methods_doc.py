@@ -2,9 +2,9 @@
 
 import pytest
 
-from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.idl.model import exception_names, signature
-from hms_gateway.structs import IDL, METHODS
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.idl.model import exception_names, signature
+from hms_gateway.rpc.structs import IDL, METHODS
 from tools.method_proofs import proofs
 from tools.methods_doc import (
     answering_classes,

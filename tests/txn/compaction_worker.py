@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     CommitTxnRequest,
     CompactionInfoStruct,

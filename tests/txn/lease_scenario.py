@@ -11,7 +11,7 @@ The first word after `grab` names the request; later lines use that name for the
 
 import re
 
-from hms_gateway.structs import LeaseObject, ThriftException
+from hms_gateway.rpc.structs import LeaseObject, ThriftException
 from hms_gateway.txn.services.leases import LeaseService, MustWait
 from tests.support.manual_clock import ManualClock
 

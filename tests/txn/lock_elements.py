@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from hms_gateway.rpc.structs import LockState, LockType, ShowLocksResponseElement, Struct
+from hms_gateway.rpc.wire.tjson_codec import TJsonCodec
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import LockState, LockType, ShowLocksResponseElement, Struct
 from hms_gateway.txn.ports.txn import ShownLock
 from hms_gateway.txn.rules.locks import STRENGTH
-from hms_gateway.wire.tjson_codec import TJsonCodec
 
 
 def elements(locks: Iterable[ShownLock], shown_types: Mapping[LockType, LockType]) -> list[ShowLocksResponseElement]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hms_gateway.structs import LockState, LockType, ShowLocksResponseElement, ThriftException, TxnType
+from hms_gateway.rpc.structs import LockState, LockType, ShowLocksResponseElement, ThriftException, TxnType
 from hms_gateway.txn.ports.txn import Client, LockFilter, TxnStore
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target, target

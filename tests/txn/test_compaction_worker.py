@@ -12,7 +12,7 @@ import pytest
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AddDynamicPartitions_v4,
     AllocateTableWriteIdsRequest,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     EnvironmentContext,
     InvalidOperationException,
     LeaseAlreadyExistsException,

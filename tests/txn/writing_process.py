@@ -6,7 +6,7 @@ Arguments: URL, user, password, seconds of the lease, number of refusals after w
 import sys
 
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import LeaseObject, MetaException, ThriftException
+from hms_gateway.rpc.structs import LeaseObject, MetaException, ThriftException
 from tests.support.server import trusting
 
 

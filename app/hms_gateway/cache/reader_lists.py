@@ -16,13 +16,14 @@ from typing import Final, TypeAlias
 import msgspec
 
 from hms_gateway.cache.scopes import Scope
-from hms_gateway.catalog.statistics.validity import deciding_write_id
-from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.catalog.statistics.aggregation import deciding_write_id
 from hms_gateway.metastore.changes.events import ALLOC_WRITE_ID
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, StoreError
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
-from hms_gateway.structs import METHODS, Struct, Table
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import METHODS, Struct, Table
+from hms_gateway.rpc.wire import Codec, ProtocolError
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.write_ids import (
     InvalidList,
@@ -34,7 +35,6 @@ from hms_gateway.txn.rules.write_ids import (
     split_table_id,
 )
 from hms_gateway.txn.services.write_ids import write_ids_now
-from hms_gateway.wire import Codec, ProtocolError
 
 ReplyKey: TypeAlias = tuple[str, str, str, bytes] | tuple[str, str, str, bytes, Hashable]
 """Codec name, dialect, method name, encoded arguments; where not all see the same, who asks (`ReplyCache.viewer`)."""

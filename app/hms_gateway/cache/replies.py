@@ -21,13 +21,13 @@ import structlog
 from hms_gateway.cache.freshness import Done, Freshness, VersionWatch
 from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
 from hms_gateway.cache.scopes import Scope, scopes_changed, scopes_read
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.changes.events import COMMIT_TXN, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import METHODS, Struct
+from hms_gateway.rpc.wire import Codec, ProtocolError
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, Struct
 from hms_gateway.txn.rules.write_ids import ValidWriteIds
-from hms_gateway.wire import Codec, ProtocolError
 
 T = TypeVar("T")
 Entry: TypeAlias = tuple[bytes, tuple[Scope, ...], Tag | None]

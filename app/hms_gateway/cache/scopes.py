@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.changes.events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import StoredEvent
 from hms_gateway.metastore.vocabulary.names import InvalidCatalogMarker, normalize, parse_database_argument
-from hms_gateway.structs import Struct
-from hms_gateway.structs.paths import argument_paths
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import Struct
+from hms_gateway.rpc.structs.paths import argument_paths
 
 Scope: TypeAlias = tuple[str, ...]
 """`("databases",)`, `("database", db)`, `("tables", db)` for the list of its tables, `("table", db, table)`,

@@ -12,7 +12,7 @@ from hms_gateway.metastore.vocabulary.names import (
     parse_database_argument,
 )
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import MetaException, Struct
+from hms_gateway.rpc.structs import MetaException, Struct
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 

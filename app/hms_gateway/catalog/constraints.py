@@ -16,13 +16,7 @@ from hms_gateway.metastore.ports.store import Event, Snapshot, Store, StoredTabl
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, generated_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call, Uncacheable
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.dialects import Dialect
-from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
-from hms_gateway.storage.sql.filter_sql import is_among
-from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import AggregateRows, check_name, is_storable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
     AddForeignKeyRequest,
@@ -57,6 +51,12 @@ from hms_gateway.structs import (
     UniqueConstraintsRequest,
     UniqueConstraintsResponse,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
+from hms_gateway.storage.sql.filter_sql import is_among
+from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, is_storable
 
 
 class ConstraintKind(IntEnum):

@@ -20,13 +20,7 @@ from hms_gateway.metastore.vocabulary.names import (
 )
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_pattern
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import creation_seconds
-from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS
-from hms_gateway.storage.sql.filter_sql import matches_pattern
-from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import AggregateRows, check_name, is_storable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     Function,
     FunctionType,
@@ -38,6 +32,12 @@ from hms_gateway.structs import (
     NoSuchObjectException,
     PrincipalType,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import creation_seconds
+from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS
+from hms_gateway.storage.sql.filter_sql import matches_pattern
+from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, is_storable
 
 CREATE_FUNCTION: Final = "CREATE_FUNCTION"
 ALTER_FUNCTION: Final = "ALTER_FUNCTION"

@@ -16,11 +16,7 @@ from hms_gateway.metastore.vocabulary.names import DatabaseId, IndexId, TableId,
 from hms_gateway.metastore.vocabulary.parameters import with_new_ddl_time, without_nulls
 from hms_gateway.metastore.vocabulary.table_types import TableType
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
-from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
-from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     Index,
     InvalidObjectException,
@@ -28,6 +24,10 @@ from hms_gateway.structs import (
     NoSuchObjectException,
     Table,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
+from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
 
 CREATE_INDEX: Final = "CREATE_INDEX"
 ALTER_INDEX: Final = "ALTER_INDEX"

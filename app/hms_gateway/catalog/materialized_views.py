@@ -14,10 +14,7 @@ from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, nor
 from hms_gateway.metastore.vocabulary.table_types import TableType
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.schema.catalog import DATABASES, TABLES, VIEW_SOURCES
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CreationMetadata,
     Materialization,
     MetaException,
@@ -25,6 +22,9 @@ from hms_gateway.structs import (
     Table,
     UpdateTransactionalStatsRequest,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.schema.catalog import DATABASES, TABLES, VIEW_SOURCES
+from hms_gateway.storage.sql.repository import AggregateRows
 from hms_gateway.txn.services.materialized_views import ViewFreshnessService
 
 _TABLES_USED_MAX: Final = 1_000

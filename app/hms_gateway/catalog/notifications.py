@@ -23,9 +23,7 @@ from hms_gateway.metastore.ports.store import (
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CmRecycleRequest,
     CmRecycleResponse,
     CurrentNotificationEventId,
@@ -45,6 +43,8 @@ from hms_gateway.structs import (
     WriteNotificationLogRequest,
     WriteNotificationLogResponse,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.limits import Limits
 
 INSERT: Final = "INSERT"
 RELOAD: Final = "RELOAD"

@@ -11,11 +11,11 @@ from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Tran
 from hms_gateway.metastore.vocabulary.names import TableId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import InvalidPartitionException, MetaException, PartitionEventType, UnknownTableException
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import PARTITION_MARKS
 from hms_gateway.storage.sql.fragments import encode_texts, text_hash
 from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.structs import InvalidPartitionException, MetaException, PartitionEventType, UnknownTableException
 
 
 class PartitionMarkRows(AggregateRows):

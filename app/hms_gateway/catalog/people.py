@@ -9,8 +9,8 @@ from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.metastore.vocabulary.create_text import create_table_text
 from hms_gateway.metastore.vocabulary.names import normalize, trim
 from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import DatabaseCounts, FoundName, MetaException, PartitionGroup
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
-from hms_gateway.structs import DatabaseCounts, FoundName, MetaException, PartitionGroup
 
 NAMES_MAX: Final = 1_000
 PARTITION_NAMES_MAX: Final = 10_000

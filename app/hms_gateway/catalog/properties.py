@@ -9,16 +9,16 @@ from sqlalchemy import delete, insert, select
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.rpc.call import Call
-from hms_gateway.storage.schema.catalog import PROPERTIES
-from hms_gateway.storage.sql.fragments import encode_texts, text_hash
-from hms_gateway.storage.sql.repository import AggregateRows, check_text, is_storable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     MetaException,
     NoSuchObjectException,
     PropertyGetRequest,
     PropertyGetResponse,
     PropertySetRequest,
 )
+from hms_gateway.storage.schema.catalog import PROPERTIES
+from hms_gateway.storage.sql.fragments import encode_texts, text_hash
+from hms_gateway.storage.sql.repository import AggregateRows, check_text, is_storable
 
 # No caller can name this namespace.
 _OWN: Final = ""

@@ -12,7 +12,7 @@ import msgspec
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.texts import shown
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     InvalidObjectException,
     InvalidOperationException,

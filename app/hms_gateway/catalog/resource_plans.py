@@ -33,10 +33,7 @@ from hms_gateway.metastore.ports.store import Store, Transaction
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
-from hms_gateway.storage.schema.catalog import RESOURCE_PLANS
-from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     InvalidObjectException,
     InvalidOperationException,
@@ -81,6 +78,9 @@ from hms_gateway.structs import (
     WMValidateResourcePlanRequest,
     WMValidateResourcePlanResponse,
 )
+from hms_gateway.storage.schema.catalog import RESOURCE_PLANS
+from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash
+from hms_gateway.storage.sql.repository import AggregateRows
 
 Change = Callable[[WMFullResourcePlan], WMFullResourcePlan]
 

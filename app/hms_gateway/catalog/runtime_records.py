@@ -11,12 +11,7 @@ from hms_gateway.metastore.ports.store import Store, Transaction
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.schema.catalog import REPLICATION_METRICS, RUNTIME_STATISTICS, WRITE_EVENTS
-from hms_gateway.storage.sql.filter_sql import has_id_among
-from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, encode_texts, text_hash
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     GetAllWriteEventInfoRequest,
     GetReplicationMetricsRequest,
     GetRuntimeStatsRequest,
@@ -25,6 +20,11 @@ from hms_gateway.structs import (
     RuntimeStat,
     WriteEventInfo,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.schema.catalog import REPLICATION_METRICS, RUNTIME_STATISTICS, WRITE_EVENTS
+from hms_gateway.storage.sql.filter_sql import has_id_among
+from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, encode_texts, text_hash
+from hms_gateway.storage.sql.repository import AggregateRows
 
 # hive.metastore.runtime.stats.max.age
 _STATISTICS_SECONDS_MAX: Final = 3 * 86_400

@@ -13,11 +13,7 @@ from hms_gateway.metastore.ports.store import Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.schema.catalog import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
-from hms_gateway.storage.sql.fragments import decode_struct, decode_texts, encode_struct, encode_texts, text_hash
-from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     InvalidInputException,
     InvalidOperationException,
@@ -32,6 +28,10 @@ from hms_gateway.structs import (
     ScheduledQueryPollResponse,
     ScheduledQueryProgressInfo,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.schema.catalog import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
+from hms_gateway.storage.sql.fragments import decode_struct, decode_texts, encode_struct, encode_texts, text_hash
+from hms_gateway.storage.sql.repository import AggregateRows
 
 # An execution without reports has ended (metastore.scheduled.queries.execution.timeout).
 _SILENT_SECONDS_MAX: Final = 120

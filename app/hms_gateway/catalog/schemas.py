@@ -11,11 +11,7 @@ from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, DatabaseId, normalize
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.schema.catalog import DATABASES, REGISTRY_COLUMNS, REGISTRY_SCHEMAS, REGISTRY_VERSIONS, SERDES
-from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash
-from hms_gateway.storage.sql.repository import AggregateRows, is_storable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     AlterISchemaRequest,
     FindSchemasByColsResp,
@@ -33,6 +29,10 @@ from hms_gateway.structs import (
     SerDeInfo,
     SetSchemaVersionStateRequest,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.schema.catalog import DATABASES, REGISTRY_COLUMNS, REGISTRY_SCHEMAS, REGISTRY_VERSIONS, SERDES
+from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash
+from hms_gateway.storage.sql.repository import AggregateRows, is_storable
 
 SchemaId = NewType("SchemaId", int)
 

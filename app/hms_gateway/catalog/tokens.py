@@ -13,6 +13,7 @@ from sqlalchemy import delete, insert, select, update
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoreError, Transaction
 from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import (
@@ -28,7 +29,6 @@ from hms_gateway.runtime.sealing import Seal, SealingError, is_sealed
 from hms_gateway.storage.schema.catalog import DELEGATION_TOKENS, MASTER_KEYS
 from hms_gateway.storage.sql.fragments import decode_texts, encode_texts, text_hash
 from hms_gateway.storage.sql.repository import AggregateRows
-from hms_gateway.structs import MetaException
 
 _MASTER_KEY = "master key"
 # How the names of tokens begin that are logins here; base64 has no colon.

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from hms_gateway.client.concurrency import LockPlace, NeededLock, lock_components
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CheckLockRequest,
     HeartbeatRequest,
     LockRequest,

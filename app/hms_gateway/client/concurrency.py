@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from hms_gateway.structs import DataOperationType, LockComponent, LockLevel, LockType
+from hms_gateway.rpc.structs import DataOperationType, LockComponent, LockLevel, LockType
 
 
 class Mode(StrEnum):

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from hms_gateway.client.concurrency import LockPlace, Mode, NeededLock
+from hms_gateway.rpc.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
 from hms_gateway.runtime.logging import printable
-from hms_gateway.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
 
 _HEADER: Final = (
     "Lock ID", "Database", "Table", "Partition", "State", "Blocked By", "Type", "Transaction ID", "Last Heartbeat",

@@ -9,12 +9,8 @@ from typing import Any, Self
 import httpx
 
 from hms_gateway.client.transaction import MetastoreTransaction
-from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.logins.client_certificate import refuses_certificate
-from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
-from hms_gateway.structs import METHODS, Method, Struct
-from hms_gateway.wire import (
+from hms_gateway.rpc.structs import METHODS, Method, Struct
+from hms_gateway.rpc.wire import (
     ApplicationError,
     ApplicationErrorType,
     Message,
@@ -22,8 +18,12 @@ from hms_gateway.wire import (
     ProtocolError,
     TApplicationException,
 )
-from hms_gateway.wire.tjson_codec import TJsonCodec
-from hms_gateway.wire.tjson_shapes import Fields
+from hms_gateway.rpc.wire.tjson_codec import TJsonCodec
+from hms_gateway.rpc.wire.tjson_shapes import Fields
+from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.client_certificate import refuses_certificate
+from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 
 # Called with the bytes received so far and the whole number of bytes, None when the server does not send it.
 Progress = Callable[[int, int | None], None]

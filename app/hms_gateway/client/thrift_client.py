@@ -15,11 +15,11 @@ from hms_gateway.client.metastore_client import (
     method_of,
     value_of,
 )
+from hms_gateway.rpc.structs import METHODS, Method, Struct
+from hms_gateway.rpc.wire import MessageType, ProtocolError, TApplicationException
+from hms_gateway.rpc.wire.binary import BinaryStream
+from hms_gateway.rpc.wire.tjson_shapes import Fields
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, Method, Struct
-from hms_gateway.wire import MessageType, ProtocolError, TApplicationException
-from hms_gateway.wire.binary import BinaryStream
-from hms_gateway.wire.tjson_shapes import Fields
 
 _BUFFER_BYTES = 64 * 1024
 

@@ -9,8 +9,8 @@ import socket
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, Self
 
-from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.structs import (
     METHODS,
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
@@ -21,7 +21,7 @@ from hms_gateway.structs import (
     OpenTxnRequest,
     Struct,
 )
-from hms_gateway.structs.paths import argument_paths
+from hms_gateway.rpc.structs.paths import argument_paths
 from hms_gateway.txn.rules.write_ids import (
     ValidIds,
     ValidWriteIds,

@@ -12,8 +12,10 @@ from hms_gateway.composition.main import database_url, policy_keeper
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings, SettingsError
-from hms_gateway.storage import REVISION, SqlStore, open_store, revision_of
 from hms_gateway.storage.dialects.integrity import sqlite_file
+from hms_gateway.storage.migrations.revisions import revision_of
+from hms_gateway.storage.schema.catalog import REVISION
+from hms_gateway.storage.writing.store import SqlStore, open_store
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.ports.store import NewPartition, Store, Transaction
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     FieldSchema,
     Partition,

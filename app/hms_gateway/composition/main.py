@@ -13,7 +13,6 @@ from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
 from hms_gateway.catalog.access.roles import Roles, RoleService
 from hms_gateway.catalog.constraints import Constraints, ConstraintService
 from hms_gateway.catalog.directories.known_places import OutsidePlaces, find_outside
-from hms_gateway.catalog.fields import Fields
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.materialized_views import MaterializedViews
@@ -32,9 +31,8 @@ from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
-from hms_gateway.catalog.types import Types
+from hms_gateway.catalog.types import Fields, Types
 from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
-from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
 from hms_gateway.gateway.auth.passwords import UserFile
@@ -45,13 +43,10 @@ from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_f
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
-from hms_gateway.handlers.compactions import Compactions
-from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
-from hms_gateway.handlers.partition_changes import PartitionChanges
-from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.partitions import PartitionChanges, Partitions
+from hms_gateway.handlers.rights.answers import ExplainedRights
 from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
-from hms_gateway.handlers.rights.explained import ExplainedRights
 from hms_gateway.handlers.service import Catalogs, ChangeTrails, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
@@ -61,30 +56,28 @@ from hms_gateway.handlers.steps import (
     RecordedCalls,
     RequiredLists,
 )
-from hms_gateway.handlers.tables import Tables
-from hms_gateway.handlers.transactions import Transactions
-from hms_gateway.idl.method_facts import lasting_rights
+from hms_gateway.handlers.tables import Databases, Tables
+from hms_gateway.handlers.transactions import Compactions, Transactions
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.rpc import (
-    Failed,
-    MessageProcessor,
-    Processor,
-    Releases,
-    RepeatableProcessor,
-    Step,
-    Unavailable,
-)
+from hms_gateway.rpc.binding import Step
+from hms_gateway.rpc.call import Failed, Releases, Unavailable
+from hms_gateway.rpc.idl.method_facts import lasting_rights
+from hms_gateway.rpc.processor import MessageProcessor, Processor
+from hms_gateway.rpc.repeatable import RepeatableProcessor
+from hms_gateway.rpc.structs import METHODS, MetaException, Struct
+from hms_gateway.rpc.wire import Codecs, make_codecs
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.clock import Chore, Clock, Housekeeping, SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
-from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
-from hms_gateway.structs import METHODS, MetaException, Struct
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.files.places import FilePolicy, Protected, RootRefused, check_roots, program_folders
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.locks import LockService
@@ -92,7 +85,6 @@ from hms_gateway.txn.services.materialized_views import RebuildService, ViewFres
 from hms_gateway.txn.services.settings import LeaseSettings, TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
-from hms_gateway.wire import Codecs, make_codecs
 
 if TYPE_CHECKING:
     from hms_gateway.catalog.rights.keeper import PolicyKeeper
@@ -525,7 +517,7 @@ def directories(settings: Settings) -> Directories:
             raise SettingsError(f"{name}: {error}") from error
     if settings.otel.endpoint is None:
         return Directories(policies, settings.roots, default=default)
-    from hms_gateway.files.directories import NotedDirectories
+    from hms_gateway.storage.files.directories import NotedDirectories
 
     return NotedDirectories(policies, settings.roots, default=default)
 

@@ -9,22 +9,21 @@ from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
 from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, TokenDigests
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.gateway.admission.identity import Identity, RequestHead
+from hms_gateway.gateway.admission.identity import NOT_TRIED, ClientGone, Identity, Refusals, Refused, RequestHead
 from hms_gateway.gateway.admission.rates import RateWaits
-from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents
 from hms_gateway.gateway.auth.external_logins import check_reserved
 from hms_gateway.gateway.logins import LoginParts, service_keys
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.rpc.call import Caller, Dialect, Unavailable
+from hms_gateway.rpc.wire import Codecs
 from hms_gateway.runtime.addresses import host_of
+from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import Proof
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.timing.call_record import CallRecord
-from hms_gateway.wire import Codecs
 
 LIMITS = frozenset(Limits.__struct_fields__)
 

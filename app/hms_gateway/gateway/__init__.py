@@ -1,7 +1,6 @@
 """The edge: HTTP, TLS, authentication, metrics and the access log around `rpc.Processor`."""
 
-from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Authenticator, Identity, Refused, RequestHead
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import build_gateway
 from hms_gateway.gateway.auth.users import UserFileError

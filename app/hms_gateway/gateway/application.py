@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.admission.request_rules import check_headers
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint

@@ -27,12 +27,12 @@ from hms_gateway.gateway.observability.traces import Traces, check_installed
 from hms_gateway.gateway.server import ServerOptions, bounded_connections
 from hms_gateway.rpc.call import Releases
 from hms_gateway.rpc.processor import MessageProcessor
+from hms_gateway.rpc.wire import Codecs
+from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.logging import format_for_stderr
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.runtime.shares import Connections
-from hms_gateway.timing.call_record import CallRecord
-from hms_gateway.wire import Codecs
 
 
 class EdgeComponents(msgspec.Struct, frozen=True):

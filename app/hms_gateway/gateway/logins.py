@@ -16,7 +16,6 @@ from hms_gateway.gateway.auth.credentials import (
     bearer_challenge,
     wrong_token_challenges,
 )
-from hms_gateway.gateway.auth.delegation import DelegationLogin, DelegationLogins, ProvenActing
 from hms_gateway.gateway.auth.external_logins import (
     NEGOTIATE_CHALLENGE,
     CertificateLogin,
@@ -28,6 +27,9 @@ from hms_gateway.gateway.auth.external_logins import (
 from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.tokens import (
     TOKEN_ACCEPTED,
+    DelegationLogin,
+    DelegationLogins,
+    ProvenActing,
     TokenFile,
     TokenLogin,
     TokenUses,
@@ -41,7 +43,7 @@ from hms_gateway.gateway.certificates.client_certificates import (
 )
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
-from hms_gateway.runtime.logins.login_checks import LoginChecks
+from hms_gateway.runtime.logins.login_tokens import LoginChecks
 from hms_gateway.runtime.settings import ProxyUser, Settings, SettingsError
 
 FIRST_USER = "admin"
@@ -130,8 +132,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         logins.append(DelegationLogin(parts.delegation, share_of, challenges=wrong_token))
     if settings.token_issuers:
         # Loaded only where it is needed, as the directory below.
-        from hms_gateway.gateway.auth.issuers import make_issuer
-        from hms_gateway.gateway.auth.signed_tokens import SignedTokenLogin
+        from hms_gateway.gateway.auth.issuers import SignedTokenLogin, make_issuer
 
         issuers = [make_issuer(issuer) for issuer in settings.token_issuers.values()]
         logins.append(SignedTokenLogin(issuers, challenges=wrong_token, share_of=share_of))

@@ -12,10 +12,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from hms_gateway.console.static_files import POLICY, static_file
-from hms_gateway.gateway.admission.identity import Identity
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Identity, Refused
 from hms_gateway.gateway.application import GatewayStatus, NotReady
+from hms_gateway.gateway.console.static_files import POLICY, static_file
 from hms_gateway.gateway.http.request_body import Scope
 from hms_gateway.gateway.observability.figures import Health
 from hms_gateway.gateway.observability.metrics import CONTENT_TYPE, Metrics
@@ -85,7 +84,7 @@ def pages(
 
     async def metrics_page(_request: Request) -> Response:
         # Only here, since a server whose metrics are not read needs no library for them.
-        from hms_gateway.gateway.observability.metrics_text import metrics_text
+        from hms_gateway.gateway.observability.metrics import metrics_text
 
         figures = await status.figures()
         text = metrics_text(metrics, figures, await asyncio.to_thread(health), show_names=show_names)

@@ -10,7 +10,7 @@ from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsSer
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     STRUCTS,
     AggrStats,
     AggrStats_v4,

@@ -11,7 +11,7 @@ from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape, unescape
 from hms_gateway.rpc.call import Call, Waiting
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     BlockingLock,
     CheckLockRequest,
     InvalidArgumentsException,

@@ -10,9 +10,7 @@ from hms_gateway.metastore.ports.store import ChangeSelection, ChangeTrail, Made
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, InvalidName, check_catalog_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     AlterCatalogRequest,
     CacheFileMetadataRequest,
@@ -40,6 +38,8 @@ from hms_gateway.structs import (
     PutFileMetadataResult,
     fb_status,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.limits import Limits
 
 # Options mean nothing to the metastore, so the oldest one makes room.
 _OPTIONS_MAX: Final = 1000

@@ -9,16 +9,14 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from hms_gateway.catalog.arguments import table_named
-from hms_gateway.idl.method_facts import MethodFacts
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
 from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable, Waiting
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.presented import Actor, LockCaller, acting, locking, presenting, recording
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl.method_facts import MethodFacts
+from hms_gateway.rpc.structs import (
     IDL,
     GetTablesResult,
     InvalidOperationException,
@@ -28,8 +26,10 @@ from hms_gateway.structs import (
     Table,
     TableMeta,
 )
-from hms_gateway.structs.paths import argument_paths
-from hms_gateway.txn.rules.implicit_locks import LockedByAnother
+from hms_gateway.rpc.structs.paths import argument_paths
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.presented import Actor, LockCaller, acting, locking, presenting, recording
+from hms_gateway.txn.rules.locks import LockedByAnother
 from hms_gateway.txn.rules.write_ids import InvalidList, parse_valid_write_ids, split_table_id
 
 _PATTERN: Final = "pattern_bytes_max"

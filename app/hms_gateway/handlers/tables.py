@@ -1,4 +1,4 @@
-"""Methods on tables."""
+"""Methods on databases."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
@@ -14,9 +14,10 @@ from hms_gateway.catalog.arguments import (
 )
 from hms_gateway.catalog.constraints import plain
 from hms_gateway.catalog.materialized_views import complete_view
+from hms_gateway.catalog.statistics.aggregation import table_for
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.catalog.statistics.validity import table_for
 from hms_gateway.catalog.tables.alter import AlterTableService
+from hms_gateway.catalog.tables.databases import DatabaseService
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.truncate import TruncateService
 from hms_gateway.metastore.checks.errors import required
@@ -25,22 +26,30 @@ from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
 from hms_gateway.metastore.vocabulary.table_types import is_insert_only
 from hms_gateway.rpc.call import Call, Uncacheable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
+    AlterDatabaseRequest,
     AlterTableRequest,
     AlterTableResponse,
     AsyncOperationResp,
     ClientCapabilities,
     ClientCapability,
+    CreateDatabaseRequest,
     CreateTableRequest,
+    Database,
+    DropDatabaseRequest,
     DropTableRequest,
     EnvironmentContext,
     ExtendedTableInfo,
+    GetDatabaseObjectsRequest,
+    GetDatabaseObjectsResponse,
+    GetDatabaseRequest,
     GetTableRequest,
     GetTableResult,
     GetTablesExtRequest,
     GetTablesRequest,
     GetTablesResult,
     MetaException,
+    NoSuchObjectException,
     SQLCheckConstraint,
     SQLDefaultConstraint,
     SQLForeignKey,
@@ -53,6 +62,89 @@ from hms_gateway.structs import (
     TruncateTableRequest,
     TruncateTableResponse,
 )
+
+
+class Databases:
+    def __init__(self, databases: DatabaseService) -> None:
+        self._databases = databases
+
+    def create_database(self, call: Call, database: Database) -> None:
+        newer = is_newer(call, None if database is None else database.name)
+        self._databases.create(_plain_database(database), allows_hyphen=newer)
+
+    def create_database_req(self, call: Call, createDatabaseRequest: CreateDatabaseRequest) -> None:
+        request = required(createDatabaseRequest, "createDatabaseRequest")
+        self._databases.create(
+            Database(
+                name=in_catalog(request.catalogName, request.databaseName),
+                description=request.description,
+                locationUri=request.locationUri,
+                parameters=request.parameters,
+                ownerName=request.ownerName,
+                ownerType=request.ownerType,
+                managedLocationUri=request.managedLocationUri,
+                type=request.type,
+                connector_name=request.dataConnectorName,
+                remote_dbname=request.remote_dbname,
+            ),
+            allows_hyphen=True,
+        )
+
+    def get_database(self, call: Call, name: str) -> Database:
+        """2.3 has no time of creation, so its callers are not sent one."""
+        database = self._databases.get(database_name(name))
+        return _with_catalog(database) if is_newer(call, name) else with_fields(database, createTime=None)
+
+    def get_database_req(self, call: Call, request: GetDatabaseRequest) -> Database:
+        request = required(request, "request")
+        return _with_catalog(self._databases.get(in_catalog(request.catalogName, request.name)))
+
+    def drop_database(self, call: Call, name: str, deleteData: bool, cascade: bool) -> None:
+        self._databases.drop(database_name(name), bool(deleteData), bool(cascade))
+
+    def drop_database_req(self, call: Call, req: DropDatabaseRequest) -> AsyncOperationResp:
+        """Dropped at once, also when the caller would wait; `softDelete` and `deleteManagedDir` belong to ACID."""
+        request = required(req, "req")
+        name = in_catalog(request.catalogName, request.name)
+        try:
+            self._databases.drop(name, bool(request.deleteData), bool(request.cascade))
+        except NoSuchObjectException:
+            if not request.ignoreUnknownDb:
+                raise
+        return AsyncOperationResp(id=request.id or "", finished=True)
+
+    def get_databases(self, call: Call, pattern: str) -> list[str]:
+        return self._databases.names(database_name(pattern))
+
+    def get_databases_req(self, call: Call, request: GetDatabaseObjectsRequest) -> GetDatabaseObjectsResponse:
+        request = required(request, "request")
+        pattern = None if request.pattern is None else in_catalog(request.catalogName, request.pattern)
+        return GetDatabaseObjectsResponse([_with_catalog(found) for found in self._databases.objects(pattern)])
+
+    def get_all_databases(self, call: Call) -> list[str]:
+        return self._databases.names()
+
+    def alter_database(self, call: Call, dbname: str, db: Database) -> None:
+        self._databases.alter(database_name(dbname), db, changes_place=is_newer(call, dbname))
+
+    def alter_database_req(self, call: Call, alterDbReq: AlterDatabaseRequest) -> None:
+        request = required(alterDbReq, "alterDbReq")
+        self._databases.alter(database_name(request.oldDbName), request.newDb, changes_place=True)
+
+
+def _plain_database(database: Database | None) -> Database | None:
+    """A new database under the name it has within the one catalog."""
+    if database is None or database.name is None:
+        return database
+    return with_fields(database, name=in_catalog(database.catalogName, database.name))
+
+
+def _with_catalog(database: Database) -> Database:
+    return with_fields(database, catalogName=DEFAULT_CATALOG)
+
+
+# Methods on tables.
+
 
 T = TypeVar("T")
 
@@ -117,7 +209,7 @@ class Tables:
         self._create(call, request.table, request.envContext, constraints)
 
     def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
-        return _in_default_catalog(self._tables.preview(_plain(required(request, "request").table)))
+        return _table_with_catalog(self._tables.preview(_plain_table(required(request, "request").table)))
 
     def drop_table(self, call: Call, dbname: str, name: str, deleteData: bool) -> None:
         self._tables.drop(table_named(dbname, name), bool(deleteData))
@@ -204,23 +296,23 @@ class Tables:
 
     def alter_table(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table) -> None:
         name = table_named(dbname, tbl_name)
-        self._alterations.alter(name, _plain(new_tbl), by_newer=is_newer(call, dbname))
+        self._alterations.alter(name, _plain_table(new_tbl), by_newer=is_newer(call, dbname))
 
     def alter_table_with_environment_context(
         self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
     ) -> None:
         name = table_named(dbname, tbl_name)
         newer = is_newer(call, dbname)
-        self._alterations.alter(name, _plain(new_tbl), environment_context, by_newer=newer)
+        self._alterations.alter(name, _plain_table(new_tbl), environment_context, by_newer=newer)
 
     def alter_table_with_cascade(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, cascade: bool) -> None:
         name = table_named(dbname, tbl_name)
         newer = is_newer(call, dbname)
-        self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade), by_newer=newer)
+        self._alterations.alter(name, _plain_table(new_tbl), cascade=bool(cascade), by_newer=newer)
 
     def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
         request = required(req, "req")
-        table = _plain(request.table)
+        table = _plain_table(request.table)
         if table is not None and request.writeId is not None and request.writeId > 0:
             table = with_fields(table, writeId=request.writeId)
         self._alterations.alter(
@@ -241,20 +333,20 @@ class Tables:
         environment: EnvironmentContext | None = None,
         constraints: Sequence[Struct] = (),
     ) -> None:
-        new = _plain(table)
+        new = _plain_table(table)
         by_newer = table is not None and (is_newer(call, table.dbName) or table.catName is not None)
         on_insert = None if new is None or new.colStats is None else self._statistics.of_new_table(new)
         self._tables.create(new, environment, on_insert, constraints=constraints, allows_hyphen=by_newer)
 
     def _shown(self, name: TableName) -> Table:
         """A table as newer callers see it."""
-        return _in_default_catalog(complete_view(self._store, self._tables.get(name, tells_id=True)))
+        return _table_with_catalog(complete_view(self._store, self._tables.get(name, tells_id=True)))
 
     def _objects(self, db_name: str | None, names: Sequence[str] | None, *, newer: bool) -> list[Table]:
         if not newer:
             return self._tables.objects(db_name, names)
         tables = self._tables.objects(db_name, names, tells_ids=True)
-        return [_in_default_catalog(complete_view(self._store, table)) for table in tables]
+        return [_table_with_catalog(complete_view(self._store, table)) for table in tables]
 
 
 def _checked(
@@ -280,14 +372,14 @@ def _has_others_inside(table: Table) -> bool:
     return table.creationMetadata is not None and bool(table.creationMetadata.sourceTables)
 
 
-def _plain(table: Table | None) -> Table | None:
+def _plain_table(table: Table | None) -> Table | None:
     """A table sent by a client, its database under the name it has within the one catalog."""
     if table is None or table.dbName is None:
         return table
     return with_fields(table, dbName=in_catalog(table.catName, table.dbName))
 
 
-def _in_default_catalog(table: Table) -> Table:
+def _table_with_catalog(table: Table) -> Table:
     return with_fields(table, catName=DEFAULT_CATALOG)
 
 

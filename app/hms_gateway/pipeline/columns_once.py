@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hms_gateway.structs import FieldSchema, Partition
+from hms_gateway.rpc.structs import FieldSchema, Partition
 
 
 def columns_once(partitions: Sequence[Partition]) -> tuple[list[Partition], list[FieldSchema] | None]:

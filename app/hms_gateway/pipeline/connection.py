@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth, TokenAuth
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.rpc.structs import ClientCapabilities, ClientCapability, GetTablesRequest, Table
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 from hms_gateway.runtime.logins.client_certificate import ClientCertificate, ClientCertificateError, show
-from hms_gateway.structs import ClientCapabilities, ClientCapability, GetTablesRequest, Table
-from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
 THRIFT_PORT: Final = 9083
 CONNECTION_OPTIONS: Final = (

@@ -14,10 +14,10 @@ from typing import Any, Final
 import fsspec
 import msgspec
 
-from hms_gateway.files.local import LocalDirectories
-from hms_gateway.files.places import FileLocation, parse_place
 from hms_gateway.metastore.ports.store import FileSystemError
 from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.storage.files.local import LocalDirectories
+from hms_gateway.storage.files.places import FileLocation, parse_place
 
 # By scheme, options of fsspec; `implementation` names a class of one's own, "package.module.Class".
 StorageOptions = Mapping[str, Mapping[str, Any]]

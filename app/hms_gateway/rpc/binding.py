@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from hms_gateway.idl import Field, StructType, Type
-from hms_gateway.idl.method_facts import MethodFacts, method_facts
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.structs import IDL, METHODS, STRUCTS, Method, Struct
-from hms_gateway.structs.build import build_method
+from hms_gateway.rpc.idl import Field, StructType, Type
+from hms_gateway.rpc.idl.method_facts import MethodFacts, method_facts
+from hms_gateway.rpc.structs import IDL, METHODS, STRUCTS, Method, Struct
+from hms_gateway.rpc.structs.base import build_method
 
 
 class BindingError(Exception):

@@ -7,8 +7,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from hms_gateway.runtime.call_record import TraceSpans
 from hms_gateway.runtime.shares import Holder
-from hms_gateway.timing.spans import TraceSpans
 
 T = TypeVar("T")
 

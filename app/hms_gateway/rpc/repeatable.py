@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hms_gateway.idl import BaseType
-from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Unavailable
+from hms_gateway.rpc.idl import BaseType
+from hms_gateway.rpc.idl.method_facts import changes_something, method_facts
 from hms_gateway.rpc.processor import Processor, Reply
+from hms_gateway.rpc.structs import METHODS, MetaException, Method
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 from hms_gateway.runtime.call_keys import (
     CALL_KEY_CHARACTERS_MAX,
     AlreadyConcluded,
@@ -28,8 +30,6 @@ from hms_gateway.runtime.call_keys import (
     message_hash,
 )
 from hms_gateway.runtime.suspension import NotSuspendable, Result, Start, Suspended, recording, resuming
-from hms_gateway.structs import METHODS, MetaException, Method
-from hms_gateway.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 
 _log = logging.getLogger(__name__)
 

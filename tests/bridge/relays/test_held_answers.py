@@ -12,9 +12,9 @@ from hms_gateway import MetastoreClient
 from hms_gateway.bridge.relays.held_answers import LONG_FROM_BYTES, HeldAnswers
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.rpc.structs import METHODS, Partition, SerDeInfo, StorageDescriptor
+from hms_gateway.rpc.wire import MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, Partition, SerDeInfo, StorageDescriptor
-from hms_gateway.wire import MessageType, make_codecs
 from tests.bridge.canned_upstream import CannedUpstream, http
 from tests.bridge.thrift_bytes import BINARY, COMPACT, bridge, call, client, framed, result_of
 from tests.support.catalog import columns, new_table

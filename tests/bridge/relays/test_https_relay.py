@@ -9,10 +9,10 @@ import pytest
 import trustme
 import uvloop
 
-from hms_gateway.idl.method_facts import changes_something
+from hms_gateway.rpc.idl.method_facts import changes_something
+from hms_gateway.rpc.structs import METHODS, AddPartitionsRequest, AddPartitionsResult, Partition
+from hms_gateway.rpc.wire import ApplicationErrorType
 from hms_gateway.runtime.logins.login_tokens import LoginToken
-from hms_gateway.structs import METHODS, AddPartitionsRequest, AddPartitionsResult, Partition
-from hms_gateway.wire import ApplicationErrorType
 from tests.bridge.canned_upstream import CannedUpstream, answering, dropping, http
 from tests.bridge.thrift_bytes import BINARY, COMPACT, bridge, call, client, framed, old_call
 

@@ -17,9 +17,9 @@ from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Releases, Unavailable
 from hms_gateway.rpc.processor import Processor
+from hms_gateway.rpc.structs import METHODS, NoSuchObjectException
+from hms_gateway.rpc.wire import ApplicationErrorType
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, NoSuchObjectException
-from hms_gateway.wire import ApplicationErrorType
 from tests.bridge.thrift_bytes import BINARY, CODECS, COMPACT, call, client, framed, result_of
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from hms_gateway.bridge.relays.reply_outcome import reply_outcome
-from hms_gateway.structs import METHODS, MetaException, NoSuchObjectException, Table
-from hms_gateway.wire import MessageType, TApplicationException
+from hms_gateway.rpc.structs import METHODS, MetaException, NoSuchObjectException, Table
+from hms_gateway.rpc.wire import MessageType, TApplicationException
 from tests.bridge.thrift_bytes import BINARY, COMPACT
 
 

@@ -4,8 +4,8 @@ import pytest
 import uvloop
 
 from hms_gateway.bridge.relays.transcoding import IN_LOOP_BYTES_MAX, with_locations
-from hms_gateway.structs import METHODS, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Table
-from hms_gateway.wire import ApplicationErrorType
+from hms_gateway.rpc.structs import METHODS, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Table
+from hms_gateway.rpc.wire import ApplicationErrorType
 from tests.bridge.canned_upstream import CannedUpstream, answering, http
 from tests.bridge.thrift_bytes import BINARY, CODECS, COMPACT, bridge, call, client, framed, result_of
 

@@ -18,9 +18,9 @@ from hms_gateway.bridge.server.client_connection import READ_AHEAD_BYTES_MAX
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.server.side_port import SidePort
+from hms_gateway.rpc.wire import ApplicationErrorType
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire import ApplicationErrorType
 from tests.bridge.canned_upstream import CannedUpstream, answering, http
 from tests.bridge.thrift_bytes import BINARY, bridge, call, client, framed
 

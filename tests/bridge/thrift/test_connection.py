@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from hms_gateway.bridge.thrift.connection import ThriftConnection
 from hms_gateway.bridge.thrift.errors import Unspeakable
+from hms_gateway.rpc.structs import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hms_gateway.rpc.wire import LimitExceeded, MessageType, ProtocolError
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor, Table
-from hms_gateway.wire import LimitExceeded, MessageType, ProtocolError
 from tests.bridge.thrift_bytes import BINARY, COMPACT, call, framed, old_call
 
 TABLE = Table(

@@ -9,7 +9,7 @@ import pytest
 from hms_gateway.catalog.access.grants import PrivilegeService
 from hms_gateway.catalog.access.roles import RoleService
 from hms_gateway.metastore.checks.selection import TableName, partitions_of
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     HiveObjectPrivilege,
     HiveObjectRef,

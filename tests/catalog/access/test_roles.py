@@ -9,7 +9,7 @@ import pytest
 from hms_gateway.catalog.access.grant_rows import Grantee, GrantRows
 from hms_gateway.catalog.access.roles import RoleService, ancestors
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
+from hms_gateway.rpc.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
 from tests.metastore.statistics_world import refusal
 from tests.support.catalog import NOW, Catalog, open_catalog
 

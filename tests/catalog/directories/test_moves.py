@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.catalog.directories.moves import DirectoryMoves, MoveTakenBack
+from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack
 from hms_gateway.metastore.ports.store import FileSystemError, PendingMove, TableId
 from tests.support.catalog import Catalog
 

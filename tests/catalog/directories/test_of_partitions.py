@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
-from hms_gateway.files import Directories
 from hms_gateway.metastore.ports.store import FileSystemError
 from hms_gateway.runtime.presented import recording
+from hms_gateway.storage.files.directories import Directories
 from tests.support.patience import PATIENCE_SECONDS
 
 

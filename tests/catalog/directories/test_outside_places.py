@@ -2,8 +2,8 @@
 
 from hms_gateway.catalog.directories.known_places import OutsidePlaces, RootsToName
 from hms_gateway.catalog.directories.places import DatabasePlace, TablePlace
-from hms_gateway.files import Directories
 from hms_gateway.metastore.vocabulary.names import TableId
+from hms_gateway.storage.files.directories import Directories
 
 
 def roots_of(*locations: str, refused: tuple[str, ...] = ()) -> list[str]:

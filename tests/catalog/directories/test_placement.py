@@ -8,7 +8,7 @@ import pytest
 
 from hms_gateway.catalog.tables.alter import AlterTableService
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import Database, MetaException, Partition, Table, ThriftException
+from hms_gateway.rpc.structs import Database, MetaException, Partition, Table, ThriftException
 from tests.metastore.partition_world import SALES, World, partition_world, to_tjson
 from tests.support.catalog import Catalog, new_table, open_catalog
 

@@ -9,11 +9,11 @@ import pytest
 from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.catalog.directories.unknown import ASIDE, DirectoryRemoval, UnknownDirectories, UnknownDirectory
 from hms_gateway.catalog.partitions.service import PartitionService
-from hms_gateway.files import Directories
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.places import Tree
+from hms_gateway.metastore.ports.store import Tree
+from hms_gateway.rpc.structs import Database, Partition
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import Database, Partition
+from hms_gateway.storage.files.directories import Directories
 from tests.support.catalog import Catalog, columns, new_table, open_catalog, to_tjson
 
 EXTERNAL = {"EXTERNAL": "TRUE"}

@@ -10,7 +10,7 @@ import pytest
 
 from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
+from hms_gateway.rpc.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 from tests.support.catalog import Catalog, new_table, to_tjson
 from tests.support.patience import PATIENCE_SECONDS
 

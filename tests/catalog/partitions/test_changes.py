@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import FileSystemError
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     EnvironmentContext,
     FieldSchema,
     InvalidOperationException,

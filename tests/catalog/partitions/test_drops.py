@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     DropPartitionsExpr,
     MetaException,
     NoSuchObjectException,

@@ -8,7 +8,7 @@ import pytest
 
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import FileSystemError
-from hms_gateway.structs import FieldSchema, MetaException, ThriftException
+from hms_gateway.rpc.structs import FieldSchema, MetaException, ThriftException
 from tests.metastore.partition_world import SALES, World, partition_world
 
 TARGET = TableName("shop", "target")

@@ -8,7 +8,7 @@ import pytest
 
 from hms_gateway.catalog.partitions.reads import Projection
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     FieldSchema,
     GetPartitionsFilterSpec,
     MetaException,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.partitions.service import PartitionService
+from hms_gateway.rpc.structs import MetaException, RequestPartsSpec
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import MetaException, RequestPartsSpec
 from tests.metastore.partition_world import SALES, partition_world, to_tjson
 
 

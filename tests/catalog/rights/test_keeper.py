@@ -8,8 +8,7 @@ import pytest
 from hms_gateway.catalog.rights import keeper as keepers
 from hms_gateway.catalog.rights.keeper import PolicyKeeper
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
-from hms_gateway.storage.writing.store import SqlStore
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.catalog import NOW, place_empty_database
 from tests.support.manual_clock import ManualClock
 

@@ -10,8 +10,7 @@ from hms_gateway.catalog.statistics.aggregation import (
     extrapolated_high,
     extrapolated_low,
 )
-from hms_gateway.storage.catalog.statistics import ColumnFigures
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     BinaryColumnStatsData_v4,
     BooleanColumnStatsData_v4,
     ColumnStatisticsData_v4,
@@ -25,6 +24,7 @@ from hms_gateway.structs import (
     Timestamp,
     TimestampColumnStatsData,
 )
+from hms_gateway.storage.catalog.statistics import ColumnFigures
 
 NAMES = [f"p={number}" for number in range(5)]
 _KINDS = {

@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService, refuse_merge, single
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatisticsData_v4,
     ColumnStatisticsObj_v4,
     Decimal,
@@ -425,7 +425,7 @@ def test_what_is_dropped_and_made_again_has_none(catalog: Catalog, service: Colu
 
 
 def test_a_database_goes_with_its_statistics(catalog: Catalog, service: ColumnStatisticsService) -> None:
-    from hms_gateway.structs import Database
+    from hms_gateway.rpc.structs import Database
 
     catalog.databases.create(Database(name="d"))
     catalog.tables.create(new_table("t", "d"))

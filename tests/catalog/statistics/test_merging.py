@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.catalog.statistics.aggregation import MixedStatistics, member_of, merged, updated
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     BooleanColumnStatsData_v4,
     ColumnStatisticsData_v4,
     DateColumnStatsData_v4,

@@ -10,7 +10,7 @@ import pytest
 
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import NewPartition, OutcomeUnknown, Selection, StoredTable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     EnvironmentContext,
     FieldSchema,

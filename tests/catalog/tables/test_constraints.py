@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.catalog.constraints import ConstraintKind, ConstraintService
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     EnvironmentContext,
     InvalidObjectException,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     Database,
     EnvironmentContext,

@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import NewPartition, Selection
-from hms_gateway.structs import EnvironmentContext, MetaException, Partition
+from hms_gateway.rpc.structs import EnvironmentContext, MetaException, Partition
 from tests.support.catalog import NOW, Catalog, columns, new_table
 
 T = TableName("default", "t")

@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
 from hms_gateway.cli.calls.examples import example_call
-from hms_gateway.structs import METHODS, Database, GetTableRequest
+from hms_gateway.rpc.structs import METHODS, Database, GetTableRequest
 
 
 def parsed(name, *words, stdin=b""):

@@ -3,9 +3,9 @@
 import pytest
 
 from hms_gateway.cli.calls.plain_values import PlainValueError, as_json, from_plain, to_plain
-from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
-from hms_gateway.structs import Database, PrincipalType, SkewedInfo
+from hms_gateway.rpc.idl import BaseType, EnumType, ListType, MapType, SetType, StructType
+from hms_gateway.rpc.structs import Database, PrincipalType, SkewedInfo
 
 DATABASE = StructType("Database")
 

@@ -5,8 +5,8 @@ import io
 from rich.console import Console
 
 from hms_gateway.cli.calls.rendering import print_value
-from hms_gateway.idl import BaseType, ListType, MapType, StructType
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl import BaseType, ListType, MapType, StructType
+from hms_gateway.rpc.structs import (
     Database,
     FieldSchema,
     Partition,

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from hms_gateway.cli.application import application
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.structs import Database, PrincipalType, Role
+from hms_gateway.rpc.structs import Database, PrincipalType, Role
 from tests.support.readme import ROOT
 from tests.support.server import PASSWORD, GatewayServer
 

@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
 from hms_gateway.client.metastore_client import NotReached
-from hms_gateway.structs import NoSuchLockException
+from hms_gateway.rpc.structs import NoSuchLockException
 
 
 def held(keep, *command, every_seconds=0.02, lost_after_seconds=60.0):

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
 from hms_gateway.cli.coordination import lock_commands
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CheckLockRequest,
     CommitTxnRequest,
     DataOperationType,
@@ -27,7 +27,7 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from tests.cli.conftest import OTHER_USER
-from tests.sql.test_lock_commands import PAGE
+from tests.cli.hiveql.test_lock_commands import PAGE
 from tests.support.catalog import columns, new_table
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import METASTORE_PATH, PASSWORD, USER

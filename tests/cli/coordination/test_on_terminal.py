@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.structs import LeaseObject, LockComponent, LockLevel, LockRequest, LockType, UnlockRequest
+from hms_gateway.rpc.structs import LeaseObject, LockComponent, LockLevel, LockRequest, LockType, UnlockRequest
 from tests.support.terminal import on_terminal
 
 pytestmark = pytest.mark.slow

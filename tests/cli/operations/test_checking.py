@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.rpc.structs import Database
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import open_store
-from hms_gateway.structs import Database
+from hms_gateway.storage.writing.store import open_store
 from tests.support.catalog import columns, new_table
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, trusting

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
 from hms_gateway.cli.operations.doctor import findings
-from hms_gateway.files.remote import missing_extra
 from hms_gateway.gateway.certificates.tls import make_certificate
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import migrate
+from hms_gateway.storage.files.remote import missing_extra
+from hms_gateway.storage.migrations.revisions import migrate
 
 YEAR_SECONDS = 365 * 86_400
 

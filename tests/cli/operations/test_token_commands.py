@@ -14,7 +14,7 @@ from hms_gateway.gateway.auth.tokens import TokenUses, digest_of, read_tokens
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.sealing import Seal
-from hms_gateway.storage import open_store
+from hms_gateway.storage.writing.store import open_store
 
 runner = CliRunner()
 

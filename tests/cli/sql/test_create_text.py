@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from hms_gateway.cli.hiveql.running.running import run_statement
+from hms_gateway.cli.hiveql.running.shell_state import ShellState
+from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.metastore.vocabulary.create_text import create_table_text, literal
 from hms_gateway.metastore.vocabulary.hiveql_tokens import tokens_of
-from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import ShellState
-from hms_gateway.sql.statement_reader import parse_statement
-from hms_gateway.structs import SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import SerDeInfo, StorageDescriptor, Table
 
 TABLES = {
     "plain": "create table {} (a int)",

@@ -12,12 +12,12 @@ import pytest
     [
         (
             "hms_gateway.cli.application, hms_gateway.cli.operations.serving, hms_gateway.gateway.running",
-            {"prompt_toolkit", "sqlglot", "hms_gateway.sql"},
+            {"prompt_toolkit", "sqlglot", "hms_gateway.cli.hiveql"},
         ),
         (
             "hms_gateway.cli.application, hms_gateway.cli.calls.targets, hms_gateway.cli.sql.shell, "
             "hms_gateway.cli.sql.prompting",
-            {"httpx", "sqlglot", "rich.console", "hms_gateway.structs", "hms_gateway.client"},
+            {"httpx", "sqlglot", "rich.console", "hms_gateway.rpc.structs", "hms_gateway.client"},
         ),
         ("hms_gateway.cli.sql.conversation", {"sqlglot"}),
     ],

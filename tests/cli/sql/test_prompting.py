@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from hms_gateway.structs import FieldSchema
+from hms_gateway.rpc.structs import FieldSchema
 from tests.support.answering import answering
 from tests.support.catalog import new_table
 from tests.support.patience import PATIENCE_SECONDS

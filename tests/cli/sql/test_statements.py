@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
+from hms_gateway.cli.hiveql.running.running import run_statement
+from hms_gateway.cli.hiveql.running.shell_state import ShellState
+from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.cli.sql.session import Watch
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
-from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import ShellState
-from hms_gateway.sql.statement_reader import parse_statement
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics,
     ColumnStatisticsData,
     ColumnStatisticsDesc,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.structs import FieldSchema, LeaseObject, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import FieldSchema, LeaseObject, SerDeInfo, StorageDescriptor, Table
 from tests.support.terminal import on_terminal
 
 pytestmark = pytest.mark.slow

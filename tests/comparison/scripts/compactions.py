@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hms_gateway.structs import CompactionRequest, ShowCompactRequest
+from hms_gateway.rpc.structs import CompactionRequest, ShowCompactRequest
 from tests.comparison.objects import SOME_KEYS, database, descriptor, table
 from tests.comparison.servers import Step, call
 

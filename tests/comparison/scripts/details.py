@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddForeignKeyRequest,
     AddPartitionsRequest,
     AddPrimaryKeyRequest,
@@ -24,7 +24,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     Table,
 )
-from hms_gateway.structs import FieldSchema as Column
+from hms_gateway.rpc.structs import FieldSchema as Column
 from tests.comparison.objects import SOME_KEYS, Columns, database, descriptor, external, partition, table, view
 from tests.comparison.servers import Step, call
 

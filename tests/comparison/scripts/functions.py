@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hms_gateway.structs import FieldSchema, Function, Index, ResourceUri, Type
+from hms_gateway.rpc.structs import FieldSchema, Function, Index, ResourceUri, Type
 from tests.comparison.objects import database, descriptor, table
 from tests.comparison.scripts.names import ODD_NAMES, PATTERNS
 from tests.comparison.servers import Step, call

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hms_gateway.structs import Index, Table
+from hms_gateway.rpc.structs import Index, Table
 from tests.comparison.objects import database, descriptor, table
 from tests.comparison.servers import Step, call
 

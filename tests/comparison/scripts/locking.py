@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hms_gateway.structs import LockComponent, LockRequest
+from hms_gateway.rpc.structs import LockComponent, LockRequest
 
 SHARED_READ, SHARED_WRITE, EXCLUSIVE, EXCLUSIVE_WRITE = 1, 2, 3, 4
 DB, TABLE, PARTITION = 1, 2, 3

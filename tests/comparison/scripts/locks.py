@@ -6,7 +6,7 @@ The callers are many at the same time: nothing here depends on the connection, o
 from collections.abc import Iterator
 from itertools import product
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AbortTxnsRequest,
     CheckLockRequest,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddForeignKeyRequest,
     AddPartitionsRequest,
     AddPrimaryKeyRequest,

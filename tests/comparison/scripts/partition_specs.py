@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from hms_gateway.structs import PartitionListComposingSpec, PartitionSpec, PartitionSpecWithSharedSD, PartitionWithoutSD
+from hms_gateway.rpc.structs import (
+    PartitionListComposingSpec,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
+    PartitionWithoutSD,
+)
 from tests.comparison.objects import SOME_KEYS, database, descriptor, partition, table
 from tests.comparison.servers import Step, call
 

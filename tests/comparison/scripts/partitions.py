@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     DropPartitionsRequest,
     EnvironmentContext,
@@ -13,7 +13,7 @@ from hms_gateway.structs import (
     PartitionWithoutSD,
     RequestPartsSpec,
 )
-from hms_gateway.structs import FieldSchema as Column
+from hms_gateway.rpc.structs import FieldSchema as Column
 from tests.comparison.objects import SOME_KEYS, database, descriptor, external, partition, table, view
 from tests.comparison.servers import Step, call
 

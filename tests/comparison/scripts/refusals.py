@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddForeignKeyRequest,
     AddPrimaryKeyRequest,
     CommitTxnRequest,
@@ -22,7 +22,7 @@ from hms_gateway.structs import (
     SQLForeignKey,
     SQLPrimaryKey,
 )
-from hms_gateway.structs import FieldSchema as Column
+from hms_gateway.rpc.structs import FieldSchema as Column
 from tests.comparison.ids import lock, txn
 from tests.comparison.objects import SOME_KEYS, database, descriptor, partition, table, view
 from tests.comparison.scripts.locking import EXCLUSIVE, UPDATE, component, request

@@ -3,7 +3,7 @@
 from base64 import b64decode
 from collections.abc import Iterator
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CacheFileMetadataRequest,
     ClearFileMetadataRequest,
     DropPartitionsExpr,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hms_gateway.structs import EnvironmentContext, Table
+from hms_gateway.rpc.structs import EnvironmentContext, Table
 from tests.comparison.objects import SOME_KEYS, database, partition, table, view
 from tests.comparison.servers import Step, call
 

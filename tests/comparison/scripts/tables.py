@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     EnvironmentContext,
     FieldSchema,
     GetTableRequest,

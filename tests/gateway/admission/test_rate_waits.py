@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import Identity
+from hms_gateway.gateway.admission.identity import ClientGone, Identity, Refused
 from hms_gateway.gateway.admission.rates import WAITED_SECONDS_MAX, Rates, RateWaits
-from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Rate
 from tests.support.patience import PATIENCE_SECONDS

@@ -5,14 +5,13 @@ import json
 import httpx
 import pytest
 
-from hms_gateway.gateway.admission.identity import Identity
+from hms_gateway.gateway.admission.identity import Identity, Refused
 from hms_gateway.gateway.admission.rates import CALLERS_MAX, OWED_SECONDS_MAX, Rates
-from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.rpc.idl.method_facts import method_facts
 from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.wire import MessageType
 from hms_gateway.runtime.settings import Rate, SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.wire import MessageType
 from tests.gateway.serving import CALL, FakeCache, running
 
 ANN, BOB = Identity("ann", "10.0.0.1"), Identity("bob", "10.0.0.2")

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from hms_gateway.gateway.admission.identity import Refusals
 from hms_gateway.gateway.admission.memory import UnreadReplies
-from hms_gateway.gateway.admission.refusals import Refusals
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder

@@ -7,8 +7,7 @@ import os
 import pytest
 from structlog.testing import capture_logs
 
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.auth.credentials import LoginStack, basic_challenge
 from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.users import UserFileError, hash_password

@@ -8,12 +8,11 @@ import threading
 import pytest
 
 from hms_gateway.gateway import logins as gateway_logins
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.delegation import REMEMBERED_SECONDS, DelegationLogins
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
+from hms_gateway.gateway.auth.tokens import REMEMBERED_SECONDS, DelegationLogins
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER, Proof, TokenName, token_text
-from hms_gateway.runtime.logins.login_checks import LoginChecks
+from hms_gateway.runtime.logins.login_tokens import LoginChecks
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.auth.test_authentication import basic
 from tests.support.patience import PATIENCE_SECONDS

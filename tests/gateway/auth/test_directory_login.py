@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.auth.credentials import LoginStack
 from hms_gateway.gateway.auth.directory import DirectoryLogin, DirectoryUser
 from hms_gateway.runtime.limits import Limits

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from hms_gateway.gateway.auth.password_queue import Check, PasswordQueue
+from hms_gateway.gateway.auth.passwords import Check, PasswordQueue
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Ledger
 

@@ -13,12 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from joserfc.jwk import KeySet
 
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth import signed_tokens
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
+from hms_gateway.gateway.auth import issuers as signed_tokens
 from hms_gateway.gateway.auth.credentials import LoginStack, wrong_token_challenges
-from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, make_issuer
-from hms_gateway.gateway.auth.signed_tokens import TOKEN_BYTES_MAX, SignedTokenLogin
+from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, TOKEN_BYTES_MAX, SignedTokenLogin, make_issuer
 from hms_gateway.gateway.auth.tokens import TokenFile, TokenLogin, TokenUses, create_token
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.settings_reading import load_settings

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.auth.credentials import REMEMBERED_MAX, wrong_token_challenges
 from hms_gateway.gateway.auth.tokens import TokenFile, TokenLogin, TokenUses, create_token, revoke_tokens
 from hms_gateway.runtime.file_versions import WatchedFile

@@ -5,9 +5,8 @@ import base64
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import Identity, RequestHead
+from hms_gateway.gateway.admission.identity import Identity, Refused, RequestHead
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
-from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 
 PROXY, STRANGER = "10.1.2.3", "192.0.2.9"

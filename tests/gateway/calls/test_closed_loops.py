@@ -8,10 +8,12 @@ from structlog.testing import capture_logs
 
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.rpc import Call, MessageProcessor, Releases, RepeatableProcessor, Reply
+from hms_gateway.rpc.call import Call, Releases
+from hms_gateway.rpc.processor import MessageProcessor, Reply
+from hms_gateway.rpc.repeatable import RepeatableProcessor
+from hms_gateway.rpc.wire import Codec, Message, MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
-from hms_gateway.wire import Codec, Message, MessageType, make_codecs
 from tests.gateway.calls.test_suspended_calls import LOCK, READ, Metastore, Store
 from tests.support.patience import PATIENCE_SECONDS, until
 

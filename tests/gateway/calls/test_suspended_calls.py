@@ -6,13 +6,14 @@ import socket
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import Identity
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Identity, Refused
 from hms_gateway.metastore.ports.store import StoreUnavailable
-from hms_gateway.rpc import RepeatableProcessor, Reply, Unavailable
+from hms_gateway.rpc.call import Unavailable
+from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.repeatable import RepeatableProcessor
+from hms_gateway.rpc.wire import MessageType
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Result, is_recording, resumed_result, suspend
-from hms_gateway.wire import MessageType
 from tests.gateway.serving import SECONDS_TO_SEND, Anybody, post, read_all, read_response, running
 from tests.support.patience import PATIENCE_SECONDS, until
 

@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from hms_gateway.cache.replies import CurrentAnswer
+from hms_gateway.gateway.admission.identity import Refused
 from hms_gateway.gateway.admission.proxies import Proxies
-from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.observability.call_logs import AuditLog
 from hms_gateway.rpc.call import Dialect, Unavailable
+from hms_gateway.rpc.wire import MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire import MessageType, make_codecs
 from tests.gateway.serving import (
     ANSWER,
     CALL,

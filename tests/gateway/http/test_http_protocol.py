@@ -18,8 +18,8 @@ from hms_gateway.gateway.http.http_protocol import BoundedHttpProtocol
 from hms_gateway.gateway.observability.call_logs import AccessLog
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections
+from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire import make_codecs
 from tests.gateway.serving import ANSWER, CALL, DATABASES, PATH, Anybody, CannedProcessor, FakeCache, post
 
 KNOWN = {("tjson", "2.3", "get_all_databases", b"{}"): DATABASES}

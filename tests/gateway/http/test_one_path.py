@@ -10,16 +10,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from hms_gateway.gateway.admission.identity import Identity, RequestHead
+from hms_gateway.gateway.admission.identity import Identity, Refused, RequestHead
 from hms_gateway.gateway.admission.proxies import Proxies
-from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.http.exchange import Exchange, Response
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire import make_codecs
 from tests.gateway.serving import (
     ANSWER,
     CALL,

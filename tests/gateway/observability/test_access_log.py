@@ -7,7 +7,7 @@ import json
 import httpx
 
 from hms_gateway.gateway.observability.call_logs import AccessLog
-from hms_gateway.timing.call_record import CallRecord
+from hms_gateway.runtime.call_record import CallRecord
 from tests.gateway.serving import ANSWER, CALL, record, running
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from hms_gateway.gateway.observability import call_logs
 from hms_gateway.gateway.observability.call_logs import AuditLog, open_audit_log
+from hms_gateway.rpc.structs import METHODS, Struct
+from hms_gateway.rpc.wire import MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS, Struct
-from hms_gateway.wire import MessageType, make_codecs
 from tests.gateway.serving import record
 from tests.handlers.bad_values import template
 from tests.support.patience import PATIENCE_SECONDS, until

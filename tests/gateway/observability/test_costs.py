@@ -7,7 +7,7 @@ import sys
 import httpx
 import pytest
 
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Refused
 from hms_gateway.gateway.application import GatewayStatus
 from hms_gateway.gateway.observability.costs import cost_report
 from hms_gateway.gateway.observability.figures import (
@@ -26,8 +26,8 @@ from hms_gateway.gateway.observability.metrics import (
     WINDOW_SECONDS,
     CallCounter,
     Metrics,
+    metrics_text,
 )
-from hms_gateway.gateway.observability.metrics_text import metrics_text
 from tests.gateway.serving import CALL, Anybody, record, running
 
 SCOPES = (("table", "sales", "orders"),)

@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
 
 from hms_gateway.gateway.observability.trace_export import TraceExport, open_exporter
-from hms_gateway.timing.call_record import Trace
-from hms_gateway.timing.spans import TraceSpan
+from hms_gateway.runtime.call_record import Trace, TraceSpan
 from tests.bridge.bridge_process import connected
 from tests.gateway.serving import record
 from tests.support.patience import until

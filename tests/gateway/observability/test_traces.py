@@ -9,11 +9,18 @@ import pytest
 from hms_gateway.cli.operations.start_checks import start_problems
 from hms_gateway.gateway.assembly import build_gateway
 from hms_gateway.gateway.observability.traces import SPANS_WAITING_MAX, Traces, parse_trace_parent
+from hms_gateway.runtime.call_record import (
+    CallRecord,
+    Trace,
+    TraceParent,
+    TraceSpan,
+    TraceSpans,
+    set_notes,
+    shared_notes,
+)
+from hms_gateway.runtime.call_record import current_notes as notes_here
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.timing.call_record import CallRecord, Trace, TraceParent
-from hms_gateway.timing.spans import TraceSpan, TraceSpans, set_notes, shared_notes
-from hms_gateway.timing.spans import current_notes as notes_here
 from tests.gateway.serving import CALL, CannedProcessor, post, read_response, record, running
 from tests.support.patience import PATIENCE_SECONDS, until
 

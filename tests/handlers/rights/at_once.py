@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from hms_gateway.rpc.call import Caller
-from hms_gateway.structs import Database, PrincipalType, Role
+from hms_gateway.rpc.structs import Database, PrincipalType, Role
 from tests.handlers.rights.histories import located_table
 from tests.handlers.rights.oracle import GROUP, ROLE, USER
 from tests.handlers.rights.privileges import bag

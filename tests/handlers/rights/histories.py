@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hms_gateway.rpc.call import Caller
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CheckLockRequest,
     Database,
     FieldSchema,

@@ -1,6 +1,6 @@
 """Privileges as calls carry them."""
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,

@@ -25,8 +25,7 @@ from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.composition.thrift_port import ThriftPort
-from hms_gateway.gateway.admission.identity import Identity, RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import Identity, Refused, RequestHead
 from hms_gateway.gateway.assembly import build_gateway, served_certificate, server_options
 from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedProxyAuthenticator
 from hms_gateway.gateway.auth.users import add_user
@@ -34,10 +33,10 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Caller, Dialect
+from hms_gateway.rpc.structs import METHODS
+from hms_gateway.rpc.wire import Codec, MessageType, TApplicationException, make_codecs
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS
-from hms_gateway.wire import Codec, MessageType, TApplicationException, make_codecs
 from tests.support.catalog import place_empty_database
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, free_port, trusting

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType, Type
-from hms_gateway.idl.model import StructKind
-from hms_gateway.structs import ENUMS, Method, Struct
+from hms_gateway.rpc.idl import BaseType, EnumType, ListType, MapType, SetType, StructType, Type
+from hms_gateway.rpc.idl.model import StructKind
+from hms_gateway.rpc.structs import ENUMS, Method, Struct
 from tests.handlers.bad_values import template
 from tests.handlers.test_bad_input import meant
 

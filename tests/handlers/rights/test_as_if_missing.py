@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
-from hms_gateway.idl.method_facts import method_rights
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.idl.method_facts import method_rights
+from hms_gateway.rpc.structs import Database
+from hms_gateway.rpc.wire import MessageType
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import Database
-from hms_gateway.wire import MessageType
 from tests.handlers.bad_catalog import fill
 from tests.handlers.test_bad_input import METHOD_AND_DIALECT, forgetful, meant
 from tests.support.catalog import place_empty_database

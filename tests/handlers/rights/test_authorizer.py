@@ -10,11 +10,9 @@ import pytest
 from hms_gateway.catalog.access.grant_rows import note_changed_rights
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.handlers.rights.authorizer import Authorizer
-from hms_gateway.rpc import Call
 from hms_gateway.rpc.binding import methods_of
-from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.structs import (
     METHODS,
     CheckLockRequest,
     Database,
@@ -34,7 +32,8 @@ from hms_gateway.structs import (
     Table,
     UnlockRequest,
 )
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.wire import MessageType
+from hms_gateway.runtime.settings import Settings
 from tests.handlers.rights.privileges import bag
 from tests.support.catalog import place_empty_database
 from tests.support.steps import through

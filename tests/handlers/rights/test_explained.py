@@ -7,8 +7,8 @@ import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.structs import Database, MetaException, RightAnswer
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import Database, MetaException, RightAnswer
 from tests.handlers.peers import Peer
 from tests.support.catalog import empty_database
 

@@ -21,8 +21,8 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.structs import Database, HiveObjectType, OpenTxnRequest, PrincipalType
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import Database, HiveObjectType, OpenTxnRequest, PrincipalType
 from tests.handlers.bad_catalog import fill
 from tests.handlers.rights.privileges import bag
 from tests.handlers.rights.rows import About, Change, Rows, read_rows

@@ -12,8 +12,7 @@ from hms_gateway.catalog.rights.keeper import _touched
 from hms_gateway.catalog.rights.policy import GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.handlers.rights.answers import ANSWERS
-from hms_gateway.runtime.settings import MetastoreRules, Settings
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
     CommitTxnKeyValue,
@@ -35,6 +34,7 @@ from hms_gateway.structs import (
     SQLPrimaryKey,
     StorageDescriptor,
 )
+from hms_gateway.runtime.settings import MetastoreRules, Settings
 from tests.handlers.rights.test_authorizer import DENIED, MISSING, Everybody, everybody, table  # noqa: F401
 from tests.support.catalog import columns, place_empty_database, transactional_table
 

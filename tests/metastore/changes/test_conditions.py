@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.metastore.changes import fencing
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.structs import EnvironmentContext, InvalidOperationException, Partition
+from hms_gateway.rpc.structs import EnvironmentContext, InvalidOperationException, Partition
 from tests.metastore.partition_world import NOW, SALES, World, partition_world
 from tests.support.catalog import Catalog, new_table, open_catalog
 

@@ -2,7 +2,7 @@
 
 from hms_gateway.metastore.changes.events import EventMaker, event_message
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
 from tests.support.catalog import new_table, to_tjson
 from tests.support.manual_clock import ManualClock
 

@@ -9,7 +9,7 @@ from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import LockCaller, locking
-from hms_gateway.storage import open_store
+from hms_gateway.storage.writing.store import open_store
 from hms_gateway.txn.ports.txn import LockFilter
 from hms_gateway.txn.rules.names import Target
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.idl import StructType
-from hms_gateway.structs import RequestPartsSpec
-from hms_gateway.wire import tjson_codec as tjson
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import RequestPartsSpec
+from hms_gateway.rpc.wire import tjson_codec as tjson
 from tests.metastore.partition_world import NOW, SALES, World, partition_world
 
 

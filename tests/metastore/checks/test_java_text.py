@@ -1,7 +1,7 @@
 """Structs as Java prints them."""
 
 from hms_gateway.metastore.checks.errors import java_text
-from hms_gateway.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
+from hms_gateway.rpc.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 
 
 def test_values() -> None:

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from hms_gateway.metastore.checks.table_shape import PartitionTexts, StoredDescriptors
-from hms_gateway.structs import FieldSchema, MetaException, Partition, SerDeInfo, StorageDescriptor
+from hms_gateway.rpc.structs import FieldSchema, MetaException, Partition, SerDeInfo, StorageDescriptor
 from tests.support.catalog import to_tjson
 
 

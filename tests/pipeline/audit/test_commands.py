@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
 from hms_gateway.pipeline.jobs import run as jobs_run
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
 from tests.pipeline.content import Metastore, add_partitions, make_table
 from tests.support.readme import ROOT, prepare
 from tests.support.server import GatewayServer

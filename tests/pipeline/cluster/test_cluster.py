@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.structs import NotificationEventRequest
+from hms_gateway.rpc.structs import NotificationEventRequest
 from tests.pipeline.content import DAYS, HOURS, make_table
 from tests.support import spark_cluster
 from tests.support.spark_variables import SHORT_LIFE, VARIABLES

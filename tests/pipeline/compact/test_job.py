@@ -23,7 +23,7 @@ from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs import run as jobs_run
 from hms_gateway.pipeline.jobs.failures import TablesHeld
 from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.structs import LeaseObject, Partition
+from hms_gateway.rpc.structs import LeaseObject, Partition
 from tests.pipeline.compact.warehouse import (
     FILES,
     ROWS,

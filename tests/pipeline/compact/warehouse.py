@@ -7,7 +7,7 @@ import pyarrow
 import pyarrow.orc
 import pyarrow.parquet
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     Database,
     FieldSchema,

@@ -19,7 +19,7 @@ from hms_gateway.pipeline.crawl import registering
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.structs import NotificationEventRequest, PrincipalType
+from hms_gateway.rpc.structs import NotificationEventRequest, PrincipalType
 from tests.pipeline.crawl.trees import parquet, plant
 from tests.support.server import USER, GatewayServer
 

@@ -24,7 +24,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.migrate.job import MigrateArguments
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments
 from hms_gateway.pipeline.stats.job import StatsArguments
-from hms_gateway.structs import AddPartitionsRequest, NotificationEventRequest, Partition
+from hms_gateway.rpc.structs import AddPartitionsRequest, NotificationEventRequest, Partition
 from tests.pipeline.audit.realizing import realize
 from tests.pipeline.audit.test_audit import ARGUMENTS as AUDIT_ARGUMENTS
 from tests.pipeline.audit.test_audit import found, planted

@@ -20,7 +20,7 @@ from hms_gateway.pipeline.crawl.registering import table_of
 from hms_gateway.pipeline.jobs.failures import TablesHeld
 from hms_gateway.pipeline.migrate.job import migrate
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
-from hms_gateway.structs import FieldSchema, NotificationEventRequest
+from hms_gateway.rpc.structs import FieldSchema, NotificationEventRequest
 from tests.pipeline.compact import warehouse
 from tests.pipeline.crawl.trees import plant
 from tests.pipeline.faults import cases

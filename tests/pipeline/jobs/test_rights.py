@@ -16,7 +16,7 @@ from hms_gateway.pipeline.jobs.failures import JobFailed
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
-from hms_gateway.structs import Database, PrincipalType
+from hms_gateway.rpc.structs import Database, PrincipalType
 from tests.handlers.rights.privileges import bag
 from tests.pipeline.crawl.trees import plant
 from tests.support.server import GatewayServer

@@ -16,7 +16,7 @@ from hms_gateway.pipeline.jobs import records
 from hms_gateway.pipeline.jobs.failures import CallsRefused, JobFailed, LeaseLost, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.structs import LeaseObject, NotificationEventRequest
+from hms_gateway.rpc.structs import LeaseObject, NotificationEventRequest
 from tests.pipeline.content import make_table
 from tests.pipeline.jobs import toy as toys
 from tests.pipeline.jobs.toy import ToyArguments, toy, toy_together

@@ -10,7 +10,7 @@ import pyarrow
 from hms_gateway.pipeline.jobs.batches import Refusal, StepOutcome
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.structs import NoSuchObjectException
+from hms_gateway.rpc.structs import NoSuchObjectException
 
 SCHEMA = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string()), ("value", pyarrow.string())])
 

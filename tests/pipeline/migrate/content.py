@@ -1,6 +1,6 @@
 """A catalog with every kind of object, for a metastore that has them all."""
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AddForeignKeyRequest,
     AddPrimaryKeyRequest,

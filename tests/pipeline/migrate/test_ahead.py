@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.pipeline.migrate.ahead import ahead
 from hms_gateway.pipeline.migrate.table_work import tables_of
-from hms_gateway.structs import MetaException, Table
+from hms_gateway.rpc.structs import MetaException, Table
 
 
 def test_everything_comes_in_order():

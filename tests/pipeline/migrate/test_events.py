@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hms_gateway.pipeline.migrate.events import Changes, partition_names
-from hms_gateway.structs import NotificationEvent
+from hms_gateway.rpc.structs import NotificationEvent
 
 
 def event(kind, table="t", database="d", **message):

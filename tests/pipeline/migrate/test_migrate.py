@@ -23,7 +23,7 @@ from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     GetPrincipalsInRoleRequest,
     GetValidWriteIdsRequest,

@@ -1,7 +1,7 @@
 """Objects of two metastores, compared field by field."""
 
 from hms_gateway.pipeline.migrate.objects import Difference, differences, digest, of_chunk, plain, without
-from hms_gateway.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 
 
 def table(**fields):

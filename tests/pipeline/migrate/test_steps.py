@@ -17,7 +17,7 @@ from hms_gateway.pipeline.migrate.copying import CopyTables
 from hms_gateway.pipeline.migrate.job import ALL_KINDS
 from hms_gateway.pipeline.migrate.refreshing import Refresh
 from hms_gateway.pipeline.migrate.sides import Sides
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
 from tests.pipeline.content import Metastore, add_partitions, make_table
 from tests.support.server import GatewayServer
 

@@ -12,7 +12,7 @@ from hms_gateway.pipeline.snapshot.objects import LISTED, ObjectRow
 from hms_gateway.pipeline.snapshot.reading import objects
 from hms_gateway.pipeline.snapshot.units import CONTENTS, Unit
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics,
     ColumnStatisticsData,
     ColumnStatisticsDesc,
@@ -251,14 +251,14 @@ class Changes:
         self.client.call("delete_table_column_statistics", database, table, "id")
 
     def change_primary_key(self) -> None:
-        from hms_gateway.structs import AddPrimaryKeyRequest
+        from hms_gateway.rpc.structs import AddPrimaryKeyRequest
 
         database, table = self.table()
         key = SQLPrimaryKey(database, table, "id", 1, f"pk_{table}", True, False, True)
         self.client.call("add_primary_key", AddPrimaryKeyRequest([key]))
 
     def change_foreign_key(self) -> None:
-        from hms_gateway.structs import AddForeignKeyRequest
+        from hms_gateway.rpc.structs import AddForeignKeyRequest
 
         (parent_db, parent), (database, table) = self.table(), self.table()
         names = (parent_db, parent, "id", database, table, "id")
@@ -266,7 +266,7 @@ class Changes:
         self.client.call("add_foreign_key", AddForeignKeyRequest([key]))
 
     def change_drop_constraint(self) -> None:
-        from hms_gateway.structs import DropConstraintRequest
+        from hms_gateway.rpc.structs import DropConstraintRequest
 
         database, table = self.table()
         self.client.call("drop_constraint", DropConstraintRequest(database, table, f"pk_{table}"))

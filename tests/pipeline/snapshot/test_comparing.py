@@ -5,7 +5,7 @@ import pytest
 from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.snapshot.comparing import Difference, differences
 from hms_gateway.pipeline.snapshot.objects import added, as_text, digest_of, fields_of
-from hms_gateway.structs import FieldSchema, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import FieldSchema, SerDeInfo, StorageDescriptor, Table
 
 KEY = {"kind": "tables", "database": "d", "table": "t", "partition": "", "item": ""}
 

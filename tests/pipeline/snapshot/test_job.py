@@ -135,7 +135,7 @@ def test_a_quiet_catalog_is_read_whole_and_again_alike(spark, metastore, options
 
 
 def role():
-    from hms_gateway.structs import Role
+    from hms_gateway.rpc.structs import Role
 
     return Role(roleName="readers", ownerName="ann")
 

@@ -25,7 +25,7 @@ from hms_gateway.pipeline.snapshot.units import (
 from hms_gateway.pipeline.snapshot.work import works_of
 from hms_gateway.pipeline.source.fetching import events
 from hms_gateway.pipeline.source.planning import latest
-from hms_gateway.structs import NotificationEvent
+from hms_gateway.rpc.structs import NotificationEvent
 from tests.pipeline.snapshot.catalogs import Changes, everything, open_metastore, read, whole
 
 

@@ -5,7 +5,7 @@ files of a snapshot. Both are sets of rows by kind.
 from contextlib import suppress
 from typing import Any
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ForeignKeysRequest,
     NoSuchObjectException,
     PartitionsStatsRequest,

@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 import pytest
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     DataOperationType,
     LockComponent,

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from hms_gateway.pipeline import HmsDataSource
 from hms_gateway.pipeline.source.registering import PartitionWriter
-from hms_gateway.structs import NotificationEventRequest
+from hms_gateway.rpc.structs import NotificationEventRequest
 from tests.pipeline.content import make_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
 from tests.pipeline.content import Metastore
 from tests.support.server import GatewayServer
 

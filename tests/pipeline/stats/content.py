@@ -7,7 +7,7 @@ import pyarrow
 from pyarrow import orc, parquet
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     FieldSchema,
     Partition,

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
-from hms_gateway.structs import PartitionsStatsRequest, TableStatsRequest
+from hms_gateway.rpc.structs import PartitionsStatsRequest, TableStatsRequest
 from tests.pipeline.footers.content import HIVE
 from tests.pipeline.stats.content import DAYS, fill_partitioned, make_table, write_files
 from tests.pipeline.stats.oracles import by_arrow, plain

@@ -14,7 +14,7 @@ from hms_gateway.pipeline.stats.kinds import TableColumn
 from hms_gateway.pipeline.stats.measuring import measured, of_footers
 from hms_gateway.pipeline.stats.selecting import passed_by
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import StorageDescriptor, Table
+from hms_gateway.rpc.structs import StorageDescriptor, Table
 
 DISKS = Storage(roots=("file:/",))
 MEMORY = Storage(roots=("memory://listed", "memory://nothing-here"))

@@ -10,7 +10,7 @@ from pyarrow import orc
 
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,

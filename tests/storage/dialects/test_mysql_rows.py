@@ -9,9 +9,9 @@ from sqlalchemy import Engine, text
 
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects import mysql_engines
 from hms_gateway.storage.dialects.mysql_engines import RowsInOneLoop
+from hms_gateway.storage.writing.store import SqlStore, open_store
 
 pytestmark = pytest.mark.mariadb
 

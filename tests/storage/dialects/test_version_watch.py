@@ -9,10 +9,11 @@ import pytest
 from hms_gateway.cache import ReplyCache
 from hms_gateway.cache.freshness import VersionWatch
 from hms_gateway.metastore.ports.store import Event, EventId, StoreUnavailable
+from hms_gateway.rpc.structs import METHODS
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, migrate, open_store
-from hms_gateway.structs import METHODS
+from hms_gateway.storage.migrations.revisions import migrate
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.storage.test_outage import cut_connections
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_mariadb import PrivateMariadb

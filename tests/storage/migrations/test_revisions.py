@@ -16,9 +16,10 @@ import hms_gateway.storage.schema.partial_indexes  # part of the schema
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, KeptAnswer, Outcome
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import migrate, open_store
 from hms_gateway.storage.migrations import revisions
+from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.schema.catalog import METADATA, OF_PARTITIONED, REVISION
+from hms_gateway.storage.writing.store import open_store
 from tests.support.manual_clock import ManualClock
 from tests.support.shared_schema import upgrade
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_gateway.idl import ListType, StructType
+from hms_gateway.rpc.idl import ListType, StructType
+from hms_gateway.rpc.structs import Partition, StorageDescriptor, Table
+from hms_gateway.rpc.wire.tjson_codec import decode_value
 from hms_gateway.storage.partitions.rows import (
     Descriptor,
     PartitionRow,
@@ -23,8 +25,6 @@ from hms_gateway.storage.sql.fragments import (
     encode_partition_extra,
     encode_texts,
 )
-from hms_gateway.structs import Partition, StorageDescriptor, Table
-from hms_gateway.wire.tjson_codec import decode_value
 from tests.contract.objects import descriptor, table
 
 SAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "samples" / "get_partitions.reply.tjson"

@@ -5,15 +5,7 @@ import typing
 
 import pytest
 
-from hms_gateway.storage.registry.kept_values import (
-    KEPT_BYTES_MAX,
-    TAGS,
-    packed,
-    packed_value,
-    unpacked,
-    unpacked_value,
-)
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CompactionType,
     FieldSchema,
     InvalidObjectException,
@@ -26,9 +18,16 @@ from hms_gateway.structs import (
     SkewedInfo,
     StorageDescriptor,
 )
+from hms_gateway.storage.registry.kept_values import (
+    KEPT_BYTES_MAX,
+    TAGS,
+    packed,
+    packed_value,
+    unpacked,
+    unpacked_value,
+)
 from hms_gateway.txn.ports.txn import Client, ShownLock
 from hms_gateway.txn.rules.compaction import Compaction, CompactionDetails, CompactionState
-from hms_gateway.txn.rules.errors import CommittedRefusal
 from hms_gateway.txn.rules.leases import (
     Claim,
     Extension,
@@ -40,7 +39,7 @@ from hms_gateway.txn.rules.leases import (
     Waiter,
 )
 from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import CommittedRefusal, Target
 from hms_gateway.txn.services.compaction import AbortOutcome, CompactionService
 from hms_gateway.txn.services.leases import LeaseService
 from hms_gateway.txn.services.locks import LockAnswer, LockService

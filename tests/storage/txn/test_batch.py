@@ -11,6 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.sql.base import Generative
 
 from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.rpc.structs import LockType, MetaException
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
@@ -20,11 +21,9 @@ from hms_gateway.storage.txn.batch import Reading
 from hms_gateway.storage.txn.txns import SqlTxnReads
 from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Success
 from hms_gateway.storage.writing.thread_writer import Batch
-from hms_gateway.structs import LockType, MetaException
 from hms_gateway.txn.ports.txn import Client, LockFilter, TxnWork
-from hms_gateway.txn.rules.errors import CommittedRefusal
 from hms_gateway.txn.rules.locks import STRENGTH, Lock, TxnId, weakest_conflicting
-from hms_gateway.txn.rules.names import target
+from hms_gateway.txn.rules.names import CommittedRefusal, target
 from hms_gateway.txn.rules.transactions import TxnOperation, Write
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings

@@ -20,6 +20,7 @@ from hms_gateway.metastore.ports.store import (
     StoreFailure,
     Transaction,
 )
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
@@ -37,7 +38,6 @@ from hms_gateway.storage.schema.catalog import (
 from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Outcome, Success
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
-from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock
 

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import event
 
 from hms_gateway.metastore.ports.store import CatalogWork, LookUp, NewPartition, Selection, Snapshot
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.writing import store as writing
-from hms_gateway.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.storage.test_outage import cut_connections
 from tests.support.patience import until
 

@@ -7,11 +7,11 @@ import pytest
 
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.metastore.ports.store import CatalogWork, LookUp
+from hms_gateway.rpc.structs import Database, StorageDescriptor, Table
+from hms_gateway.runtime.call_record import TraceSpan, TraceSpans, set_notes
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.structs import Database, StorageDescriptor, Table
-from hms_gateway.timing.spans import TraceSpan, TraceSpans, set_notes
+from hms_gateway.storage.writing.store import SqlStore, open_store
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -11,15 +11,15 @@ from sqlalchemy import select
 
 from hms_gateway.metastore.changes.events import committed_write_ids
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.rpc.structs import LockState, LockType, NoSuchTxnException
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
+from hms_gateway.runtime.call_record import TraceSpans, set_notes
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import NotSuspendable, Result, Suspended, recording, resuming
-from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.writing.pipelined_writer import Job
-from hms_gateway.structs import LockState, LockType, NoSuchTxnException
-from hms_gateway.timing.spans import TraceSpans, set_notes
+from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.ports.txn import TxnWork
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, select, text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
+from hms_gateway.rpc.structs import TxnType
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.txn import TXNS
@@ -17,7 +18,6 @@ from hms_gateway.storage.txn.batch import Reading
 from hms_gateway.storage.writing import thread_writer
 from hms_gateway.storage.writing.pipelined_writer import Job
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
-from hms_gateway.structs import TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock

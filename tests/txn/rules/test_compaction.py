@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.structs import CompactionType, MetaException
+from hms_gateway.rpc.structs import CompactionType, MetaException
 from hms_gateway.txn.rules.compaction import (
     HISTORY,
     STATE_TEXTS,

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from hms_gateway.structs import LockType
+from hms_gateway.rpc.structs import LockType
 from hms_gateway.txn.rules.locks import (
     STRENGTH,
     Lock,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_gateway.structs import DataOperationType, MetaException, ThriftException, TxnType
+from hms_gateway.rpc.structs import DataOperationType, MetaException, ThriftException, TxnType
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.rules.transactions import (

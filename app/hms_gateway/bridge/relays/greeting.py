@@ -7,8 +7,8 @@ from hms_gateway.bridge.thrift.errors import BridgeError
 from hms_gateway.bridge.thrift.exchanges import LoginRefused
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.rpc.wire import Codecs, MessageType
 from hms_gateway.runtime.logins.delegation_token import Proof
-from hms_gateway.wire import Codecs, MessageType
 
 METHOD = "getName"
 _NO_ARGUMENTS = b"\0"

@@ -16,8 +16,8 @@ import msgspec
 from hms_gateway.bridge.relays.reply_outcome import payload_begin
 from hms_gateway.bridge.thrift.exception_replies import codec_of
 from hms_gateway.bridge.thrift.messages import ThriftMessage
-from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.wire import Codecs, MessageType
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.wire import Codecs, MessageType
 
 # Shorter ones are sent as fast as they are asked about.
 LONG_FROM_BYTES: Final = 64 * 1024

@@ -31,7 +31,7 @@ from hms_gateway.bridge.thrift.errors import CallFailed, NotTried, ReplyBroken
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.idl.method_facts import changes_something
+from hms_gateway.rpc.idl.method_facts import changes_something
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError

@@ -4,8 +4,8 @@ from hms_gateway.bridge.relays.relay import RelayedReply
 from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.structs import METHODS
-from hms_gateway.wire import Codecs, MessageType, ProtocolError
+from hms_gateway.rpc.structs import METHODS
+from hms_gateway.rpc.wire import Codecs, MessageType, ProtocolError
 
 LOCAL_METHODS = frozenset({"set_ugi", "shutdown"})
 

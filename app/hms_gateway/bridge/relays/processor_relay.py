@@ -18,8 +18,8 @@ from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.rpc.call import Call, Caller, Dialect, Unavailable
 from hms_gateway.rpc.processor import Reply as ProcessorReply
-from hms_gateway.timing.call_record import Objects
-from hms_gateway.wire import ApplicationError, Codec, Codecs, Message, MessageType
+from hms_gateway.rpc.wire import ApplicationError, Codec, Codecs, Message, MessageType
+from hms_gateway.runtime.call_record import Objects
 
 ANONYMOUS = "anonymous"
 

@@ -7,7 +7,7 @@ import msgspec
 
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.timing.call_record import Objects
+from hms_gateway.runtime.call_record import Objects
 
 
 class RelayedReply(msgspec.Struct):

@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from hms_gateway.idl import StructType
-from hms_gateway.structs import METHODS
-from hms_gateway.wire import MessageType
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import METHODS
+from hms_gateway.rpc.wire import MessageType
 
 _STRUCT = 12
 

@@ -13,8 +13,15 @@ from hms_gateway.bridge.relays.reply_outcome import reply_outcome
 from hms_gateway.bridge.thrift.errors import CallFailed
 from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
 from hms_gateway.bridge.thrift.messages import ThriftMessage
-from hms_gateway.structs import METHODS, SkewedInfo, Struct
-from hms_gateway.wire import ApplicationErrorType, Codecs, Message, MessageType, ProtocolError, TApplicationException
+from hms_gateway.rpc.structs import METHODS, SkewedInfo, Struct
+from hms_gateway.rpc.wire import (
+    ApplicationErrorType,
+    Codecs,
+    Message,
+    MessageType,
+    ProtocolError,
+    TApplicationException,
+)
 
 # Larger messages are transcoded in a thread: no other call waits for them.
 IN_LOOP_BYTES_MAX = 64 * 1024

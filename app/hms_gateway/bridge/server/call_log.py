@@ -3,8 +3,8 @@
 import datetime
 from typing import IO
 
+from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.logging import LineWriter, render_json
-from hms_gateway.timing.call_record import CallRecord
 
 
 class CallLog(LineWriter):

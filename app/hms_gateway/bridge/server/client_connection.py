@@ -19,10 +19,10 @@ from hms_gateway.bridge.thrift.exception_replies import application_exception, c
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Asked, SaslPolicy
 from hms_gateway.bridge.thrift.session import Session, share_address
+from hms_gateway.rpc.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 from hms_gateway.runtime.addresses import host_and_port
+from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.shares import Silence
-from hms_gateway.timing.call_record import CallRecord
-from hms_gateway.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 
 # While a call is being answered, so much of the next ones is read; then the client has to wait.
 READ_AHEAD_BYTES_MAX = 64 * 1024

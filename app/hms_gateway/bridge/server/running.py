@@ -27,12 +27,11 @@ from hms_gateway.bridge.server.side_port import SidePort
 from hms_gateway.bridge.thrift.errors import CallFailed
 from hms_gateway.bridge.thrift.exchanges import Mechanism, Tickets, TokenDigests
 from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys, ServiceTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.client_certificate import ClientCertificate
-from hms_gateway.runtime.logins.login_checks import LoginChecks
-from hms_gateway.runtime.logins.login_tokens import LoginToken
-from hms_gateway.wire import make_codecs
+from hms_gateway.runtime.logins.login_tokens import LoginChecks, LoginToken
 
 _OPEN_TO = {
     "machine": "--open: every account of this machine",

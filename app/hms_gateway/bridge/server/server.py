@@ -14,10 +14,10 @@ from hms_gateway.bridge.server.client_connection import ClientConnection
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.serving import BridgeOptions, CallRecords, Meter, ServedConnection
 from hms_gateway.bridge.thrift.session import share_address
+from hms_gateway.rpc.wire import Codecs, make_codecs
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger
-from hms_gateway.wire import Codecs, make_codecs
 
 BACKLOG = 2048
 

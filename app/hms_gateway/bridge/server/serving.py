@@ -10,11 +10,11 @@ from hms_gateway.bridge.relays.relay import Relay
 from hms_gateway.bridge.server.peer_accounts import Ends
 from hms_gateway.bridge.thrift.exchanges import Mechanism
 from hms_gateway.bridge.thrift.sasl import SaslPolicy
+from hms_gateway.rpc.wire import Codecs
 from hms_gateway.runtime.addresses import is_loopback
+from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Counted
-from hms_gateway.timing.call_record import CallRecord
-from hms_gateway.wire import Codecs
 
 
 class BridgeOptions(msgspec.Struct, frozen=True):

@@ -11,9 +11,9 @@ from hms_gateway.bridge.thrift.exchanges import Mechanism
 from hms_gateway.bridge.thrift.messages import Head, ThriftMessage, read_head
 from hms_gateway.bridge.thrift.sasl import Asked, Credentials, SaslNegotiation, SaslPolicy, refuse
 from hms_gateway.bridge.thrift.struct_scanner import StructScanner
+from hms_gateway.rpc.wire import LimitExceeded, ProtocolError
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import Proof
-from hms_gateway.wire import LimitExceeded, ProtocolError
 
 _HTTP_VERBS = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC")
 _MECHANISM_BYTES_MAX = 255

@@ -7,9 +7,9 @@ exceptions (clients §4.3).
 import re
 
 from hms_gateway.bridge.thrift.messages import ThriftMessage
-from hms_gateway.idl import StructType
-from hms_gateway.structs import METHODS, MetaException
-from hms_gateway.wire import ApplicationErrorType, Codec, Codecs, MessageType, TApplicationException
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import METHODS, MetaException
+from hms_gateway.rpc.wire import ApplicationErrorType, Codec, Codecs, MessageType, TApplicationException
 
 _REPEATED = re.compile(r"(JDO\w*|TProtocol|TTransport)Exception")
 # Among the few types on which no generation of Hive's client repeats the call, the one closest to the truth.

@@ -14,7 +14,7 @@ from hms_gateway.runtime.logins.delegation_token import (
     new_nonce,
     read_response,
 )
-from hms_gateway.runtime.logins.login_checks import LoginChecks, TooManyChecks
+from hms_gateway.runtime.logins.login_tokens import LoginChecks, TooManyChecks
 
 # Says whether a client has the password of a token, by the answer that proves it to the client; raises LoginRefused.
 Prove = Callable[[Proof, str, str | None], Awaitable[str]]

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import msgspec
 
 from hms_gateway.bridge.thrift.struct_scanner import BinaryScanner, CompactScanner, StructScanner
+from hms_gateway.rpc.wire import MessageType, ProtocolError
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire import MessageType, ProtocolError
 
 METHOD_NAME_BYTES_MAX = 1024
 _VARINT_BYTES_MAX = 10

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NoReturn
 
 from thrift.protocol.TProtocol import TProtocolException
 
+from hms_gateway.rpc.wire import LimitExceeded, ProtocolError
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.wire import LimitExceeded, ProtocolError
 
 try:
     from thrift.protocol.fastbinary import decode_binary, decode_compact

@@ -8,12 +8,12 @@ from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, 
 
 from hms_gateway.metastore.ports.store import Event, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import DatabaseId, PartitionId, TableId
+from hms_gateway.rpc.structs import HiveObjectType, PrincipalPrivilegeSet, PrincipalType
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
-from hms_gateway.structs import HiveObjectType, PrincipalPrivilegeSet, PrincipalType
 
 # Not one of Hive's: its metastore writes no event. Followers of the log skip kinds that they do not know.
 CHANGE_RIGHTS: Final = "CHANGE_RIGHTS"

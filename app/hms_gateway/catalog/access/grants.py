@@ -29,10 +29,7 @@ from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import creation_seconds
-from hms_gateway.storage.catalog.statistics import StatisticsRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     EncodedList,
     GrantRevokePrivilegeRequest,
     GrantRevokePrivilegeResponse,
@@ -46,6 +43,9 @@ from hms_gateway.structs import (
     PrivilegeBag,
     PrivilegeGrantInfo,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import creation_seconds
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 
 PARTITION_LEVEL_PRIVILEGE: Final = "PARTITION_LEVEL_PRIVILEGE"
 

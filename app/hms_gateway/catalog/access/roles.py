@@ -10,11 +10,7 @@ from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import creation_seconds
-from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
-from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     GetPrincipalsInRoleRequest,
     GetPrincipalsInRoleResponse,
     GetRoleGrantsForPrincipalRequest,
@@ -28,6 +24,10 @@ from hms_gateway.structs import (
     Role,
     RolePrincipalGrant,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import creation_seconds
+from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
+from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from hms_gateway.catalog.directories.places import DatabasePlace, PartitionPlace, PlaceRows, TablePlace
-from hms_gateway.metastore.ports.places import DirectoryTrees
 from hms_gateway.metastore.ports.store import (
+    DirectoryTrees,
     FileSystem,
     FileSystemError,
     PendingMove,

@@ -8,12 +8,12 @@ from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_KEY, TableType, is_external, is_view
+from hms_gateway.rpc.structs import Database
 from hms_gateway.storage.partitions.rows import full_location
 from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_columns, decode_extra, decode_map
 from hms_gateway.storage.sql.repository import AggregateRows, is_storable
-from hms_gateway.structs import Database
 
 _TABLES: Final[Select[Any]] = select(
     TABLES.c.table_id,

@@ -22,8 +22,16 @@ from hms_gateway.catalog.directories.known_places import (
     table_places,
 )
 from hms_gateway.catalog.directories.places import DatabasePlace, PartitionPlace, PlaceRows, TablePlace
-from hms_gateway.metastore.ports.places import DirectoryTrees, Tree
-from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Snapshot, Store, Transaction
+from hms_gateway.metastore.ports.store import (
+    DirectoryTrees,
+    FileSystem,
+    FileSystemError,
+    Reach,
+    Snapshot,
+    Store,
+    Transaction,
+    Tree,
+)
 from hms_gateway.metastore.vocabulary.locations import database_path, join
 from hms_gateway.metastore.vocabulary.names import TableId, is_default_database
 from hms_gateway.metastore.vocabulary.partition_names import escape

@@ -57,11 +57,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
-from hms_gateway.runtime.call_keys import recalled_value
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.presented import creation_seconds, is_recorded
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     EnvironmentContext,
     InvalidObjectException,
@@ -70,6 +66,10 @@ from hms_gateway.structs import (
     PartitionSpec,
     StorageDescriptor,
 )
+from hms_gateway.runtime.call_keys import recalled_value
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 
 OnInsert: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
 """Something to do with new partitions, which come as the call gave them."""

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 import msgspec
 
 from hms_gateway.catalog.partitions.specs import grouped_specs, is_grouping, list_spec
-from hms_gateway.catalog.statistics.validity import partition_for
+from hms_gateway.catalog.statistics.aggregation import partition_for
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import (
     TableName,
@@ -26,8 +26,7 @@ from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, Stored
 from hms_gateway.metastore.vocabulary.partition_names import values_in_name
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_sql_like
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     EncodedList,
     GetPartitionsFilterSpec,
     GetProjectionsSpec,
@@ -39,7 +38,8 @@ from hms_gateway.structs import (
     PartitionValuesRequest,
     Struct,
 )
-from hms_gateway.structs.base import EncodedTexts
+from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.runtime.limits import Limits
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 

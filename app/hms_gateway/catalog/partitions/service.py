@@ -4,18 +4,16 @@ from collections.abc import Callable
 
 from hms_gateway.catalog.directories.of_partitions import PartitionDirectories
 from hms_gateway.catalog.partitions.additions import PartitionAdditions
-from hms_gateway.catalog.partitions.changes import PartitionChanges
-from hms_gateway.catalog.partitions.drops import PartitionDrops
-from hms_gateway.catalog.partitions.exchange import PartitionExchange
+from hms_gateway.catalog.partitions.changes import PartitionChanges, PartitionExchange
 from hms_gateway.catalog.partitions.reads import PartitionReads
-from hms_gateway.catalog.partitions.writes import PartitionValues
+from hms_gateway.catalog.partitions.writes import PartitionDrops, PartitionValues
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.ports.store import FileSystem, Store
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.structs import Struct
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
-from hms_gateway.structs import Struct
 
 
 class PartitionService:

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.vocabulary.locations import LocationError, join, parse_location, relative_part
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     EncodedList,
     MetaException,
     Partition,

@@ -30,7 +30,7 @@ from hms_gateway.catalog.rights.policy import (
     Securable,
 )
 from hms_gateway.metastore.vocabulary.locations import Location
-from hms_gateway.structs import PrincipalType
+from hms_gateway.rpc.structs import PrincipalType
 
 USER: Final = int(PrincipalType.USER)
 GROUP: Final = int(PrincipalType.GROUP)

@@ -22,7 +22,7 @@ from hms_gateway.metastore.vocabulary.locations import (
     parse_location,
 )
 from hms_gateway.metastore.vocabulary.names import EventId
-from hms_gateway.structs import HiveObjectType, PrincipalType
+from hms_gateway.rpc.structs import HiveObjectType, PrincipalType
 
 
 class NamePattern(msgspec.Struct, frozen=True):

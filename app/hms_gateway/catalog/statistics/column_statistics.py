@@ -5,8 +5,16 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.catalog.statistics.aggregation import MixedStatistics, aggregate, member_of, merged, updated
-from hms_gateway.catalog.statistics.validity import Judged, Verdict, judged
+from hms_gateway.catalog.statistics.aggregation import (
+    Judged,
+    MixedStatistics,
+    Verdict,
+    aggregate,
+    judged,
+    member_of,
+    merged,
+    updated,
+)
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName, partitions_of
@@ -25,10 +33,7 @@ from hms_gateway.metastore.vocabulary.partition_names import (
     parse_name,
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import is_recorded
-from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AggrStats_v4,
     ColumnStatistics_v4,
     ColumnStatisticsData_v4,
@@ -44,6 +49,9 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import is_recorded
+from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
 
 UPDATE_OF_TABLE: Final = "UPDATE_TBL_COL_STAT_EVENT"
 DELETE_OF_TABLE: Final = "DELETE_TBL_COL_STAT_EVENT"

@@ -14,9 +14,8 @@ from typing import Final
 import msgspec
 
 from hms_gateway.catalog.constraints import ConstraintRows
-from hms_gateway.catalog.directories.moves import DirectoryMoves, MoveTakenBack
-from hms_gateway.catalog.directories.warehouse import Warehouse
-from hms_gateway.catalog.statistics.validity import after_concurrent_write, seen_by
+from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack, Warehouse
+from hms_gateway.catalog.statistics.aggregation import after_concurrent_write, seen_by
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.fencing import check_unchanged_since
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
@@ -65,10 +64,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import is_recorded
-from hms_gateway.storage.catalog.statistics import StatisticsRows
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     CommitTxnKeyValue,
     Database,
     EnvironmentContext,
@@ -79,6 +75,9 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import is_recorded
+from hms_gateway.storage.catalog.statistics import StatisticsRows
 from hms_gateway.txn.rules.names import Target
 
 _ATTEMPTS: Final = 10

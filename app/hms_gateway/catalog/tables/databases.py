@@ -36,9 +36,7 @@ from hms_gateway.metastore.vocabulary.parameters import without_nulls
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import creation_seconds, is_recorded
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     Database,
     InvalidObjectException,
@@ -47,6 +45,8 @@ from hms_gateway.structs import (
     PrincipalType,
     Struct,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 
 
 class _Doomed(msgspec.Struct, frozen=True):

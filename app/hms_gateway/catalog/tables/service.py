@@ -57,10 +57,7 @@ from hms_gateway.metastore.vocabulary.table_types import (
     is_view,
     parse_table_type,
 )
-from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
-from hms_gateway.runtime.presented import creation_seconds, is_recorded
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     EnvironmentContext,
     ExtendedTableInfo,
@@ -73,6 +70,9 @@ from hms_gateway.structs import (
     TableMeta,
     UnknownDBException,
 )
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
+from hms_gateway.runtime.presented import creation_seconds, is_recorded
 
 # What a table allows a client to do with it, as 4.x counts it: reading and writing.
 _ACCESS_READ_WRITE: Final = 8

@@ -32,8 +32,8 @@ from hms_gateway.metastore.vocabulary.parameters import (
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data, is_view
+from hms_gateway.rpc.structs import EnvironmentContext, MetaException, Struct
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.structs import EnvironmentContext, MetaException, Struct
 from hms_gateway.txn.rules.names import Target, target
 
 _KEEPS_FILES: Final = "truncateSkipDataDeletion"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
-from hms_gateway.idl import BaseType, EnumType, Field, ListType, StructType, Type
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
-from hms_gateway.structs import STRUCTS, Method
+from hms_gateway.rpc.idl import BaseType, EnumType, Field, ListType, StructType, Type
+from hms_gateway.rpc.structs import STRUCTS, Method
 
 _NUMBERS = {BaseType.I8, BaseType.I16, BaseType.I32, BaseType.I64, BaseType.DOUBLE}
 _TRUE = {"true", "yes", "1"}

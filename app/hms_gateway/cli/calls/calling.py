@@ -16,11 +16,11 @@ from hms_gateway.cli.calls.rendering import print_value
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth, TokenAuth
-from hms_gateway.idl.model import signature
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import Method, ThriftException
-from hms_gateway.wire import ApplicationError, ApplicationErrorType
+from hms_gateway.rpc.idl.model import signature
+from hms_gateway.rpc.structs import Method, ThriftException
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 
 PROGRESS_AFTER_SECONDS = 1.0
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from hms_gateway.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
-from hms_gateway.structs import ENUMS, STRUCTS, Method
+from hms_gateway.rpc.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
+from hms_gateway.rpc.structs import ENUMS, STRUCTS, Method
 
 _PARQUET: Final = "org.apache.hadoop.hive.ql.io.parquet"
 # The fields that a first try needs; of other structs those that are required, or else the plain ones.

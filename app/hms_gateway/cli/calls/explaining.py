@@ -8,11 +8,11 @@ from rich.table import Table
 
 from hms_gateway.cli.calls.examples import example_call
 from hms_gateway.cli.terminal.output import fail, out
-from hms_gateway.idl import EnumType, Field, ListType, MapType, SetType, StructType, Type
-from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.idl.model import exception_names, signature, type_text
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
-from hms_gateway.structs import ENUMS, METHODS, STRUCTS, Method
+from hms_gateway.rpc.idl import EnumType, Field, ListType, MapType, SetType, StructType, Type
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.idl.model import exception_names, signature, type_text
+from hms_gateway.rpc.structs import ENUMS, METHODS, STRUCTS, Method
 
 
 def print_methods() -> None:

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType, Type
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
-from hms_gateway.structs import ENUMS, STRUCTS
+from hms_gateway.rpc.idl import BaseType, EnumType, ListType, MapType, SetType, StructType, Type
+from hms_gateway.rpc.structs import ENUMS, STRUCTS
 
 _INTEGER_BITS = {BaseType.I8: 8, BaseType.I16: 16, BaseType.I32: 32, BaseType.I64: 64}
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from hms_gateway.cli.calls.plain_values import to_plain
-from hms_gateway.idl import ListType, MapType, StructType, Type
+from hms_gateway.rpc.idl import ListType, MapType, StructType, Type
 
 # The fields of the IDL that are times since 1970.
 _TIMES: Final = frozenset(

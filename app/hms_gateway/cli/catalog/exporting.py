@@ -24,8 +24,8 @@ from hms_gateway.cli.catalog.records import (
 )
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.idl import ListType, StructType
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl import ListType, StructType
+from hms_gateway.rpc.structs import (
     AddForeignKeyRequest,
     AddPartitionsRequest,
     AddPrimaryKeyRequest,

@@ -10,15 +10,15 @@ import click
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.listing import answer_of
+from hms_gateway.cli.hiveql import statements as say
+from hms_gateway.cli.hiveql.running.shell_state import ResultRows, ShellState
+from hms_gateway.cli.hiveql.statement_reader import PRIVILEGES
+from hms_gateway.cli.hiveql.statements import PlaceName, PrincipalName, Statement
 from hms_gateway.cli.terminal.formats import Cell, write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.shell_state import ResultRows, ShellState
-from hms_gateway.sql.statement_reader import PRIVILEGES
-from hms_gateway.sql.statements import PlaceName, PrincipalName, Statement
-from hms_gateway.structs import HiveObjectRef, HiveObjectType, PrincipalType, ThriftException
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.structs import HiveObjectRef, HiveObjectType, PrincipalType, ThriftException
+from hms_gateway.rpc.wire import ApplicationError
 
 _KINDS: Final = {"user": PrincipalType.USER, "role": PrincipalType.ROLE, "group": PrincipalType.GROUP}
 _COLUMNS: Final = ("party", "right", "object", "grant_option", "grantor")

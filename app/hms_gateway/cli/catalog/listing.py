@@ -9,14 +9,9 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
-from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
-from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.idl import StructType
-from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
-from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import Cell, CommandRefused, ResultRows, ShellState, keys_of, time_text
-from hms_gateway.sql.statements import (
+from hms_gateway.cli.hiveql.running.running import run_statement
+from hms_gateway.cli.hiveql.running.shell_state import Cell, CommandRefused, ResultRows, ShellState, keys_of, time_text
+from hms_gateway.cli.hiveql.statements import (
     Describe,
     DescribeDatabase,
     KeyValue,
@@ -27,7 +22,12 @@ from hms_gateway.sql.statements import (
     ShowTables,
     Statement,
 )
-from hms_gateway.structs import Database, Partition, Table
+from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import Database, Partition, Table
 
 # What a text says of the shell, for those who are not in it.
 _COMMANDS: Final = (

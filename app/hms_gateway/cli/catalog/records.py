@@ -9,9 +9,9 @@ from hms_gateway.cli.calls.plain_values import to_plain
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.idl import StructType
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.structs import ForeignKeysRequest, PrimaryKeysRequest
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import ForeignKeysRequest, PrimaryKeysRequest
 
 VERSION: Final = 1
 _HEADER: Final = {"format": "hms-gateway export", "version": VERSION}

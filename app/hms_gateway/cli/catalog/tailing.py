@@ -13,11 +13,11 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import to_plain
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.names import CatalogName, parse_name
+from hms_gateway.cli.hiveql.running.shell_state import time_text
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.idl import StructType
-from hms_gateway.sql.running.shell_state import time_text
-from hms_gateway.structs import NoSuchObjectException, NotificationEvent, NotificationEventRequest
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import NoSuchObjectException, NotificationEvent, NotificationEventRequest
 
 EXIT_INTERRUPTED: Final = 130
 _EVENTS_A_CALL: Final = 1_000

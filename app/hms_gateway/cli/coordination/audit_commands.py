@@ -13,8 +13,8 @@ from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.client.lock_text import shown_text
-from hms_gateway.idl import ListType, StructType
-from hms_gateway.structs import Change, ChangesRequest
+from hms_gateway.rpc.idl import ListType, StructType
+from hms_gateway.rpc.structs import Change, ChangesRequest
 
 _CHANGES: Any = ListType(StructType("Change"))
 _HEADER = ("Time", "User", "Change", "Object", "Address", "Method", "Request")

@@ -9,7 +9,7 @@ from types import FrameType
 
 from hms_gateway.cli.terminal.output import err, fail
 from hms_gateway.client.metastore_client import ClientError
-from hms_gateway.structs import ThriftException
+from hms_gateway.rpc.structs import ThriftException
 
 STOP_SECONDS_MAX = 10.0
 

@@ -17,8 +17,8 @@ from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.lock_text import shown_text
-from hms_gateway.idl import ListType, StructType
-from hms_gateway.structs import LeaseObject
+from hms_gateway.rpc.idl import ListType, StructType
+from hms_gateway.rpc.structs import LeaseObject
 
 LEASE_VARIABLE = "HMS_LEASE_ID"
 EVERYTHING = "*"

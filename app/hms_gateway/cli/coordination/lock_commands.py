@@ -18,6 +18,7 @@ from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception, run_while_held
+from hms_gateway.cli.hiveql.lock_commands import parse_command, parse_partition
 from hms_gateway.cli.terminal.format_options import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
@@ -43,11 +44,10 @@ from hms_gateway.client.concurrency import (
     needed_locks,
 )
 from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
-from hms_gateway.idl import ListType, StructType
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.sql.lock_commands import parse_command, parse_partition
-from hms_gateway.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
+from hms_gateway.rpc.idl import ListType, StructType
+from hms_gateway.rpc.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
 
 LOCK_VARIABLE = "HMS_LOCK_ID"
 # hive.txn.timeout; the metastore does not return its own value.

@@ -22,14 +22,15 @@ from hms_gateway.catalog.directories.unknown import (
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
 from hms_gateway.composition.main import database_url, directories, find_outside_places
-from hms_gateway.files import Directories
-from hms_gateway.metastore.ports.places import Tree
-from hms_gateway.metastore.ports.store import FileSystemError, StoreError
+from hms_gateway.metastore.ports.store import FileSystemError, StoreError, Tree
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings, SettingsError
-from hms_gateway.storage import REVISION, SqlStore, open_store, revision_of
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.migrations.revisions import revision_of
+from hms_gateway.storage.schema.catalog import REVISION
+from hms_gateway.storage.writing.store import SqlStore, open_store
 
 _REMOVED_AT_ONCE: Final = 500
 

@@ -19,17 +19,19 @@ from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, out, store_text
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, authorization_of, standing_of
 from hms_gateway.composition.main import DATABASE_FILE, database_url
-from hms_gateway.files import RootRefused, check_roots
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, read_fields
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.file_versions import is_open_to_all
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import REVISION, open_store, revision_of
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.errors import translated
 from hms_gateway.storage.dialects.statements import DATABASE_NOW
+from hms_gateway.storage.files.places import RootRefused, check_roots
+from hms_gateway.storage.migrations.revisions import revision_of
 from hms_gateway.storage.registry.gateways import GatewayRow
+from hms_gateway.storage.schema.catalog import REVISION
+from hms_gateway.storage.writing.store import open_store
 
 CERTIFICATE_DAYS_MIN: Final = 30
 FREE_BYTES_MIN: Final = 1_000_000_000

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import USER
-from hms_gateway.catalog.rights.keeper import PolicyKeeper
-from hms_gateway.catalog.rights.owners import RightsRows
+from hms_gateway.catalog.rights.keeper import PolicyKeeper, RightsRows
 from hms_gateway.catalog.rights.policy import Principal
 from hms_gateway.catalog.tokens import cancel_all
 from hms_gateway.cli.terminal.output import fail, fail_for_store
@@ -14,8 +13,10 @@ from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import Snapshot, StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import REVISION, SqlStore, open_store, revision_of
 from hms_gateway.storage.dialects.integrity import sqlite_file
+from hms_gateway.storage.migrations.revisions import revision_of
+from hms_gateway.storage.schema.catalog import REVISION
+from hms_gateway.storage.writing.store import SqlStore, open_store
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.file_versions import make_data_folder
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage import REVISION, migrate, revision_of
+from hms_gateway.storage.migrations.revisions import migrate, revision_of
+from hms_gateway.storage.schema.catalog import REVISION
 
 
 def run_migration(settings: Settings) -> None:

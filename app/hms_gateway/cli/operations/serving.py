@@ -21,7 +21,6 @@ from hms_gateway.composition.main import (
     find_outside_places,
     policy_keeper,
 )
-from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import audit_log_of, certificate_files
 from hms_gateway.gateway.auth.users import UserFileError, verify_user
@@ -30,13 +29,14 @@ from hms_gateway.gateway.logins import FIRST_USER, build_authenticator, ensure_f
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.file_versions import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from hms_gateway.runtime.settings import Settings, SettingsError
-from hms_gateway.storage import open_store
-from hms_gateway.structs import MetaException
+from hms_gateway.storage.files.places import Protected, RootRefused, check_roots
+from hms_gateway.storage.writing.store import open_store
 
 _AS_ROOT = (
     "the gateway runs as root: a mistake in file_roots then reaches every file; run it under an account of its "

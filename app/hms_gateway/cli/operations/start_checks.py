@@ -17,8 +17,8 @@ from hms_gateway.gateway.observability.traces import check_installed
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.settings import Settings, SettingsError
-from hms_gateway.storage import SqlStore, connections_wanted
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
+from hms_gateway.storage.writing.store import SqlStore, connections_wanted
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
 OTHER_FILES_MIN = 136
@@ -175,7 +175,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
 def _file_systems(settings: Settings) -> Iterator[str]:
     for scheme, policy in sorted(settings.file_systems.items()):
         if policy == "manage":
-            from hms_gateway.files.remote import missing_extra
+            from hms_gateway.storage.files.remote import missing_extra
 
             extra = missing_extra(scheme)
             if extra is not None:

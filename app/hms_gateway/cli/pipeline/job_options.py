@@ -227,8 +227,8 @@ def failures() -> Iterator[None]:
     """A job that fails ends the command with its text, and exit status 2."""
     from hms_gateway.client.metastore_client import ClientError
     from hms_gateway.pipeline.jobs.failures import JobFailed
-    from hms_gateway.structs import ThriftException
-    from hms_gateway.wire import ApplicationError
+    from hms_gateway.rpc.structs import ThriftException
+    from hms_gateway.rpc.wire import ApplicationError
 
     try:
         yield

@@ -13,8 +13,8 @@ from hms_gateway.cli.sql.reconnecting import ReconnectingClient
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, split_statements, tokens_of
 from hms_gateway.metastore.vocabulary.table_types import FORMATS
-from hms_gateway.structs import ThriftException
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.structs import ThriftException
+from hms_gateway.rpc.wire import ApplicationError
 
 KEPT_SECONDS: Final = 15.0
 _TABLES_LOOKED_AT_MAX: Final = 500

@@ -6,10 +6,10 @@ from typing import Final
 
 from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.hiveql.running.shell_state import ShellState
 from hms_gateway.client.metastore_client import ClientError
-from hms_gateway.sql.running.shell_state import ShellState
-from hms_gateway.structs import HeartbeatRequest, ThriftException
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.structs import HeartbeatRequest, ThriftException
+from hms_gateway.rpc.wire import ApplicationError
 
 HEARTBEAT_SECONDS: Final = 60.0
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.client.metastore_client import MetastoreClient, NotReached
-from hms_gateway.idl.method_facts import changes_something
+from hms_gateway.rpc.idl.method_facts import changes_something
 
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hms_gateway.cli.calls.targets import CallTarget, own_certificate
-from hms_gateway.sql.running.shell_state import CommandRefused, ResultRows, ShellState
-from hms_gateway.sql.statements import Repair
+from hms_gateway.cli.hiveql.running.shell_state import CommandRefused, ResultRows, ShellState
+from hms_gateway.cli.hiveql.statements import Repair
 
 
 def repairing(target: CallTarget, words: Mapping[str, Any]) -> Callable[[Repair, ShellState], ResultRows] | None:

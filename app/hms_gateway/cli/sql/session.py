@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO, TypeVar
 
+from hms_gateway.cli.hiveql.running.running import run_statement
+from hms_gateway.cli.hiveql.running.shell_state import CommandRefused, ResultRows, ShellState
+from hms_gateway.cli.hiveql.statement_reader import parse_statement
+from hms_gateway.cli.hiveql.statements import Repair, Statement
 from hms_gateway.cli.sql.reconnecting import ReconnectingClient
 from hms_gateway.cli.terminal.formats import Cell, write_rows, write_text
 from hms_gateway.cli.terminal.output import err
@@ -18,12 +22,8 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import (
     split_statements,
     tokens_of,
 )
-from hms_gateway.sql.running.running import run_statement
-from hms_gateway.sql.running.shell_state import CommandRefused, ResultRows, ShellState
-from hms_gateway.sql.statement_reader import parse_statement
-from hms_gateway.sql.statements import Repair, Statement
-from hms_gateway.structs import ThriftException
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.structs import ThriftException
+from hms_gateway.rpc.wire import ApplicationError
 
 Repairing = Callable[[Repair, ShellState], ResultRows]
 Row = TypeVar("Row", bound=Sequence[Cell])

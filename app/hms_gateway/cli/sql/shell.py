@@ -16,9 +16,9 @@ from hms_gateway.cli.terminal.format_options import rows_form
 from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, fail
 
 if TYPE_CHECKING:
+    from hms_gateway.cli.hiveql.running.shell_state import ShellState
     from hms_gateway.cli.sql.conversation import Conversation
     from hms_gateway.cli.sql.session import Output, SqlSession
-    from hms_gateway.sql.running.shell_state import ShellState
 
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
@@ -62,11 +62,11 @@ def _session(
     form: str,
     output: "Output | None" = None,
 ) -> "SqlSession":
+    from hms_gateway.cli.hiveql.running.locking import this_host
+    from hms_gateway.cli.hiveql.running.shell_state import ShellState
     from hms_gateway.cli.sql.reconnecting import ReconnectingClient
     from hms_gateway.cli.sql.repairing import repairing
     from hms_gateway.cli.sql.session import SqlSession
-    from hms_gateway.sql.running.locking import this_host
-    from hms_gateway.sql.running.shell_state import ShellState
 
     client = ReconnectingClient(target, _say)
     state = ShellState(client, target.user, this_host(), options.database.lower())
@@ -114,9 +114,9 @@ def _texts(options: ShellOptions) -> Iterator[tuple[str, str]]:
 
 
 def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
-    from hms_gateway.sql.running.running import run_statement
-    from hms_gateway.sql.running.shell_state import CommandRefused
-    from hms_gateway.sql.statements import SetOption
+    from hms_gateway.cli.hiveql.running.running import run_statement
+    from hms_gateway.cli.hiveql.running.shell_state import CommandRefused
+    from hms_gateway.cli.hiveql.statements import SetOption
 
     for text in hiveconf:
         name, equals, value = text.partition("=")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
-from hms_gateway.gateway.admission.refusals import Refusals, overloaded
+from hms_gateway.gateway.admission.identity import Refusals, overloaded
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
 

@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from hms_gateway.gateway.admission.identity import HeaderList, Identity
-from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refused, overloaded
-from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.gateway.admission.identity import NOT_TRIED, ClientGone, HeaderList, Identity, Refused, overloaded
+from hms_gateway.rpc.idl.method_facts import method_facts
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Rate
 from hms_gateway.runtime.shares import Holder, Ledger

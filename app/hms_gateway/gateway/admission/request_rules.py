@@ -9,8 +9,7 @@ A proxy on the way may read repeated headers or other versions of HTTP otherwise
 
 from collections.abc import Sequence
 
-from hms_gateway.gateway.admission.identity import HeaderList, RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import HeaderList, Refused, RequestHead
 
 SINGLE_HEADERS = (b"authorization", b"host")
 HTTP_VERSIONS = ("1.1", "1.0")

@@ -20,8 +20,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from hms_gateway.gateway.admission.identity import HeaderList, Identity, LastLogin, RequestHead
-from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, LastLogin, Refused, RequestHead
 
 BASIC: Final = "basic"
 BEARER: Final = "bearer"

@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import structlog
 
-from hms_gateway.gateway.admission.identity import USER_CHARACTERS_MAX, HeaderList, Identity, RequestHead, is_user_name
-from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused, overloaded
+from hms_gateway.gateway.admission.identity import (
+    NOT_TRIED,
+    USER_CHARACTERS_MAX,
+    HeaderList,
+    Identity,
+    Refused,
+    RequestHead,
+    is_user_name,
+    overloaded,
+)
 from hms_gateway.gateway.auth.credentials import (
     BASIC,
     HEADER_BYTES_MAX,

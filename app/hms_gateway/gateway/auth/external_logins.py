@@ -13,16 +13,17 @@ from hms_gateway.gateway.admission.identity import (
     HeaderList,
     Identity,
     ProxyTrust,
+    Refused,
     RequestHead,
     ShownCertificate,
+    overloaded,
 )
 from hms_gateway.gateway.admission.proxies import Networks
-from hms_gateway.gateway.admission.refusals import Refused, overloaded
 from hms_gateway.gateway.auth.credentials import BASIC, Login, read_basic, scheme_of
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
-from hms_gateway.runtime.logins.login_checks import LoginChecks, TooManyChecks
+from hms_gateway.runtime.logins.login_tokens import LoginChecks, TooManyChecks
 
 
 class CertificateLogin(Login):

@@ -12,19 +12,19 @@ from functools import partial
 import msgspec
 import structlog
 
+from hms_gateway.gateway.admission.identity import ClientGone, Refused, overloaded
 from hms_gateway.gateway.admission.rates import never_refused
-from hms_gateway.gateway.admission.refusals import ClientGone, Refused, overloaded
 from hms_gateway.gateway.calls.streaming import MakingTurns, ReplyStream, SendingTurns
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call, Releases, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply, take_turns
 from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
+from hms_gateway.rpc.wire import Codec, Message
+from hms_gateway.runtime.call_record import Span, TraceSpans, begin_spans, end_spans, note_span, set_notes
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
 from hms_gateway.runtime.suspension import Deliver, Done, Result, Start, call_in_loop
-from hms_gateway.timing.spans import Span, TraceSpans, begin_spans, end_spans, note_span, set_notes
-from hms_gateway.wire import Codec, Message
 
 # What is larger would hold the event loop up.
 SUSPENDED_BYTES_MAX = 4096

@@ -7,9 +7,15 @@ import asyncio
 from contextlib import ExitStack
 from functools import partial
 
-from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.identity import (
+    CLIENT_CERTIFICATE,
+    ClientGone,
+    HeaderList,
+    Identity,
+    Refused,
+    RequestHead,
+)
 from hms_gateway.gateway.admission.memory import BodyShares
-from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.gateway.admission.request_rules import ALLOWED_METHODS, ORIGIN, CrossOrigin, check_headers
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
@@ -26,8 +32,8 @@ from hms_gateway.gateway.http.exchange import (
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.call_record import TraceSpans
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.timing.spans import TraceSpans
 
 # In the scope, our HTTP protocol class leaves a function that cuts the connection off, and one that writes a response.
 ABORT = "hms_gateway.abort"

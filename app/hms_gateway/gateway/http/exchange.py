@@ -14,10 +14,9 @@ from hms_gateway.cache import Reading, ReplyKey, TagReading
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.wire import Codec, Message
+from hms_gateway.runtime.call_record import Objects, Span, Trace, TraceSpans, seconds_by_name
 from hms_gateway.runtime.shares import Bound, Holder
-from hms_gateway.timing.call_record import Objects, Trace
-from hms_gateway.timing.spans import Span, TraceSpans, seconds_by_name
-from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"
 LEASE_HEADER: Final = b"x-hms-lease-id"

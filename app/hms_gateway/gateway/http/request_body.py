@@ -9,9 +9,8 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from hms_gateway.gateway.admission.identity import ProxyTrust, RequestHead
+from hms_gateway.gateway.admission.identity import ClientGone, ProxyTrust, Refused, RequestHead
 from hms_gateway.gateway.admission.memory import BodyShare
-from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.gateway.calls.worker_threads import be_nice
 from hms_gateway.runtime.limits import Limits
 

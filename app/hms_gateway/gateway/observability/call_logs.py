@@ -22,8 +22,8 @@ from typing import IO, Protocol
 import msgspec
 
 from hms_gateway.runtime.addresses import host_of
+from hms_gateway.runtime.call_record import CallRecord, object_names
 from hms_gateway.runtime.logging import LineWriter, LogFormat, printable
-from hms_gateway.timing.call_record import CallRecord, object_names
 
 NAME_CHARACTERS_MAX = 256
 

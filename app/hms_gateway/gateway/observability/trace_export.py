@@ -28,8 +28,7 @@ from opentelemetry.trace import (
 
 from hms_gateway.gateway.observability.figures import GOOD_OUTCOMES, INTERNAL_OUTCOMES
 from hms_gateway.runtime.addresses import host_of
-from hms_gateway.timing.call_record import CallRecord, Trace, object_names
-from hms_gateway.timing.spans import TraceSpan
+from hms_gateway.runtime.call_record import CallRecord, Trace, TraceSpan, object_names
 
 SERVICE = "ThriftHiveMetastore"
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.27.0"

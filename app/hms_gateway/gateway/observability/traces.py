@@ -12,8 +12,8 @@ from random import Random
 
 import structlog
 
+from hms_gateway.runtime.call_record import CallRecord, Trace, TraceParent
 from hms_gateway.runtime.settings import SettingsError
-from hms_gateway.timing.call_record import CallRecord, Trace, TraceParent
 
 # Of calls that wait for the exporter; a span takes about 300 bytes.
 SPANS_WAITING_MAX = 20_000

@@ -14,7 +14,7 @@ from hms_gateway.catalog.access.grant_rows import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Permissions
-from hms_gateway.catalog.rights.owners import RightsRows
+from hms_gateway.catalog.rights.keeper import RightsRows
 from hms_gateway.catalog.rights.policy import (
     ALL,
     EVERYTHING,
@@ -29,14 +29,12 @@ from hms_gateway.catalog.rights.policy import (
 )
 from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
 from hms_gateway.handlers.rights.locations import LocationCheck
-from hms_gateway.idl.method_facts import MethodFacts, MethodRights, Need, method_rights
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
 from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable
-from hms_gateway.runtime.presented import NO_CHANGES, presenting
-from hms_gateway.runtime.suspension import NotSuspendable, is_recording
-from hms_gateway.structs import (
+from hms_gateway.rpc.idl.method_facts import MethodFacts, MethodRights, Need, method_rights
+from hms_gateway.rpc.structs import (
     GrantRevokeType,
     HeartbeatTxnRangeResponse,
     HiveObjectType,
@@ -50,7 +48,9 @@ from hms_gateway.structs import (
     Table,
     ThriftException,
 )
-from hms_gateway.structs.paths import Slot, argument_paths
+from hms_gateway.rpc.structs.paths import Slot, argument_paths
+from hms_gateway.runtime.presented import NO_CHANGES, presenting
+from hms_gateway.runtime.suspension import NotSuspendable, is_recording
 
 # Behind a name that is to be missing. No name has it: it is made anew by each process.
 _MARK: Final = f"_{secrets.token_hex(12)}"

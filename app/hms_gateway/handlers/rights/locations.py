@@ -7,7 +7,7 @@ from typing import Any, Final
 from hms_gateway.catalog.access.grant_rows import Grantee, GrantObject, GrantRows
 from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.rights.decisions import USER, Permissions
-from hms_gateway.catalog.rights.owners import RightsRows, TableOwner
+from hms_gateway.catalog.rights.keeper import RightsRows, TableOwner
 from hms_gateway.catalog.rights.policy import (
     ALL,
     DATABASE_END,
@@ -32,7 +32,7 @@ from hms_gateway.metastore.vocabulary.locations import (
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
 from hms_gateway.metastore.vocabulary.partition_names import PartitionCountMismatch, make_name
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     HiveObjectType,
     MetaException,
     Partition,

@@ -9,8 +9,8 @@ import msgspec
 from hms_gateway.metastore.checks.table_shape import PartitionTexts
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.structs import Database, Function, Partition, Struct, Table
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.structs import Database, Function, Partition, Struct, Table
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 

@@ -14,8 +14,8 @@ import msgspec
 from hms_gateway.metastore.changes.events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import Event, EventId, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.rpc.structs import InvalidOperationException, MetaException, Table
 from hms_gateway.runtime.presented import NO_CHANGES, presented_lease_holder, presented_lease_id
-from hms_gateway.structs import InvalidOperationException, MetaException, Table
 from hms_gateway.txn.rules.leases import refusal
 from hms_gateway.txn.rules.names import Target, target
 

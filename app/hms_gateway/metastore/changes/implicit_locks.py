@@ -18,12 +18,21 @@ import msgspec
 from hms_gateway.metastore.changes.fencing import changed
 from hms_gateway.metastore.ports.store import BatchedWrites, CatalogWork, Event, Store, StoreError, Transaction
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
+from hms_gateway.rpc.structs import LockType
 from hms_gateway.runtime.call_keys import answering
 from hms_gateway.runtime.presented import LockCaller, lock_caller, locking
-from hms_gateway.structs import LockType
 from hms_gateway.txn.ports.txn import Client
-from hms_gateway.txn.rules.implicit_locks import AcquiredLock, LockedByAnother, Needed, obstacle
-from hms_gateway.txn.rules.locks import NO_TXN, TIMED_OUT, Lock, LockId, has_expired
+from hms_gateway.txn.rules.locks import (
+    NO_TXN,
+    TIMED_OUT,
+    AcquiredLock,
+    Lock,
+    LockedByAnother,
+    LockId,
+    Needed,
+    has_expired,
+    obstacle,
+)
 from hms_gateway.txn.rules.names import Target, target
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from hms_gateway.metastore.ports.store import FileSystemError, UnstorableText
 from hms_gateway.metastore.vocabulary.names import display_name
-from hms_gateway.structs import MetaException, NoSuchObjectException, Struct
+from hms_gateway.rpc.structs import MetaException, NoSuchObjectException, Struct
 
 T = TypeVar("T")
 

@@ -21,9 +21,9 @@ from hms_gateway.metastore.vocabulary.partition_names import (
     parse_name,
     partial_spec,
 )
+from hms_gateway.rpc.structs import EncodedList, MetaException, NoSuchObjectException, Partition
+from hms_gateway.rpc.structs.base import EncodedTexts
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import EncodedList, MetaException, NoSuchObjectException, Partition
-from hms_gateway.structs.base import EncodedTexts
 
 
 @dataclass(frozen=True, slots=True)

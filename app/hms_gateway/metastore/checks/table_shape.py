@@ -15,7 +15,7 @@ from hms_gateway.metastore.vocabulary.column_types import InvalidColumnType, Mis
 from hms_gateway.metastore.vocabulary.names import InvalidName, check_table_name, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_ddl_time, without_nulls, written_under
 from hms_gateway.metastore.vocabulary.table_types import TransactionalError, shown_table_type, stored_table_type
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     FieldSchema,
     MetaException,
     Order,

@@ -4,9 +4,9 @@ Primitives below, semantics above: nothing here knows Hive's error texts. Tables
 methods of a unit of work; the rows of any other aggregate are a class over its connection, in `catalog`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -17,8 +17,7 @@ from hms_gateway.metastore.vocabulary.names import EventId as EventId
 from hms_gateway.metastore.vocabulary.names import PartitionId as PartitionId
 from hms_gateway.metastore.vocabulary.names import TableId as TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.runtime.presented import Actor
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     DatabaseCounts,
     EncodedList,
@@ -29,7 +28,8 @@ from hms_gateway.structs import (
     Table,
     TableMeta,
 )
-from hms_gateway.structs.base import EncodedTexts
+from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.runtime.presented import Actor
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
 from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
@@ -512,3 +512,44 @@ class ChangeTrail(Protocol):
 
     def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
         """The newest first. Raises StoreUnavailable."""
+
+
+# The needs of a check of the directories from file systems.
+
+
+class Tree(NamedTuple):
+    """A directory with everything below it; `newest_seconds` is the time of the last change."""
+
+    directories: int
+    files: int
+    total_bytes: int
+    newest_seconds: float
+
+
+class DirectoryTrees(Protocol):
+    """What a check needs of the file systems: directories of this machine below the roots. Raises FileSystemError."""
+
+    def roots(self) -> list[str]: ...
+
+    def is_local(self, location: str) -> bool:
+        """Whether it is below a root on this machine; of other locations there is nothing to see here."""
+
+    def is_directory(self, location: str) -> bool: ...
+
+    def real_location(self, location: str) -> str:
+        """The same text for all spellings of a location, and for all symbolic links that lead to it."""
+
+    def names_below(self, location: str) -> Iterator[str]:
+        """Names of the directories directly below, read as they are asked for."""
+
+    def measure(self, location: str) -> Tree | None:
+        """None for a directory that does not exist. Raises where part of it cannot be read."""
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Nothing that is there is replaced."""
+
+    def delete_directory(self, location: str) -> None:
+        """With all that is in it."""
+
+    def delete_directories(self, location: str) -> bool:
+        """With the directories in it; False when there is more than directories."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from hms_gateway.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
 
 # What the metastore or an engine writes itself.
 _DERIVED: Final = frozenset(

@@ -16,7 +16,7 @@ from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
+from hms_gateway.rpc.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
 
 _TABLES_A_CALL: Final = 200
 _PARTITIONS_A_CALL: Final = 1_000

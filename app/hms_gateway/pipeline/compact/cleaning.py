@@ -18,7 +18,7 @@ from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import InvalidOperationException, MetaException, NoSuchObjectException, Partition, Table
+from hms_gateway.rpc.structs import InvalidOperationException, MetaException, NoSuchObjectException, Partition, Table
 
 PLACES: Final = pyarrow.schema([("path", pyarrow.string())])
 OLD_PLACES: Final = pyarrow.schema([(name, pyarrow.string()) for name in ("database", "table", "name", "path")])

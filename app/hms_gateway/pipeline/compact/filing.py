@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from hms_gateway.files.handles import LISTING
 from hms_gateway.pipeline.listing import ListingProblem, LocalFiles, RemoteFiles, files_of, is_hidden
 from hms_gateway.pipeline.storage import Storage
+from hms_gateway.storage.files.handles import LISTING
 
 
 class DataFile(NamedTuple):

@@ -17,7 +17,7 @@ from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.batches import RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import NoSuchObjectException, Partition, Table
+from hms_gateway.rpc.structs import NoSuchObjectException, Partition, Table
 
 _NOTES: Final = ".new"
 _PARTITIONS_A_CALL: Final = 500

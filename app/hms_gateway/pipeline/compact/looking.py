@@ -20,7 +20,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.selection import partition_names
 from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import NoSuchObjectException, Partition, Table
+from hms_gateway.rpc.structs import NoSuchObjectException, Partition, Table
 
 CANDIDATE: Final = "candidate"
 # Nothing to gain; not plain; cannot be listed; outside of the job's roots; waits to be cleaned; has what a killed run

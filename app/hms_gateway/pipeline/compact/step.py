@@ -29,7 +29,7 @@ from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import LeaseLost
 from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     DataOperationType,
     EnvironmentContext,
     HeartbeatRequest,

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME, FILE_COUNT, ROW_COUNT, SPARK, TOTAL_BYTES
-from hms_gateway.structs import Partition, Table
+from hms_gateway.rpc.structs import Partition, Table
 
 # What is known of the directory that was left; the cleaning removes it, and these with it.
 REPLACES: Final = "hms.compact.replaces"

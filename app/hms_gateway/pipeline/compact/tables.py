@@ -5,7 +5,7 @@ from typing import Final
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, is_view
 from hms_gateway.pipeline.compact.swap import same_path
-from hms_gateway.structs import StorageDescriptor, Table
+from hms_gateway.rpc.structs import StorageDescriptor, Table
 
 PARQUET: Final = "parquet"
 ORC: Final = "orc"

@@ -15,7 +15,7 @@ from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import Files, ListingProblem, files_of
 from hms_gateway.pipeline.storage import Storage, same_file_system
-from hms_gateway.structs import NoSuchObjectException, Table
+from hms_gateway.rpc.structs import NoSuchObjectException, Table
 
 _TEXTS: Final = pyarrow.list_(pyarrow.string())
 NAMES: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])

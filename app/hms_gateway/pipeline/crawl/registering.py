@@ -16,7 +16,7 @@ from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import Files, files_of
 from hms_gateway.pipeline.storage import Storage, same_file_system
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     AlreadyExistsException,
     Database,

@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 import msgspec
 
 from hms_gateway.client.metastore_client import Busy, ClientError, MetastoreClient, NotReached
-from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.pipeline.connection import Client, Connection
 from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, LeaseLost
-from hms_gateway.structs import InvalidOperationException, MetaException
+from hms_gateway.rpc.idl.method_facts import changes_something
+from hms_gateway.rpc.structs import InvalidOperationException, MetaException
 
 LEASE_HEADER: Final = "x-hms-lease-id"
 _FIRST_PAUSE_SECONDS: Final = 0.2

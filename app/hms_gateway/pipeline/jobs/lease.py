@@ -13,7 +13,7 @@ from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs.records import holding
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ExceedsMaxLeaseTimeException,
     LeaseAlreadyExistsException,
     LeaseObject,

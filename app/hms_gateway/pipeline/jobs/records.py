@@ -18,8 +18,8 @@ from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.structs import PropertyGetRequest, PropertySetRequest, ThriftException
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.structs import PropertyGetRequest, PropertySetRequest, ThriftException
+from hms_gateway.rpc.wire import ApplicationError
 
 NAMESPACE: Final = "pipeline"
 _BEAT_SECONDS: Final = 10.0

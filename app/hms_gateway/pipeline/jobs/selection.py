@@ -6,7 +6,7 @@ from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.structs import MetaException, PartitionValuesRequest, Table
+from hms_gateway.rpc.structs import MetaException, PartitionValuesRequest, Table
 
 
 def check_only(options: JobOptions, metastore: Connection | None = None) -> None:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
-from hms_gateway.files.handles import LISTING, REACHING, Handle, open_top
 from hms_gateway.pipeline.storage import OUTSIDE, Storage, local_path, open_files, same_file_system, scheme_of
+from hms_gateway.storage.files.handles import LISTING, REACHING, Handle, open_top
 
 _TIMES: Final = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 

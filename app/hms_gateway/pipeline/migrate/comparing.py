@@ -18,7 +18,7 @@ from hms_gateway.pipeline.migrate.reading import (
 from hms_gateway.pipeline.migrate.sides import Sides
 from hms_gateway.pipeline.migrate.table_work import TableWork, tables_of
 from hms_gateway.pipeline.migrate.writing import REFUSALS
-from hms_gateway.structs import Partition, Struct, Table
+from hms_gateway.rpc.structs import Partition, Struct, Table
 
 DIFFERENCE_SCHEMA: Final = pyarrow.schema(
     [(name, pyarrow.string()) for name in ("kind", "object", "field", "source", "target")]

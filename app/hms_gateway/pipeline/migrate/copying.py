@@ -14,7 +14,7 @@ from hms_gateway.pipeline.migrate.reading import (
 from hms_gateway.pipeline.migrate.sides import Sides
 from hms_gateway.pipeline.migrate.table_work import Loaded, TableWork, tables_of
 from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer, reason
-from hms_gateway.structs import ColumnStatisticsObj, Partition, Table
+from hms_gateway.rpc.structs import ColumnStatisticsObj, Partition, Table
 
 
 @dataclass(frozen=True)

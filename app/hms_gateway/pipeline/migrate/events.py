@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.structs import NotificationEvent
+from hms_gateway.rpc.structs import NotificationEvent
 
 _OF_PARTITIONS: Final = frozenset(("ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION", "INSERT"))
 _OF_PARTITION_STATISTICS: Final = frozenset(("UPDATE_PARTITION_COLUMN_STAT", "DELETE_PARTITION_COLUMN_STAT"))

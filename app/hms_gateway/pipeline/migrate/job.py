@@ -31,8 +31,8 @@ from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, Sh
 from hms_gateway.pipeline.migrate.sides import CONFLICT, Sides
 from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now, reason
 from hms_gateway.pipeline.source.fetching import events
-from hms_gateway.structs import MetaException, SeedTxnIdRequest
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.structs import MetaException, SeedTxnIdRequest
+from hms_gateway.rpc.wire import ApplicationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

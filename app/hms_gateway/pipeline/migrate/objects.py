@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.structs import Struct
+from hms_gateway.rpc.structs import Struct
 
 Plain = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.connection import CatalogCaller, named_tables
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
     AddForeignKeyRequest,
@@ -41,8 +41,8 @@ from hms_gateway.structs import (
     TxnState,
     UniqueConstraintsRequest,
 )
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 from hms_gateway.txn.rules.write_ids import ValidIds, valid_txns_text
-from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
 PARTITIONS_A_CALL: Final = 1_000
 # Tables with more partitions are copied in chunks, by other tasks.

@@ -11,7 +11,7 @@ from hms_gateway.pipeline.migrate.objects import Difference, Plain, of_chunk
 from hms_gateway.pipeline.migrate.reading import BUILT_IN_ROLES, Reader
 from hms_gateway.pipeline.migrate.sides import Sides
 from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer, reason
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     Database,
     Function,
     HiveObjectPrivilege,

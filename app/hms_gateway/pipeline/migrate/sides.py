@@ -9,7 +9,7 @@ from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed
 from hms_gateway.pipeline.migrate.objects import Plain, plain, without
 from hms_gateway.pipeline.migrate.writing import RecordingClient
-from hms_gateway.structs import Struct
+from hms_gateway.rpc.structs import Struct
 
 CONFLICT: Final = "it is in the target and differs from the source"
 

@@ -17,7 +17,7 @@ from hms_gateway.pipeline.migrate.reading import (
 )
 from hms_gateway.pipeline.migrate.sides import Sides
 from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer, reason
-from hms_gateway.structs import ColumnStatisticsObj, Partition, Struct, Table
+from hms_gateway.rpc.structs import ColumnStatisticsObj, Partition, Struct, Table
 
 # What a step leaves for others: chunks of partitions, tables to look at again, tables with ACID rows.
 LEFT: Final = pyarrow.schema(

@@ -17,7 +17,7 @@ from hms_gateway.pipeline.migrate.reading import (
     columns_of,
     is_view,
 )
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     AlreadyExistsException,
     ColumnStatistics,
@@ -43,7 +43,7 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.wire import ApplicationError
 
 RECORDED_HEADER: Final = "x-hms-recorded-at"
 # One object is refused, and others may not be. Hive's metastore has internal errors for some of them.

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ENUMS,
     Database,
     Function,

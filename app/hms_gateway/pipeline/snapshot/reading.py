@@ -23,7 +23,7 @@ from hms_gateway.pipeline.snapshot.work import Work
 from hms_gateway.pipeline.source.fetching import rows
 from hms_gateway.pipeline.source.objects import ColumnRow, StatisticsRow
 from hms_gateway.pipeline.source.planning import Everything, PlannedNames, PlannedTables
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AllTableConstraintsRequest,
     ForeignKeysRequest,
     GetPrincipalsInRoleRequest,
@@ -37,7 +37,7 @@ from hms_gateway.structs import (
     UnknownDBException,
     UnknownTableException,
 )
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.wire import ApplicationError
 
 _STATISTICS_A_CALL: Final = 200
 _CATALOG: Final = "hive"

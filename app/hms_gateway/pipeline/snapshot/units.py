@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.rpc.structs import NotificationEvent, Partition, Table
+from hms_gateway.rpc.wire import ProtocolError, make_codecs
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import NotificationEvent, Partition, Table
-from hms_gateway.wire import ProtocolError, make_codecs
 
 CATALOG: Final = "catalog"
 CONTENTS: Final = "contents"

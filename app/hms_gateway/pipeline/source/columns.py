@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.structs import FieldSchema
+from hms_gateway.rpc.structs import FieldSchema
 
 BATCH_ROWS: Final = 1_000
 

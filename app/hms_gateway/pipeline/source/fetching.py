@@ -11,7 +11,7 @@ from hms_gateway.pipeline.source.columns import BATCH_ROWS
 from hms_gateway.pipeline.source.conditions import Condition
 from hms_gateway.pipeline.source.objects import NAME_COLUMNS, ColumnRow, PartitionRow, StatisticsRow, partition_fields
 from hms_gateway.pipeline.source.planning import Events, PlannedNames, PlannedTables, cut, partition_names
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     FieldSchema,
     GetPartitionsByNamesRequest,
     HiveObjectRef,
@@ -24,8 +24,8 @@ from hms_gateway.structs import (
     Table,
     TableStatsRequest,
 )
-from hms_gateway.wire import ApplicationError, ApplicationErrorType
-from hms_gateway.wire.tjson_shapes import Fields
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
+from hms_gateway.rpc.wire.tjson_shapes import Fields
 
 _TABLES_A_CALL: Final = 100
 _STATISTICS_A_CALL: Final = 200

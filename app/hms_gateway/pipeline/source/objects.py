@@ -23,7 +23,7 @@ from hms_gateway.pipeline.source.columns import (
     key_reader,
     microseconds,
 )
-from hms_gateway.structs import ENUMS, ColumnStatisticsObj, FieldSchema, Partition, StorageDescriptor, Table
+from hms_gateway.rpc.structs import ENUMS, ColumnStatisticsObj, FieldSchema, Partition, StorageDescriptor, Table
 
 _NO_STORAGE: Final = StorageDescriptor()
 

@@ -11,14 +11,14 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_
 from hms_gateway.pipeline.connection import Client
 from hms_gateway.pipeline.source.columns import key_type, key_value
 from hms_gateway.pipeline.source.conditions import Condition, exact_values, filter_text, keeps
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     FieldSchema,
     MetaException,
     NotificationEventRequest,
     PartitionValuesRequest,
     Table,
 )
-from hms_gateway.wire import ApplicationError
+from hms_gateway.rpc.wire import ApplicationError
 
 TABLES_PER_TASK: Final = 500
 PARTITIONS_PER_TASK: Final = 20_000

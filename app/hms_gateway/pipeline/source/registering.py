@@ -22,7 +22,7 @@ from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_N
 from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import NotRegistered, OptionError
-from hms_gateway.structs import AddPartitionsRequest, FieldSchema, Partition, StorageDescriptor, Table
+from hms_gateway.rpc.structs import AddPartitionsRequest, FieldSchema, Partition, StorageDescriptor, Table
 
 PARTITIONS_A_CALL: Final = 1_000
 _COLUMN_TYPES: Final = {"values": "array<string>", "location": "string", "parameters": "map<string,string>"}

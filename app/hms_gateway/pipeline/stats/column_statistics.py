@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hms_gateway.pipeline.footers import FooterFigures
 from hms_gateway.pipeline.stats.kinds import Kind, TableColumn, base_of, kind_of
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,
     ColumnStatisticsData,

@@ -20,7 +20,7 @@ from hms_gateway.pipeline.stats.measuring import FAILED, FOUND, NEW, TO_READ
 from hms_gateway.pipeline.stats.packing import packed, unpacked
 from hms_gateway.pipeline.stats.selecting import columns_of, serde_of
 from hms_gateway.pipeline.stats.writing import PARTITIONS_A_BATCH
-from hms_gateway.structs import Table
+from hms_gateway.rpc.structs import Table
 
 PARTITIONS_A_PASS: Final = 2_000
 # 2^12 registers: the number of distinct values is within 1.6 % in two of three cases (one standard deviation).

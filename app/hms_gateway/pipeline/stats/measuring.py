@@ -21,7 +21,7 @@ from hms_gateway.pipeline.stats.packing import packed
 from hms_gateway.pipeline.stats.parameters import TAKEN_OF, covered
 from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, library_of, location_of
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import NoSuchObjectException, Partition, Table
+from hms_gateway.rpc.structs import NoSuchObjectException, Partition, Table
 
 FOOTERS, FULL = "footers", "full"
 # What becomes of a partition; one that is passed by is not looked at, with a note that says why.

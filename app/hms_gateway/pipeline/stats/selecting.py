@@ -9,7 +9,7 @@ from hms_gateway.pipeline.connection import named_tables
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.stats.kinds import TableColumn
-from hms_gateway.structs import SerDeInfo, StorageDescriptor, Table
+from hms_gateway.rpc.structs import SerDeInfo, StorageDescriptor, Table
 
 _TABLES_A_CALL: Final = 100
 # Spark keeps the location of its own tables elsewhere, where Hive would not make a directory.

@@ -34,7 +34,7 @@ from hms_gateway.pipeline.stats.writing import (
     known_statistics,
 )
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ColumnStatistics,
     ColumnStatisticsDesc,
     EnvironmentContext,

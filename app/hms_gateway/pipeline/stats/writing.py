@@ -23,7 +23,7 @@ from hms_gateway.pipeline.stats.parameters import Amounts, with_amounts
 from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, location_of
 from hms_gateway.pipeline.stats.totals import of_batch
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     AlterPartitionsRequest,
     ColumnStatistics,
     ColumnStatisticsDesc,

@@ -3,16 +3,20 @@
 An issuer's tokens last minutes, and a bridge for months: it sends the newest, and asks once more when one is refused.
 """
 
+import asyncio
 import base64
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from hms_gateway.runtime.file_versions import FileVersion, file_version
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Bound, Holder, Ledger
 
 COMMAND_SECONDS_MAX: Final = 60.0
 LOOK_EVERY_SECONDS: Final = 1.0
@@ -154,3 +158,42 @@ class LoginToken:
         self._expires = expiry_of(self._token)
         now = self._now()
         self._renew_at = None if self._expires is None else now + max(self._expires - now, 1.0) * RENEWED_AT
+
+
+# Threads in which tickets and delegation tokens are checked: they cost more than the event loop has time for.
+
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+
+
+class TooManyChecks(Exception):
+    """The login was not looked at; `bound` is in the way."""
+
+    def __init__(self, bound: Bound) -> None:
+        super().__init__(f"There are too many tickets and tokens to check ({bound.name}); try again")
+        self.bound = bound
+
+
+class LoginChecks:
+    """What waits is shared out among addresses: whose a login is is known when it has been checked."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._shares = Ledger(limits or Limits(), "ticket_checks_max")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ticket")
+
+    async def run(self, check: Callable[..., T], *arguments: Any, address: str | None) -> T:
+        """What `check` returns or raises; `address` is whose share it takes. Raises TooManyChecks."""
+        holder = Holder(None, address)
+        bound = self._shares.take(1, holder)
+        if bound is not None:
+            raise TooManyChecks(bound)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, check, *arguments)
+        finally:
+            self._shares.give_back(1, holder)
+
+    def close(self) -> None:
+        """Give back the threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

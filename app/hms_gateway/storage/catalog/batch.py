@@ -24,6 +24,7 @@ from hms_gateway.metastore.ports.store import (
     TableId,
     UnstorableText,
 )
+from hms_gateway.rpc.structs import Partition
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.catalog.changes import CatalogChanges, ContentKey, PartitionKey
 from hms_gateway.storage.catalog.databases import database_statement, found_database
@@ -47,7 +48,6 @@ from hms_gateway.storage.schema.catalog import DESCRIPTORS, PENDING_MOVES, TABLE
 from hms_gateway.storage.sql.repository import is_storable
 from hms_gateway.storage.txn.batch_statements import SET_VERSION, batch_statements
 from hms_gateway.storage.txn.locks import KnownLocks
-from hms_gateway.structs import Partition
 
 # What is known of a partition that the batch has inserted: that it is there.
 NEW: Final = object()

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, insert, select, upd
 
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.rpc.structs import Database
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import (
@@ -30,7 +31,6 @@ from hms_gateway.storage.sql.filter_sql import has_id_among, matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
 from hms_gateway.storage.txn.batch_statements import PURGED
-from hms_gateway.structs import Database
 
 DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
 _PARTITION_COUNTS: Final = select(TABLES.c.table_id, TABLES.c.partition_count).where(

@@ -10,11 +10,11 @@ from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION
 from hms_gateway.metastore.vocabulary.parameters import ROW_COUNT, SPARK, TOTAL_BYTES
 from hms_gateway.metastore.vocabulary.patterns import Pattern, containing, end_of_beginning
 from hms_gateway.metastore.vocabulary.table_types import TableType
+from hms_gateway.rpc.structs import DatabaseCounts, FoundName
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, TABLES
 from hms_gateway.storage.sql.filter_sql import matches_pattern, unindexed
 from hms_gateway.storage.sql.fragments import decode_map
 from hms_gateway.storage.sql.repository import Repository, is_storable
-from hms_gateway.structs import DatabaseCounts, FoundName
 
 # What an i64 has room for.
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")

@@ -7,18 +7,18 @@ import msgspec
 from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy import Table as SqlTable
 
-from hms_gateway.idl import StructType
 from hms_gateway.metastore.ports.store import StoredTable
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns, without_accurate_columns
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import ColumnStatisticsData_v4, FieldSchema
+from hms_gateway.rpc.wire.tjson_codec import decode_value, encode_value
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITION_STATISTICS, PARTITIONS, TABLE_STATISTICS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
 from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text
-from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
-from hms_gateway.wire.tjson_codec import decode_value, encode_value
 
 _DATA: Final = StructType("ColumnStatisticsData_v4")
 _FIGURES: Final = ("column_name", "column_type", "data", "last_analyzed", "write_id")

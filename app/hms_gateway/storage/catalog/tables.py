@@ -12,6 +12,7 @@ from hms_gateway.metastore.filters.table_filter import TableFilter
 from hms_gateway.metastore.ports.store import DatabaseId, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
+from hms_gateway.rpc.structs import Table, TableMeta
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern, may_match
@@ -28,7 +29,6 @@ from hms_gateway.storage.sql.fragments import (
     encode_map,
 )
 from hms_gateway.storage.sql.repository import Repository, check_text, is_storable
-from hms_gateway.structs import Table, TableMeta
 
 _HAS_INDEXES = exists().where(TABLE_INDEXES.c.table_id == TABLES.c.table_id).label("has_indexes")
 _ROWS = select(TABLES, DATABASES.c.name.label("db_name"), _HAS_INDEXES).join(

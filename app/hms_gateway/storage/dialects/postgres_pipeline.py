@@ -19,6 +19,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import OperationalError
 
 from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.runtime.call_record import TraceSpans, current_notes
 from hms_gateway.storage.dialects.base import CONNECT_SECONDS_MAX
 from hms_gateway.storage.dialects.postgres import bound_waits, is_lost_state
 from hms_gateway.storage.dialects.statements import (
@@ -31,7 +32,6 @@ from hms_gateway.storage.dialects.statements import (
     Values,
 )
 from hms_gateway.storage.schema.catalog import PARTITIONS
-from hms_gateway.timing.spans import TraceSpans, current_notes
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1

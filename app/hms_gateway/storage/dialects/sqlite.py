@@ -34,9 +34,9 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.runtime.call_record import current_notes
 from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, POOL_WAIT_SECONDS_MAX, Dialect, LongRows
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement, Values
-from hms_gateway.timing.spans import current_notes
 
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
 WRITER_CACHE_KIB: Final = 16_384

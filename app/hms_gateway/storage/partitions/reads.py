@@ -16,6 +16,8 @@ from hms_gateway.metastore.ports.store import Selection, StoredPartition, Stored
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
+from hms_gateway.rpc.structs import EncodedList, PartitionGroup, Struct, Table
+from hms_gateway.rpc.structs.base import EncodedTexts
 from hms_gateway.storage.dialects.errors import translated
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.partitions.rows import (
@@ -44,8 +46,6 @@ from hms_gateway.storage.sql.filter_sql import (
 )
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import Repository, is_storable
-from hms_gateway.structs import EncodedList, PartitionGroup, Struct, Table
-from hms_gateway.structs.base import EncodedTexts
 
 CHUNK_ROWS: Final = 100
 # Lists up to here are read at once: they cost little memory and need not keep a snapshot open for a slow client.

@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Select, and_, bindparam, delete, func, insert, select, update
 
 from hms_gateway.metastore.ports.store import PartitionId, StoredPartition, StoredTable, TableId
+from hms_gateway.rpc.structs import FieldSchema, Partition, StorageDescriptor, Table
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITIONS
@@ -25,7 +26,6 @@ from hms_gateway.storage.sql.fragments import (
     encode_descriptor,
 )
 from hms_gateway.storage.sql.repository import Repository, is_storable
-from hms_gateway.structs import FieldSchema, Partition, StorageDescriptor, Table
 
 # Plain tuples from the driver: no row objects where there may be a million.
 PartitionRow: TypeAlias = tuple[str, int | None, str, int, int, str, str | None, str | None]

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, lit
 
 from hms_gateway.metastore.ports.store import DuplicateKey, PartitionId, StoredPartition, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
+from hms_gateway.rpc.structs import Partition
 from hms_gateway.storage.partitions.rows import ContentEncoder, Descriptor, DescriptorKey, Descriptors, placement
 from hms_gateway.storage.schema.catalog import (
     DESCRIPTORS,
@@ -24,7 +25,6 @@ from hms_gateway.storage.sql.filter_sql import has_id_among, have_names
 from hms_gateway.storage.sql.fragments import decode_texts, encode_map, encode_partition_extra, encode_texts
 from hms_gateway.storage.sql.repository import Repository, check_name, check_text
 from hms_gateway.storage.txn.batch_statements import RENAMED_PARTITIONS
-from hms_gateway.structs import Partition
 
 SortKeys: TypeAlias = Sequence[str | None]
 

@@ -13,20 +13,19 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from hms_gateway.rpc.structs import ENUMS, STRUCTS
+from hms_gateway.rpc.structs.base import Struct, ThriftException
+from hms_gateway.rpc.wire.binary import ApacheCodec, make_compact
 from hms_gateway.runtime.call_keys import KeptValue
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import ENUMS, STRUCTS
-from hms_gateway.structs.base import Struct, ThriftException
 from hms_gateway.txn.ports.txn import Client, ShownLock
 from hms_gateway.txn.rules.compaction import Compaction, CompactionDetails, CompactionState
-from hms_gateway.txn.rules.errors import CommittedRefusal
 from hms_gateway.txn.rules.leases import Claim, Extension, LeaseConflict, LeasedObject, LeaseType, Waiter
 from hms_gateway.txn.rules.locks import Lock
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import CommittedRefusal, Target
 from hms_gateway.txn.services.compaction import AbortOutcome
 from hms_gateway.txn.services.locks import LockAnswer
 from hms_gateway.txn.services.transactions import RangeHeartbeat
-from hms_gateway.wire.binary import ApacheCodec, make_compact
 
 KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
 # Tags are stored: a class may be renamed, its tag and the names of its fields may not.

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from hms_gateway.idl import BaseType, ListType, MapType, StructType
-from hms_gateway.structs import Database, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Struct, Table
-from hms_gateway.wire.tjson_codec import decode_value, encode_value
+from hms_gateway.rpc.idl import BaseType, ListType, MapType, StructType
+from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Struct, Table
+from hms_gateway.rpc.wire.tjson_codec import decode_value, encode_value
 
 S = TypeVar("S", bound=Struct)
 

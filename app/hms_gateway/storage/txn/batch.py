@@ -22,6 +22,7 @@ from sqlalchemy import Connection
 
 from hms_gateway.metastore.changes.events import aborted, committed
 from hms_gateway.metastore.ports.store import Event
+from hms_gateway.rpc.structs import LockType, TxnType
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect, dialect_of
@@ -52,7 +53,6 @@ from hms_gateway.storage.txn.state import (
     write_of,
     write_set_insertions,
 )
-from hms_gateway.structs import LockType, TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork
 from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId, weakest_conflicting
 from hms_gateway.txn.rules.names import Target, prefixes

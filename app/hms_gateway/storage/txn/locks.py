@@ -19,16 +19,15 @@ from sqlalchemy import (
 )
 
 from hms_gateway.metastore.vocabulary.texts import remembered
+from hms_gateway.rpc.structs import LockState, LockType, ShowLocksResponseElement, Struct
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import DATABASE_NOW, Rows, Statement
 from hms_gateway.storage.schema.txn import LOCKS, TXNS
 from hms_gateway.storage.sql.repository import Repository, is_storable
 from hms_gateway.storage.txn.state import TxnStateWrites, client_columns, object_columns, target_of
-from hms_gateway.structs import LockState, LockType, ShowLocksResponseElement, Struct
 from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
-from hms_gateway.txn.rules.implicit_locks import AcquiredLock
-from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId
+from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, AcquiredLock, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 
 # Strength, lock id and number first: the order in which locks are shown, but for the waiting ones.

@@ -6,13 +6,13 @@ from typing import Any, Final
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from hms_gateway.metastore.vocabulary.texts import remembered
+from hms_gateway.rpc.structs import TxnInfo, TxnState, TxnType
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import DATABASE_NOW
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, REPLICATED_TXNS, TXN_COUNTERS, TXNS
 from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
-from hms_gateway.structs import TxnInfo, TxnState, TxnType
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.locks import LockId, TxnId
 from hms_gateway.txn.rules.names import Target

@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from hms_gateway.metastore.changes.events import allocated, opened
 from hms_gateway.metastore.ports.store import Event
+from hms_gateway.rpc.structs import CompactionType
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, TABLES
@@ -41,7 +42,6 @@ from hms_gateway.storage.sql.repository import Repository, is_storable
 from hms_gateway.storage.txn.batch import ConnectedBatch
 from hms_gateway.storage.txn.locks import LockReads, LockWrites
 from hms_gateway.storage.txn.state import TxnStateReads, TxnStateWrites, object_columns, target_of
-from hms_gateway.structs import CompactionType
 from hms_gateway.txn.ports.txn import BatchedWrites, Rebuild
 from hms_gateway.txn.rules.compaction import Compaction, CompactionDetails, CompactionFilter, CompactionState
 from hms_gateway.txn.rules.locks import TxnId

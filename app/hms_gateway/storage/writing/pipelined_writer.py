@@ -23,6 +23,7 @@ from sqlalchemy import text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey
+from hms_gateway.runtime.call_record import TraceSpans, shared_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.runtime.suspension import Deliver, Done, Result, call_in_loop
@@ -31,7 +32,6 @@ from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLos
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.spans import TraceSpans, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 _logger = logging.getLogger(__name__)

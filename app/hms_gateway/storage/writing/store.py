@@ -25,6 +25,7 @@ from hms_gateway.metastore.ports.store import (
     Transaction,
 )
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
+from hms_gateway.runtime.call_record import WorkTimes, current_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
@@ -44,7 +45,6 @@ from hms_gateway.storage.writing.availability import Availability
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.spans import WorkTimes, current_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 if TYPE_CHECKING:

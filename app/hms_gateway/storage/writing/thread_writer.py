@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
+from hms_gateway.runtime.call_record import WorkTimes, current_notes, set_notes, shared_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import current_actor
 from hms_gateway.runtime.suspension import Deliver, Done, Result, awaited, is_recording, resumed_result, suspend
@@ -48,7 +49,6 @@ from hms_gateway.storage.writing.pipelined_writer import (
     deliver_outcomes,
 )
 from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.timing.spans import WorkTimes, current_notes, set_notes, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 T = TypeVar("T")

@@ -19,6 +19,7 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     TableId,
 )
+from hms_gateway.rpc.structs import FieldSchema, Table
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.storage.catalog.batch import NEW, CatalogBatch, Encoded, KnownRow
@@ -53,8 +54,7 @@ from hms_gateway.storage.txn.batch_statements import event_row
 from hms_gateway.storage.txn.leases import SqlLeaseWrites
 from hms_gateway.storage.txn.txns import SqlTxnWrites
 from hms_gateway.storage.writing.snapshot import Objects
-from hms_gateway.structs import FieldSchema, Table
-from hms_gateway.txn.rules.implicit_locks import AcquiredLock
+from hms_gateway.txn.rules.locks import AcquiredLock
 from hms_gateway.txn.rules.names import Target
 
 

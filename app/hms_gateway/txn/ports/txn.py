@@ -9,10 +9,9 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from hms_gateway.structs import EncodedList, LockType, TxnInfo, TxnType
+from hms_gateway.rpc.structs import EncodedList, LockType, TxnInfo, TxnType
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
-from hms_gateway.txn.rules.implicit_locks import AcquiredLock
-from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
+from hms_gateway.txn.rules.locks import AcquiredLock, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, Unfinished, Write
 

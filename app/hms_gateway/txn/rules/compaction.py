@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.structs import CompactionType, MetaException
+from hms_gateway.rpc.structs import CompactionType, MetaException
 from hms_gateway.txn.rules.names import Target
 
 WORKER_TIMEOUT_MS: Final = 86_400_000

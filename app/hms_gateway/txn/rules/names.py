@@ -1,7 +1,18 @@
-"""What locks, write ids and compactions are about: a database, a table or a partition, by its normalised name."""
+"""Names of tables and partitions in transactions, and errors of the rules."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+from hms_gateway.rpc.structs import (
+    MetaException,
+    NoSuchLockException,
+    NoSuchTxnException,
+    ThriftException,
+    TxnAbortedException,
+)
+
+# What locks, write ids and compactions are about: a database, a table or a partition, by its normalised name.
+
 
 # What Java's String.trim() removes.
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
@@ -77,3 +88,39 @@ def _fold_key(part: str) -> str:
 def fold(name: str) -> str:
     """The form of database and table names that is stored and compared."""
     return name.strip(_TRIMMED).lower()
+
+
+# The exceptions of these methods with the texts of semantics §5.4 and §5.9.
+
+
+class CommittedRefusal(Exception):
+    """Carries an exception out of a unit of work that has to be committed all the same, such as an abort."""
+
+    def __init__(self, reason: ThriftException) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def no_such_txn(txn_id: int) -> NoSuchTxnException:
+    return NoSuchTxnException(f"No such transaction txnid:{txn_id}")
+
+
+def already_committed(txn_id: int) -> NoSuchTxnException:
+    return NoSuchTxnException(f"Transaction txnid:{txn_id} is already committed.")
+
+
+def already_aborted(txn_id: int, reason: str | None = None) -> TxnAbortedException:
+    """`reason` says why when it was not the client's own wish."""
+    return TxnAbortedException(f"Transaction txnid:{txn_id} already aborted" + (f": {reason}" if reason else ""))
+
+
+def no_such_lock(lock_id: int) -> NoSuchLockException:
+    return NoSuchLockException(f"No such lock lockid:{lock_id}")
+
+
+def no_such_lock_to_heartbeat(lock_id: int) -> NoSuchLockException:
+    return NoSuchLockException(f"No such lock: lockid:{lock_id}")
+
+
+def too_many(what: str, given: int, limit: int, name: str) -> MetaException:
+    return MetaException(f"{given} {what} are more than {limit} (limit {name})")

@@ -6,10 +6,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from hms_gateway.structs import DataOperationType, MetaException, ThriftException, TxnType
-from hms_gateway.txn.rules.errors import already_aborted, already_committed, no_such_txn
+from hms_gateway.rpc.structs import DataOperationType, MetaException, ThriftException, TxnType
 from hms_gateway.txn.rules.locks import LockId, TxnId
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import Target, already_aborted, already_committed, no_such_txn
 
 _HYSTERESIS: Final = 0.9
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from hms_gateway.structs import CompactionType
+from hms_gateway.rpc.structs import CompactionType
 from hms_gateway.txn.ports.txn import TxnStore, TxnWrites
 from hms_gateway.txn.rules.compaction import (
     STATE_TEXTS,

@@ -5,14 +5,14 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.runtime.call_keys import answering
-from hms_gateway.structs import (
+from hms_gateway.rpc.structs import (
     ExceedsMaxLeaseTimeException,
     InvalidArgumentsException,
     LeaseAlreadyExistsException,
     LeaseObject,
     MetaException,
 )
+from hms_gateway.runtime.call_keys import answering
 from hms_gateway.txn.ports.leases import LeaseStore, LeaseWrites
 from hms_gateway.txn.rules.leases import (
     Claim,

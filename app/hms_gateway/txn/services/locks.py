@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from hms_gateway.structs import EncodedList, LockState, LockType, MetaException, TxnOpenException
+from hms_gateway.rpc.structs import EncodedList, LockState, LockType, MetaException, TxnOpenException
 from hms_gateway.txn.ports.txn import (
     BatchedWrites,
     Client,
@@ -16,13 +16,6 @@ from hms_gateway.txn.ports.txn import (
     TxnUnit,
     TxnWork,
     TxnWrites,
-)
-from hms_gateway.txn.rules.errors import (
-    CommittedRefusal,
-    already_aborted,
-    no_such_lock,
-    no_such_lock_to_heartbeat,
-    too_many,
 )
 from hms_gateway.txn.rules.locks import (
     NO_TXN,
@@ -40,7 +33,14 @@ from hms_gateway.txn.rules.locks import (
     has_expired,
     waiting_for,
 )
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import (
+    CommittedRefusal,
+    Target,
+    already_aborted,
+    no_such_lock,
+    no_such_lock_to_heartbeat,
+    too_many,
+)
 from hms_gateway.txn.rules.transactions import Write, open_txn
 from hms_gateway.txn.services.settings import TxnSettings
 

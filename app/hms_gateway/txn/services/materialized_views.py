@@ -2,7 +2,7 @@
 
 import msgspec
 
-from hms_gateway.structs import MetaException
+from hms_gateway.rpc.structs import MetaException
 from hms_gateway.txn.ports.txn import Rebuild, TxnReads, TxnStore, TxnWrites
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter, CompactionState
 from hms_gateway.txn.rules.locks import TxnId

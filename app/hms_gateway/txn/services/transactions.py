@@ -6,11 +6,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from hms_gateway.structs import MetaException, TxnAbortedException, TxnInfo, TxnType
+from hms_gateway.rpc.structs import MetaException, TxnAbortedException, TxnInfo, TxnType
 from hms_gateway.txn.ports.txn import BatchedWrites, Client, TxnReads, TxnStore, TxnUnit, TxnWork, TxnWrites
-from hms_gateway.txn.rules.errors import CommittedRefusal, too_many
 from hms_gateway.txn.rules.locks import TxnId
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import CommittedRefusal, Target, too_many
 from hms_gateway.txn.rules.transactions import (
     Txn,
     TxnOperation,

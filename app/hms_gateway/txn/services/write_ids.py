@@ -5,11 +5,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from hms_gateway.structs import MetaException, TxnType
+from hms_gateway.rpc.structs import MetaException, TxnType
 from hms_gateway.txn.ports.txn import Client, TxnReads, TxnStore, TxnWork, TxnWrites
-from hms_gateway.txn.rules.errors import too_many
 from hms_gateway.txn.rules.locks import TxnId
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import Target, too_many
 from hms_gateway.txn.rules.transactions import TxnStatus, open_txn
 from hms_gateway.txn.rules.write_ids import (
     ID_MAX,

@@ -20,7 +20,7 @@ from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import NoSuchObjectException
+from hms_gateway.rpc.structs import NoSuchObjectException
 from tests.pipeline.content import add_partitions, make_table
 
 DISKS = Storage(roots=("file:/", "nowhere://bucket"))

@@ -15,7 +15,7 @@ from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.structs import Database
+from hms_gateway.rpc.structs import Database
 from tests.pipeline.content import add_partitions, make_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -6,7 +6,7 @@ from typing import Final
 
 from hms_gateway.pipeline.audit.rules.values import location_of
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.structs import NoSuchObjectException, NotificationEvent, NotificationEventRequest
+from hms_gateway.rpc.structs import NoSuchObjectException, NotificationEvent, NotificationEventRequest
 
 _EVENTS_A_CALL: Final = 1_000
 _PARTITIONS_A_CALL: Final = 1_000

@@ -20,7 +20,7 @@ from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.reports.amounts import bytes_text
-from hms_gateway.structs import NoSuchObjectException
+from hms_gateway.rpc.structs import NoSuchObjectException
 
 KIND: Final = "apply"
 # Beyond these a plan is done with --yes only.

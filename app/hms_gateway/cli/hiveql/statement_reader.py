@@ -1,0 +1,393 @@
+"""Reads one statement of HiveQL that concerns a metastore."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from hms_gateway.cli.hiveql import statements as say
+from hms_gateway.cli.hiveql.lock_commands import parse_command
+from hms_gateway.cli.hiveql.queries import check_query
+from hms_gateway.cli.hiveql.showings import ShowReader
+from hms_gateway.cli.hiveql.statements import PrincipalName, QualifiedName, Statement
+from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
+from hms_gateway.rpc.structs import (
+    Database,
+    FieldSchema,
+    Function,
+    FunctionType,
+    ResourceType,
+    ResourceUri,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
+
+PRIVILEGES: Final = (
+    "ALL", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "CREATE", "DROP", "INDEX", "LOCK", "SHOW_DATABASE",
+    "READ", "WRITE",
+)  # fmt: skip
+_QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
+_DATA: Final = (
+    "INSERT", "UPDATE", "DELETE", "MERGE", "LOAD", "ANALYZE", "EXPORT", "IMPORT", "CACHE", "REFRESH", "RELOAD",
+)  # fmt: skip
+_RESOURCES: Final = {"JAR": ResourceType.JAR, "FILE": ResourceType.FILE, "ARCHIVE": ResourceType.ARCHIVE}
+# The metastore keeps it for tables that are not clustered.
+_NO_BUCKETS: Final = -1
+
+
+def parse_statement(text: str, database: str = "default") -> Statement:
+    """The statement that a text is, with or without its semicolon. Raises CommandError."""
+    return StatementReader(text, database).statement()
+
+
+class StatementReader(ShowReader):
+    def statement(self) -> Statement:
+        word = self._peek()
+        if word in _QUERIES or word in _DATA:
+            return self._for_engines(word)
+        if word not in _READERS:
+            raise self._expected(
+                f"a statement ({', '.join(word for word in _READERS if word.isalpha())})",
+                [*_READERS, *_QUERIES, *_DATA],
+            )
+        self._at += 1
+        found = _READERS[word](self)
+        self._needs_end()
+        return found
+
+    def _for_engines(self, verb: str) -> Statement:
+        if verb in _QUERIES:
+            check_query(self._text)
+        return say.ForEngines("SELECT" if verb == "(" else verb)
+
+    def _help(self) -> Statement:
+        return say.Help()
+
+    def _use(self) -> Statement:
+        return say.Use(self._object_name("the name of a database"))
+
+    def _set_option(self) -> Statement:
+        """After SET: names of settings have points and colons, and values are what follows."""
+        name, equals, value = self._rest().partition("=")
+        self._at = len(self._tokens)
+        return say.SetOption(name.strip(), value.strip().strip("'\"") if equals else None)
+
+    # CREATE and DROP
+
+    def _create(self) -> Statement:
+        """After CREATE."""
+        if self._takes_any("DATABASE", "SCHEMA"):
+            return self._create_database()
+        or_replace = self._takes("OR", "REPLACE")
+        if self._takes("VIEW"):
+            return self._create_view(or_replace=or_replace)
+        if or_replace:
+            raise self._expected("VIEW")
+        if self._takes("FUNCTION"):
+            return self._create_function()
+        if self._takes("ROLE"):
+            return say.CreateRole(self._principal_name())
+        is_external = self._takes("EXTERNAL")
+        if self._peek() in ("TEMPORARY", "TRANSACTIONAL", "MANAGED"):
+            raise self._expected("TABLE (temporary tables are kept by engines; 'transactional'='true' is a property)")
+        if not self._takes("TABLE"):
+            raise self._expected("TABLE" if is_external else "DATABASE, TABLE, EXTERNAL TABLE, VIEW, FUNCTION or ROLE")
+        return self._create_table(is_external=is_external)
+
+    def _create_database(self) -> Statement:
+        if_not_exists = self._if_not_exists()
+        database = Database(name=self._object_name("the name of a database"), parameters={})
+        while not self._is_at_end():
+            what = self._needs_any("COMMENT", "LOCATION", "MANAGEDLOCATION", "WITH")
+            if what == "COMMENT":
+                database.description = self._string("the comment in quotes")
+            elif what == "LOCATION":
+                database.locationUri = self._string("the location in quotes")
+            elif what == "MANAGEDLOCATION":
+                database.managedLocationUri = self._string("the location in quotes")
+            else:
+                self._needs("DBPROPERTIES")
+                database.parameters = self._properties()
+        return say.CreateDatabase(database, if_not_exists)
+
+    def _create_table(self, *, is_external: bool) -> Statement:
+        if_not_exists = self._if_not_exists()
+        name = self._table_name()
+        if self._takes("LIKE"):
+            return self._create_like(name, if_not_exists=if_not_exists, is_external=is_external)
+        draft = _TableDraft(is_external=is_external)
+        if self._peek() == "(" and self._peek(1) not in _QUERIES:
+            draft.descriptor.cols = self._columns()
+        while not self._is_at_end():
+            if self._peek() in ("AS", *_QUERIES):
+                self._takes("AS")
+                check_query(self._text, self._position())
+                self._at = len(self._tokens)
+                return say.ForEngines("CREATE TABLE … AS SELECT")
+            self._table_clause(draft)
+        if not draft.descriptor.cols and draft.row_format is None:
+            raise self._expected("the columns in brackets, before the other clauses")
+        return say.CreateTable(draft.table(name), if_not_exists)
+
+    def _create_like(self, name: QualifiedName, *, if_not_exists: bool, is_external: bool) -> Statement:
+        like = self._table_name()
+        location: str | None = None
+        parameters: dict[str, str] = {}
+        while not self._is_at_end():
+            if self._needs_any("LOCATION", "TBLPROPERTIES") == "LOCATION":
+                location = self._string("the location in quotes")
+            else:
+                parameters = self._properties()
+        return say.CreateTableLike(name, like, if_not_exists, is_external, location, parameters)
+
+    def _table_clause(self, draft: "_TableDraft") -> None:
+        what = self._needs_any(*_CLAUSES)
+        if what == "COMMENT":
+            draft.parameters["comment"] = self._string("the comment in quotes")
+        elif what == "PARTITIONED":
+            self._needs("BY")
+            draft.keys = self._columns()
+        elif what == "CLUSTERED":
+            self._needs("BY")
+            self._buckets(draft.descriptor)
+        elif what == "SKEWED":
+            self._needs("BY")
+            self._skewed(draft.descriptor)
+        elif what == "ROW":
+            self._needs("FORMAT")
+            draft.row_format = self._row_format()
+        elif what == "STORED":
+            self._needs("AS")
+            draft.format = self._format()
+        elif what == "LOCATION":
+            draft.descriptor.location = self._string("the location in quotes")
+        else:
+            draft.parameters.update(self._properties())
+
+    def _create_view(self, *, or_replace: bool) -> Statement:
+        """After VIEW."""
+        if_not_exists = self._if_not_exists()
+        name = self._table_name()
+        columns: list[tuple[str, str | None]] = []
+        parameters: dict[str, str] = {}
+        if self._takes("("):
+            columns.append(self._view_column())
+            while self._needs_any(",", ")") == ",":
+                columns.append(self._view_column())
+        while self._needs_any("COMMENT", "TBLPROPERTIES", "AS") != "AS":
+            if self._tokens[self._at - 1].upper == "COMMENT":
+                parameters["comment"] = self._string("the comment in quotes")
+            else:
+                parameters.update(self._properties())
+        begin = self._position()
+        query = self._query_text()
+        check_query(self._text, begin)
+        return say.CreateView(name, query, begin, columns, parameters, if_not_exists, or_replace)
+
+    def _view_column(self) -> tuple[str, str | None]:
+        name = self._object_name("the name of a column")
+        return name, self._string("the comment in quotes") if self._takes("COMMENT") else None
+
+    def _create_function(self) -> Statement:
+        """After FUNCTION."""
+        if_not_exists = self._if_not_exists()
+        name = self._table_name()
+        self._needs("AS")
+        function = Function(
+            functionName=name.table_name,
+            dbName=name.db_name,
+            className=self._string("the class in quotes"),
+            functionType=FunctionType.JAVA,
+            resourceUris=[],
+        )
+        if self._takes("USING"):
+            function.resourceUris = [self._resource()]
+            while self._takes(","):
+                function.resourceUris.append(self._resource())
+        return say.CreateFunction(function, if_not_exists)
+
+    def _resource(self) -> ResourceUri:
+        kind = self._needs_any(*_RESOURCES)
+        return ResourceUri(resourceType=_RESOURCES[kind], uri=self._string("the location in quotes"))
+
+    def _drop(self) -> Statement:
+        """After DROP."""
+        if self._takes("FORCE"):
+            self._needs_any("LEASE", "LEASES")
+            return say.DropLeases(self._places_or_all())
+        what = self._needs_any("DATABASE", "SCHEMA", "TABLE", "VIEW", "FUNCTION", "ROLE")
+        if what == "ROLE":
+            return say.DropRole(self._principal_name())
+        if_exists = self._if_exists()
+        if what in ("DATABASE", "SCHEMA"):
+            name = self._object_name("the name of a database")
+            return say.DropDatabase(name, if_exists, self._takes_any("CASCADE", "RESTRICT") == "CASCADE")
+        table = self._table_name()
+        if what == "FUNCTION":
+            return say.DropFunction(table.db_name, table.table_name, if_exists)
+        return say.DropTable(table, if_exists, what == "VIEW", what == "TABLE" and self._takes("PURGE"))
+
+    def _truncate(self) -> Statement:
+        self._takes("TABLE")
+        table = self._table_name()
+        return say.Truncate(table, self._optional_spec())
+
+    # locks and transactions
+
+    def _lock(self) -> Statement:
+        """Read once more as a command that needs locks."""
+        command = parse_command(self._text, make_name, self._default_db)
+        self._at = len(self._tokens)
+        return say.LockStatement(command, " ".join(self._text.split()).rstrip("; "))
+
+    def _unlock(self) -> Statement:
+        if self._peek() not in ("TABLE", "DATABASE", "SCHEMA"):
+            raise self._expected("TABLE or DATABASE")
+        return say.Unlock(self._place_name())
+
+    def _explain(self) -> Statement:
+        if not self._takes("LOCKS"):
+            self._at = len(self._tokens)
+            return say.ForEngines("EXPLAIN")
+        begin = self._position()
+        with counted_from(begin):
+            command = parse_command(self._text[begin:], make_name, self._default_db)
+        self._at = len(self._tokens)
+        return say.ExplainLocks(command)
+
+    def _abort(self) -> Statement:
+        self._needs("TRANSACTIONS")
+        ids = [self._number("the number of a transaction")]
+        while not self._is_at_end():
+            self._takes(",")
+            ids.append(self._number("the number of a transaction"))
+        return say.AbortTransactions(ids)
+
+    # grants
+
+    def _grant(self) -> Statement:
+        return self._granted(is_revoked=False)
+
+    def _revoke(self) -> Statement:
+        return self._granted(is_revoked=True)
+
+    def _granted(self, *, is_revoked: bool) -> Statement:
+        is_option = is_revoked and self._takes_any("GRANT", "ADMIN") != ""
+        if is_option:
+            self._needs("OPTION", "FOR")
+        if self._peek() not in PRIVILEGES:
+            return self._granted_roles(is_revoked=is_revoked, is_option=is_option)
+        privileges = [self._privilege()]
+        while self._takes(","):
+            privileges.append(self._privilege())
+        self._needs("ON")
+        kind, place = self._granted_place()
+        principals = self._principals("FROM" if is_revoked else "TO")
+        if not is_revoked and self._takes("WITH"):
+            self._needs("GRANT", "OPTION")
+            is_option = True
+        return say.GrantPrivileges(privileges, kind, place, principals, is_revoked, is_option)
+
+    def _privilege(self) -> str:
+        word = self._needs_any(*PRIVILEGES)
+        if word == "ALL":
+            self._takes("PRIVILEGES")
+        return word
+
+    def _granted_roles(self, *, is_revoked: bool, is_option: bool) -> Statement:
+        if not self._takes("ROLE") and not self._is_name():
+            raise self._expected(f"a privilege ({', '.join(PRIVILEGES)}) or ROLE")
+        roles = [self._principal_name()]
+        while self._takes(","):
+            roles.append(self._principal_name())
+        principals = self._principals("FROM" if is_revoked else "TO")
+        if not is_revoked and self._takes("WITH"):
+            self._needs("ADMIN", "OPTION")
+            is_option = True
+        return say.GrantRoles(roles, principals, is_revoked, is_option)
+
+    def _principals(self, word: str) -> list[PrincipalName]:
+        self._needs(word)
+        principals = [self._principal()]
+        while self._takes(","):
+            principals.append(self._principal())
+        return principals
+
+    def _repair(self) -> Statement:
+        """After MSCK or REPAIR."""
+        self._takes("REPAIR")
+        self._needs("TABLE")
+        table = self._table_name()
+        what = self._takes_any("ADD", "DROP", "SYNC")
+        if what:
+            self._needs("PARTITIONS")
+        return say.Repair(table, what != "DROP", what in ("DROP", "SYNC"))
+
+
+class _TableDraft:
+    """What CREATE TABLE has said so far; the clauses may come in any order."""
+
+    def __init__(self, *, is_external: bool) -> None:
+        self.is_external = is_external
+        self.keys: list[FieldSchema] = []
+        self.parameters: dict[str, str] = {}
+        self.row_format: SerDeInfo | None = None
+        self.format: FileFormat = FORMATS["TEXTFILE"]
+        self.descriptor = StorageDescriptor(
+            cols=[],
+            compressed=False,
+            numBuckets=_NO_BUCKETS,
+            bucketCols=[],
+            sortCols=[],
+            parameters={},
+            skewedInfo=SkewedInfo(skewedColNames=[], skewedColValues=[], skewedColValueLocationMaps={}),
+            storedAsSubDirectories=False,
+        )
+
+    def table(self, name: QualifiedName) -> Table:
+        serde = self.row_format or SerDeInfo(serializationLib=self.format.serde or LAZY_SERDE, parameters={})
+        assert serde.parameters is not None
+        serde.parameters.setdefault("serialization.format", "1")
+        self.descriptor.serdeInfo = serde
+        self.descriptor.inputFormat = self.format.input_format
+        self.descriptor.outputFormat = self.format.output_format
+        external = {"EXTERNAL": "TRUE"} if self.is_external else {}
+        return Table(
+            tableName=name.table_name,
+            dbName=name.db_name,
+            sd=self.descriptor,
+            partitionKeys=self.keys,
+            parameters={**self.parameters, **external},
+            tableType="EXTERNAL_TABLE" if self.is_external else "MANAGED_TABLE",
+        )
+
+
+_CLAUSES: Final = (
+    "COMMENT", "PARTITIONED", "CLUSTERED", "SKEWED", "ROW", "STORED", "LOCATION", "TBLPROPERTIES",
+)  # fmt: skip
+_READERS: Final[Mapping[str, Callable[[StatementReader], Statement]]] = MappingProxyType(
+    {
+        "SHOW": StatementReader._show,
+        "DESCRIBE": StatementReader._describe,
+        "DESC": StatementReader._describe,
+        "USE": StatementReader._use,
+        "SET": StatementReader._set_option,
+        "CREATE": StatementReader._create,
+        "ALTER": StatementReader._alter,
+        "DROP": StatementReader._drop,
+        "TRUNCATE": StatementReader._truncate,
+        "LOCK": StatementReader._lock,
+        "UNLOCK": StatementReader._unlock,
+        "EXPLAIN": StatementReader._explain,
+        "ABORT": StatementReader._abort,
+        "GRANT": StatementReader._grant,
+        "REVOKE": StatementReader._revoke,
+        "MSCK": StatementReader._repair,
+        "REPAIR": StatementReader._repair,
+        "HELP": StatementReader._help,
+        "?": StatementReader._help,
+    }
+)

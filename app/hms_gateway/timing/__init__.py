@@ -1,1 +1,0 @@
-"""Times of the parts of calls."""
