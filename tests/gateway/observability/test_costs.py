@@ -26,8 +26,8 @@ from hms_gateway.gateway.observability.metrics import (
     WINDOW_SECONDS,
     CallCounter,
     Metrics,
-    metrics_text,
 )
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from tests.gateway.serving import CALL, Anybody, record, running
 
 SCOPES = (("table", "sales", "orders"),)
