@@ -305,6 +305,9 @@ class Server(uvicorn.Server):
         )
         config = BoundedConfig(
             gateway,
+            settings,
+            gateway.asgi_endpoint,
+            gateway.dialect_of_url,
             self.unread_replies,
             loop="uvloop",
             ws="none",

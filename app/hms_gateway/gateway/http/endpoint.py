@@ -188,7 +188,6 @@ Respond: TypeAlias = Callable[[Response], Awaitable[None]]
 # Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
 _CALL = MessageType.CALL
 _REPLY = MessageType.REPLY
-_NO_GROUPS: frozenset[str] = frozenset()
 
 
 class Endpoint:
@@ -303,7 +302,8 @@ class Endpoint:
         """Hand a request that was answered, or whose client has left, to all that record calls."""
         try:
             ended = time.perf_counter()
-            identity, head, objects = exchange.identity, exchange.head, exchange.objects
+            head, objects = exchange.head, exchange.objects
+            identity = exchange.identity or Identity("", head.address)
             if exchange.cached and exchange.key is not None:
                 objects = self.cache.scopes_of(exchange.key) or objects
             # By position: names would take three times as long, as much as counting the call.
@@ -313,21 +313,21 @@ class Endpoint:
                 ended - exchange.started,
                 exchange.request_id.decode(),
                 exchange.method,
-                "" if identity is None else identity.user,
+                identity.user,
                 exchange.outcome,
                 exchange.status,
                 exchange.cached,
-                head.address if identity is None else identity.address,
+                identity.address,
                 exchange.bytes_in,
                 exchange.bytes_out,
                 objects,
                 head.peer,
-                _NO_GROUPS if identity is None else identity.groups,
-                "" if identity is None else identity.real_user,
+                identity.groups,
+                identity.real_user,
                 exchange.tried_user,
                 "",
                 exchange.partitions,
-                exchange.is_read and identity is not None,
+                exchange.is_read and exchange.identity is not None,
                 exchange.spans,
                 () if exchange.notes is None else exchange.notes.parts,
                 exchange.trace,
