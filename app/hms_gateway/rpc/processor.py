@@ -6,11 +6,11 @@ Where they are is said by `schema/methods.txt`. Names are in lower case, as the 
 import logging
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import islice
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, 
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder, Ledger
+from hms_gateway.runtime.suspension import Deferred, Result
 
 OBJECTS_MAX: Final = 16
 
@@ -203,6 +204,21 @@ class Reply(msgspec.Struct, frozen=True):
     partitions: int = 0
 
 
+class Begun(NamedTuple):
+    """A call whose handler waits for `deferred`."""
+
+    deferred: Deferred[Any]
+    steps: "_Steps"
+
+    def go_on(self, result: Result) -> "Reply | Begun":
+        """The reply, or what the call waits for next. Raises as `Processor.process`."""
+        return _next(self.steps, result)
+
+
+# What a call waits for; it is sent the results.
+_Steps: TypeAlias = Generator[Deferred[Any], Result, Reply]
+
+
 class MessageProcessor(Protocol):
     """What the edges call, in a worker thread."""
 
@@ -238,6 +254,13 @@ class Processor:
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
+        return completed(self.begin(codec, message, call))
+
+    def begin(self, codec: Codec, message: Message, call: Call) -> Reply | Begun:
+        """As `process`, up to what the handler waits for."""
+        return _next(self._steps(codec, message, call), None)
+
+    def _steps(self, codec: Codec, message: Message, call: Call) -> _Steps:
         arguments: Any = None
         objects: tuple[str, ...] = ()
         try:
@@ -250,7 +273,7 @@ class Processor:
                 if call.notes is not None:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
-                result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
+                result, outcome, is_uncacheable, is_final = yield from self._invoke(bound, call, arguments)
             partitions = partitions_of(bound.facts, arguments, result) if bound.facts.partitions_in else 0
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
@@ -280,11 +303,15 @@ class Processor:
             raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
         return bound
 
-    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str, bool, bool]:
+    def _invoke(
+        self, bound: Bound, call: Call, arguments: Struct
+    ) -> Generator[Deferred[Any], Result, tuple[Struct, str, bool, bool]]:
         """The result struct, the outcome, whether the answer is uncacheable, and whether it is final."""
         result: Any = bound.method.result
         try:
             value = bound.answer(call, arguments)
+            while isinstance(value, Deferred):
+                value = value.go_on((yield value))
         except (ApplicationError, AlreadyConcluded, Waiting):
             raise
         except Exception as error:
@@ -314,6 +341,20 @@ class Processor:
         payload = codec.encode(_cut(error.payload(), self._text_max))
         is_final = error.type is not ApplicationErrorType.INTERNAL_ERROR
         return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final, error.limit, objects)
+
+
+def completed(begun: Reply | Begun) -> Reply:
+    """Wait for all that a call waits for, in this thread."""
+    while isinstance(begun, Begun):
+        begun = begun.go_on(begun.deferred.run())
+    return begun
+
+
+def _next(steps: _Steps, result: Result | None) -> Reply | Begun:
+    try:
+        return Begun(steps.send(cast(Result, result)), steps)
+    except StopIteration as end:
+        return cast(Reply, end.value)
 
 
 class DecodedMemory:

@@ -9,11 +9,11 @@ import pytest
 from hms_gateway.gateway.admission.identity import Identity, Refused
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc.call import Unavailable
-from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.processor import Begun, Reply
 from hms_gateway.rpc.repeatable import RepeatableProcessor
 from hms_gateway.rpc.wire import MessageType
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import Result, is_recording, resumed_result, suspend
+from hms_gateway.runtime.suspension import Deferred, Result
 from tests.gateway.serving import SECONDS_TO_SEND, Anybody, post, read_all, read_response, running
 from tests.support.patience import PATIENCE_SECONDS, until
 
@@ -30,7 +30,7 @@ class Store:
     def __init__(self) -> None:
         self.begun: queue.SimpleQueue = queue.SimpleQueue()
 
-    def start(self, done, deliver) -> None:
+    def start(self, work, done, deliver) -> None:
         self.begun.put(lambda given: deliver([(done, given)]))
 
     def next(self):
@@ -44,21 +44,22 @@ class Store:
 
 
 class Metastore:
-    """`lock` does one unit of work, everything else none; both say under which call they were made."""
+    """`lock` does one unit of work, everything else none; it says under which call it was made."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.calls: list = []
 
     def process(self, codec, message, call) -> Reply:
-        if message.name != "lock":
-            return Reply(MessageType.REPLY, b"{}", "ok")
-        if is_recording():
-            self.calls.append(call)
-            suspend(self.store.start)
-        given = resumed_result()
-        if given is None:
-            return Reply(MessageType.REPLY, b'{"thread":{"i32":1}}', "ok")
+        return Reply(MessageType.REPLY, b"{}", "ok")
+
+    def begin(self, codec, message, call) -> Begun:
+        self.calls.append(call)
+        answering = self._answering()
+        return Begun(next(answering), answering)
+
+    def _answering(self):
+        given = yield Deferred(self.store, None)
         try:
             return Reply(MessageType.REPLY, given.get(), "ok")
         except StoreUnavailable as error:
@@ -167,7 +168,7 @@ def test_a_store_that_fails_is_told_as_for_every_call(store, metastore):
 
 
 def test_a_store_that_takes_nothing_is_told_too(store, metastore):
-    def refuse(done, deliver) -> None:
+    def refuse(work, done, deliver) -> None:
         raise StoreUnavailable("the store is closed")
 
     store.start = refuse

@@ -19,22 +19,19 @@ from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call, Releases, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply, take_turns
-from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
+from hms_gateway.rpc.repeatable import Process, RepeatableProcessor, SuspendedCall
 from hms_gateway.rpc.wire import Codec, Message
 from hms_gateway.runtime.call_record import Span, TraceSpans, begin_spans, end_spans, note_span, set_notes
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
-from hms_gateway.runtime.suspension import Deliver, Done, Result, Start, call_in_loop
+from hms_gateway.runtime.suspension import Deliver, Done, Result, call_in_loop
 
-# What is larger would hold the event loop up.
-SUSPENDED_BYTES_MAX = 4096
 # One long reply of a user waits so long for another one to end, before it is refused.
 LATE_SECONDS_MAX = 1.0
 
 # In front of the users and addresses of urgent calls; no name begins with it.
 URGENT = "\0"
 
-Process = Callable[[Call], Reply]
 # Put around the chunks of a long reply before they are pumped: envelope, compression.
 Wrap = Callable[[Iterator[bytes]], Iterator[bytes]]
 UntilGone = Callable[[], Awaitable[None]]
@@ -130,7 +127,7 @@ class Dispatcher:
         self._making = MakingTurns()
         self._sending = SendingTurns()
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
-        self._starting: list[tuple[Start, Done, TraceSpans | None]] = []
+        self._starting: list[tuple[SuspendedCall, Done, TraceSpans | None]] = []
         self._waiting = WaitingCalls(limits, metrics, releases)
 
     @property
@@ -156,20 +153,16 @@ class Dispatcher:
         Raises, now or when it is completed, Unavailable, ApplicationError, Refused (503) when too much is going on, and
         Waiting for a call that goes on with `wait`.
         """
-        suspended = None
-        if self._suspending is not None and len(message.payload) <= SUSPENDED_BYTES_MAX:
-            suspended = self._suspending.begin(codec, message, call)
-        if isinstance(suspended, Reply):
-            return suspended
-        processor = self._processor
-        if self._suspending is not None and call.key is None:
-            processor = self._suspending.processor
-        process = partial(processor.process, codec, message)
+        process: Process = partial(self._processor.process, codec, message)
+        begun = process if self._suspending is None else self._suspending.begin(codec, message, call)
+        if isinstance(begun, Reply):
+            return begun
         in_flight = self._admit(call, process, wrap, is_urgent=message.name in self._urgent_methods)
-        if suspended is None:
-            self._run(in_flight)
+        if isinstance(begun, SuspendedCall):
+            self._start_together(begun, in_flight)
         else:
-            self._start_together(suspended, in_flight)
+            in_flight.process = begun
+            self._run(in_flight)
         return in_flight
 
     async def wait(self, started: InFlightCall, waiting: Waiting, until_gone: UntilGone) -> CompletedCall:
@@ -310,8 +303,8 @@ class Dispatcher:
                 except Exception as error:
                     in_flight.complete(error)
                 else:
-                    if reply is None:
-                        # It needs a thread after all.
+                    if not isinstance(reply, Reply):
+                        in_flight.process = reply
                         self._run(in_flight)
                         return
                     in_flight.complete(CompletedCall(reply))
@@ -319,15 +312,15 @@ class Dispatcher:
 
         if not self._starting:
             asyncio.get_running_loop().call_soon(self._start)
-        self._starting.append((suspended.start, finish, in_flight.call.notes))
+        self._starting.append((suspended, finish, in_flight.call.notes))
 
     def _start(self) -> None:
         starting, self._starting = self._starting, []
         deliver = self._deliverer(asyncio.get_running_loop())
-        for start, done, notes in starting:
+        for suspended, done, notes in starting:
             set_notes(notes)
             try:
-                start(done, deliver)
+                suspended.start(done, deliver)
             except Exception as error:
                 done(Result(None, error))
         set_notes(None)

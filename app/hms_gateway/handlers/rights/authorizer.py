@@ -7,6 +7,7 @@ called with a name that no object has, and the words of its exception are given 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
@@ -50,7 +51,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
-from hms_gateway.runtime.suspension import NotSuspendable, is_recording
+from hms_gateway.runtime.suspension import Deferred, in_thread
 
 # Behind a name that is to be missing. No name has it: it is made anew by each process.
 _MARK: Final = f"_{secrets.token_hex(12)}"
@@ -95,13 +96,15 @@ class Authorizer:
         """Answer of the handler, as far as the caller may see it. Raises MetaException for what is refused."""
         if call.principal in self._administrators:
             return handle()
+        if bound.facts.suspendable:
+            return in_thread(partial(self._checked, bound, call, arguments, handle))
+        return self._checked(bound, call, arguments, handle)
+
+    def _checked(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
         rights = self._rights[bound.method.name]
-        if is_recording():
-            # Whether it may be done is looked up in the database.
-            raise NotSuspendable
         permissions = self._known.permissions(call.principal, call.groups)
         if permissions.admin_because is not None:
-            return handle()
+            return _waited(handle())
         passage = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
@@ -112,6 +115,10 @@ class Authorizer:
             return value
         kind, *paths = rights.answer
         return self._answers[kind](permissions, arguments, value, tuple(paths), handle)
+
+
+def _waited(value: Any) -> Any:
+    return value.result() if isinstance(value, Deferred) else value
 
 
 # While authorization is off everybody may do everything, but for what `lasting_rights` says.
@@ -158,7 +165,7 @@ class _CallCheck:
         """
         try:
             with presenting(NO_CHANGES) if self._has_hidden else nullcontext():
-                value = handle() if not self._foreign else self._heartbeat_without(self._foreign, handle)
+                value = _waited(handle()) if not self._foreign else self._heartbeat_without(self._foreign, handle)
         except ThriftException as error:
             if self._has_hidden:
                 _restore(error, self._hidden_ids)

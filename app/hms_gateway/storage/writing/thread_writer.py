@@ -11,18 +11,17 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, OutcomeUnknown, StoreUnavailable
-from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
+from hms_gateway.runtime.call_keys import current_call_key, recalled_value
 from hms_gateway.runtime.call_record import WorkTimes, current_notes, set_notes, shared_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import current_actor
-from hms_gateway.runtime.suspension import Deliver, Done, Result, awaited, is_recording, resumed_result, suspend
+from hms_gateway.runtime.suspension import Deliver, Done, Result, awaited
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
@@ -89,11 +88,6 @@ class ThreadWriter:
         Within the repetition of a call that made its change before, that change's result is returned and nothing run.
         """
         assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
-        if is_recording() and isinstance(work, TxnWork):
-            suspend(partial(self._start, work, current_call_key()))
-        result = resumed_result()
-        if result is not None:
-            return cast(T, result.get())
         recalled = recalled_value()
         if recalled is not None:
             return cast(T, recalled.value)
@@ -111,7 +105,8 @@ class ThreadWriter:
         finally:
             self._times.note("write", begin)
 
-    def _start(self, work: TxnWork[Any], key: CallKey | None, done: Done, deliver: Deliver) -> None:
+    def start(self, work: TxnWork[Any], done: Done, deliver: Deliver) -> None:
+        """As `write`, but nothing waits: the result is handed over."""
         begin = time.perf_counter()
 
         def noted(result: Result) -> None:
@@ -119,7 +114,7 @@ class ThreadWriter:
             self._availability.note("write", result.failure)
             done(result)
 
-        job = Job(work, Later(noted, deliver), key, notes=current_notes())
+        job = Job(work, Later(noted, deliver), current_call_key(), notes=current_notes())
         if self._event_loop is None or not self._event_loop.take(job):
             self._submit(job)
 

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from hms_gateway.rpc.structs import EncodedList, LockType, TxnInfo, TxnType
+from hms_gateway.runtime.suspension import Runner
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
 from hms_gateway.txn.rules.locks import AcquiredLock, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
@@ -297,7 +298,7 @@ class TxnUnit(Protocol):
     def txns(self) -> TxnWrites: ...
 
 
-class TxnStore(Protocol):
+class TxnStore(Runner, Protocol):
     """The units of work of `metastore.ports.store`, as far as they are used here."""
 
     def read(self, work: Callable[[TxnSnapshot], T]) -> T: ...
