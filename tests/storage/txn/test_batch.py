@@ -13,13 +13,13 @@ from sqlalchemy.sql.base import Generative
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.rpc.structs import LockType, MetaException
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
+from hms_gateway.runtime.suspension import Result
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXNS, WRITE_SETS
-from hms_gateway.storage.txn.batch import Reading
+from hms_gateway.storage.txn.batch import Job, Reading
 from hms_gateway.storage.txn.txns import SqlTxnReads
-from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Success
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.txn.ports.txn import Client, LockFilter, TxnWork
 from hms_gateway.txn.rules.locks import STRENGTH, Lock, TxnId, weakest_conflicting
@@ -105,9 +105,9 @@ class Model(Side):
 
     def _outcome(self, work: Any) -> Any:
         try:
-            return Success(self._memory.write(work))
+            return Result(self._memory.write(work))
         except Exception as error:
-            return Failure(error)
+            return Result(None, error)
 
 
 class ModelTxns(MemoryTxns):
@@ -127,7 +127,7 @@ def state(txns: Any) -> Any:
 
 
 def shown(outcome: Any) -> str:
-    value = outcome.value if isinstance(outcome, Success) else outcome.reason
+    value = outcome.value if outcome.failure is None else outcome.failure
     return repr(value.reason if isinstance(value, CommittedRefusal) else value)
 
 

@@ -18,7 +18,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Deferred, Result
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
-from hms_gateway.storage.writing.pipelined_writer import Job
+from hms_gateway.storage.txn.batch import Job
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.ports.txn import TxnWork
 from hms_gateway.txn.rules.names import target
