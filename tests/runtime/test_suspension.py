@@ -1,7 +1,7 @@
 """Calls whose unit of work waits without a thread answer as those in a thread do, and happen once."""
 
-import queue
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.rpc.wire import Message, MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.runtime.suspension import Done, Result
+from hms_gateway.runtime.suspension import Result
 from tests.support.catalog import place_empty_database
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -73,21 +73,20 @@ def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply 
 
 def given(*calls: SuspendedCall) -> list[Result]:
     """What the units of work of these calls gave."""
-    told: queue.SimpleQueue[Result] = queue.SimpleQueue()
 
-    def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-        for done, outcome in outcomes:
-            done(outcome)
+    async def run() -> list[Result]:
+        told: asyncio.Queue[Result] = asyncio.Queue()
+        for one in calls:
+            one.start(told.put_nowait)
+        return [await asyncio.wait_for(told.get(), PATIENCE_SECONDS) for _ in calls]
 
-    for one in calls:
-        one.start(told.put, deliver)
-    return [told.get(timeout=PATIENCE_SECONDS) for _ in calls]
+    return asyncio.run(run())
 
 
 def completed(metastore: Metastore, method: str, *arguments: Any, key: str | None = None) -> Any:
     one = begun(metastore, message(method, *arguments), key)
     assert isinstance(one, SuspendedCall)
-    reply = one.finish(given(one)[0])
+    reply = one.go_on(given(one)[0])
     assert isinstance(reply, Reply)
     return result(reply, method)
 
@@ -131,7 +130,7 @@ def test_a_repeated_call_is_left_to_those_who_know_the_first_answer(metastore: M
     first = completed(metastore, "open_txns", OPEN, key="k")
     again = begun(metastore, message("open_txns", OPEN), "k")
     assert isinstance(again, SuspendedCall)
-    process = again.finish(given(again)[0])
+    process = again.go_on(given(again)[0])
     assert not isinstance(process, Reply)
     assert result(process(call("k")), "open_txns") == first
     assert completed(metastore, "open_txns", OPEN).success.txn_ids == [first.success.txn_ids[0] + 1]
@@ -144,7 +143,7 @@ def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
     with pytest.raises(StoreUnavailable) as raised:
         given(one)
     with pytest.raises(Unavailable):
-        one.finish(Result(None, raised.value))
+        one.go_on(Result(None, raised.value))
 
 
 def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) -> None:
@@ -152,8 +151,8 @@ def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) ->
     assert isinstance(gone, SuspendedCall)
     assert isinstance(other, SuspendedCall)
 
-    def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-        raise RuntimeError("Event loop is closed")
+    async def start() -> None:
+        gone.start(lambda outcome: None)
 
-    gone.start(lambda outcome: None, deliver)
+    asyncio.run(start())
     assert given(other)[0].failure is None

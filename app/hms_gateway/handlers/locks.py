@@ -46,6 +46,8 @@ class KeyOrder:
 
     def ordered(self, targets: Sequence[Target]) -> list[Target]:
         """The same objects, partitions by their names in the catalog."""
+        if not any(target.partition_name for target in targets):
+            return list(targets)
         spelt = [_spelt(target) for target in targets]
         tables = {target[:2] for target in spelt if len(_keys(target)) > 1}
         if not tables or len(spelt) > self._objects_max:

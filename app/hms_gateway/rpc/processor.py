@@ -204,19 +204,8 @@ class Reply(msgspec.Struct, frozen=True):
     partitions: int = 0
 
 
-class Begun(NamedTuple):
-    """A call whose handler waits for `deferred`."""
-
-    deferred: Deferred[Any]
-    steps: "_Steps"
-
-    def go_on(self, result: Result) -> "Reply | Begun":
-        """The reply, or what the call waits for next. Raises as `Processor.process`."""
-        return _next(self.steps, result)
-
-
-# What a call waits for; it is sent the results.
-_Steps: TypeAlias = Generator[Deferred[Any], Result, Reply]
+# Gives what a call waits for, is sent the results, and ends with the reply.
+Answering: TypeAlias = Generator[Deferred[Any], Result | None, Reply]
 
 
 class MessageProcessor(Protocol):
@@ -254,13 +243,10 @@ class Processor:
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
-        return completed(self.begin(codec, message, call))
+        return completed(self.answering(codec, message, call))
 
-    def begin(self, codec: Codec, message: Message, call: Call) -> Reply | Begun:
-        """As `process`, up to what the handler waits for."""
-        return _next(self._steps(codec, message, call), None)
-
-    def _steps(self, codec: Codec, message: Message, call: Call) -> _Steps:
+    def answering(self, codec: Codec, message: Message, call: Call) -> Answering:
+        """As `process`, for callers that wait in their own way."""
         arguments: Any = None
         objects: tuple[str, ...] = ()
         try:
@@ -305,13 +291,13 @@ class Processor:
 
     def _invoke(
         self, bound: Bound, call: Call, arguments: Struct
-    ) -> Generator[Deferred[Any], Result, tuple[Struct, str, bool, bool]]:
+    ) -> Generator[Deferred[Any], Result | None, tuple[Struct, str, bool, bool]]:
         """The result struct, the outcome, whether the answer is uncacheable, and whether it is final."""
         result: Any = bound.method.result
         try:
             value = bound.answer(call, arguments)
             while isinstance(value, Deferred):
-                value = value.go_on((yield value))
+                value = value.go_on(cast(Result, (yield value)))
         except (ApplicationError, AlreadyConcluded, Waiting):
             raise
         except Exception as error:
@@ -343,16 +329,11 @@ class Processor:
         return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final, error.limit, objects)
 
 
-def completed(begun: Reply | Begun) -> Reply:
-    """Wait for all that a call waits for, in this thread."""
-    while isinstance(begun, Begun):
-        begun = begun.go_on(begun.deferred.run())
-    return begun
-
-
-def _next(steps: _Steps, result: Result | None) -> Reply | Begun:
+def completed(answering: Answering, result: Result | None = None) -> Reply:
+    """The reply, when all is there that the call waits for; `result` is what it is sent first."""
     try:
-        return Begun(steps.send(cast(Result, result)), steps)
+        while True:
+            result = answering.send(result).run()
     except StopIteration as end:
         return cast(Reply, end.value)
 

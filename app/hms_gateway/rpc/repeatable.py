@@ -8,7 +8,7 @@ the change, so that a repetition finds what happened (design D11).
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -16,7 +16,7 @@ from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Unavailable
 from hms_gateway.rpc.idl import BaseType
 from hms_gateway.rpc.idl.method_facts import changes_something, method_facts
-from hms_gateway.rpc.processor import Begun, Processor, Reply, completed
+from hms_gateway.rpc.processor import Answering, Processor, Reply, completed
 from hms_gateway.rpc.structs import METHODS, MetaException, Method
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 from hms_gateway.runtime.call_keys import (
@@ -29,7 +29,7 @@ from hms_gateway.runtime.call_keys import (
     answering,
     message_hash,
 )
-from hms_gateway.runtime.suspension import Deliver, Done, Result
+from hms_gateway.runtime.suspension import Deferred, Done, Result
 
 _log = logging.getLogger(__name__)
 
@@ -51,16 +51,41 @@ class KeyReused(ApplicationError):
 Process: TypeAlias = Callable[[Call], Reply]
 
 
-class SuspendedCall(NamedTuple):
-    """A call whose unit of work is still to be run.
+class SuspendedCall:
+    """A call that waits for `deferred`, without a thread as long as that is a unit of work.
 
-    start   has it run and hands over its result. Raises what the store raises at once
-    finish  the reply; or answers the call in a thread, because it was made before, or failed and that has to be kept,
-            or has to wait for something else
+    `process` answers it in a thread from the beginning: where it was made before, or failed and that has to be kept.
     """
 
-    start: Callable[[Done, Deliver], None]
-    finish: Callable[[Result], Reply | Process]
+    deferred: Deferred[Any]
+
+    def __init__(self, answering: Answering, key: CallKey | None, process: Process) -> None:
+        self._answering = answering
+        self._key = key
+        self._process = process
+
+    def start(self, done: Done) -> None:
+        """Have the unit of work run. Raises what the store raises at once."""
+        assert self.deferred.store is not None
+        with answering(self._key):
+            self.deferred.store.start(self.deferred.work, done)
+
+    def go_on(self, result: Result | None = None) -> "Reply | SuspendedCall | Process":
+        """The reply, the call that waits once more, or what answers it in a thread. Raises as `process`."""
+        if result is not None and isinstance(result.failure, AlreadyConcluded):
+            return self._process
+        try:
+            self.deferred = self._answering.send(result)
+        except StopIteration as end:
+            reply: Reply = end.value
+            is_kept = self._key is not None and not self._key.is_concluded and _is_refusal(reply)
+            return self._process if is_kept else reply
+        if self.deferred.store is not None:
+            return self
+        return self._process if self._key is not None else self._in_thread
+
+    def _in_thread(self, call: Call) -> Reply:
+        return completed(self._answering, self.deferred.run())
 
 
 class RepeatableProcessor:
@@ -114,10 +139,7 @@ class RepeatableProcessor:
             # Whether the call was made before is seen by its unit of work, which is not run then.
             key = self._key(codec, message, call, call.key)
         with answering(key):
-            begun = self.processor.begin(codec, message, call)
-        if isinstance(begun, Begun) and begun.deferred.store is not None:
-            return SuspendedCall(partial(_start, begun, key), partial(_finish, begun, key, process))
-        return _reply_or_process(begun, key, process)
+            return SuspendedCall(self.processor.answering(codec, message, call), key, process).go_on()
 
     def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:
         # With the key, so that hashes of secrets in messages cannot be looked up.
@@ -185,25 +207,6 @@ def _is_same(codec: Codec, key: CallKey, found: Outcome) -> bool:
 def _is_refusal(reply: Reply) -> bool:
     """A failure that is the metastore's answer, and not one of the server, which may be gone the next time."""
     return reply.outcome != "ok" and reply.is_final
-
-
-def _start(begun: Begun, key: CallKey | None, done: Done, deliver: Deliver) -> None:
-    assert begun.deferred.store is not None
-    with answering(key):
-        begun.deferred.store.start(begun.deferred.work, done, deliver)
-
-
-def _finish(begun: Begun, key: CallKey | None, process: Process, result: Result) -> Reply | Process:
-    if isinstance(result.failure, AlreadyConcluded):
-        return process
-    return _reply_or_process(begun.go_on(result), key, process)
-
-
-def _reply_or_process(begun: Reply | Begun, key: CallKey | None, process: Process) -> Reply | Process:
-    """`process` for a call with a key that has to wait or has failed: it has changed nothing, and that is kept."""
-    if key is not None and not key.is_concluded and (isinstance(begun, Begun) or _is_refusal(begun)):
-        return process
-    return begun if isinstance(begun, Reply) else lambda _call: completed(begun)
 
 
 def _result_without_payload(method: Method) -> Any:

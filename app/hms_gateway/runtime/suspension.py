@@ -7,11 +7,15 @@ the same batch.
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, TypeVarTuple, cast
+
+from hms_gateway.runtime.call_keys import CallKey
+from hms_gateway.runtime.call_record import TraceSpans
+from hms_gateway.runtime.presented import Actor
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -31,8 +35,6 @@ class Result(NamedTuple):
 
 
 Done: TypeAlias = Callable[[Result], None]
-Deliver: TypeAlias = Callable[[Sequence[tuple[Done, Result]]], None]
-"""Has each of them called where the calls are answered. Called from the thread that commits, once for a batch."""
 
 
 class Outdated(Exception):
@@ -45,39 +47,54 @@ class Runner(Protocol):
     def write(self, work: Any) -> Any:
         """The value of a unit of work, when it is committed."""
 
-    def start(self, work: Any, done: Done, deliver: Deliver) -> None:
-        """Have it run, and hand over its result. Raises what the store raises at once."""
+    def start(self, work: Any, done: Done) -> None:
+        """Have it run, and its result handed over in the running event loop. Raises what the store raises at once."""
 
 
-class Deferred(Generic[T]):
+class Later(NamedTuple):
+    """Receiver of the result, in the thread of its event loop."""
+
+    done: Done
+    loop: asyncio.AbstractEventLoop
+
+
+class Job(NamedTuple):
+    """A unit of work that waits for its batch: a TxnWork, or a function of a transaction of the store."""
+
+    work: Any
+    outcome: "Future[Any] | Later"
+    key: CallKey | None
+    actor: Actor | None = None
+    notes: TraceSpans | None = None
+
+    @property
+    def open_key(self) -> CallKey | None:
+        """The key of the call whose change this job is."""
+        return None if self.key is None or self.key.is_concluded else self.key
+
+    def ended(self, result: Result) -> Result:
+        """The result. A call that succeeded has had its change from now on."""
+        if self.key is not None and result.failure is None:
+            self.key.is_concluded = True
+        return result
+
+
+class Deferred(NamedTuple, Generic[T]):
     """What a handler returns that needs a unit of work for its answer.
 
     store      runs the work; without one the work is a function that has to wait, in a thread
-    then       makes the answer of the work's value; raises a refusal
-    otherwise  is the answer, or leads to it, where the work is Outdated
+    answer     makes the answer of the work's value; raises a refusal
+    otherwise  leads to the answer where the work is Outdated
     """
 
-    __slots__ = ("_then", "otherwise", "store", "work")
-
-    def __init__(
-        self,
-        store: Runner | None,
-        work: Any,
-        then: Callable[[Any], Any] | None = None,
-        otherwise: "Deferred[T] | None" = None,
-    ) -> None:
-        self.store = store
-        self.work = work
-        self._then = then
-        self.otherwise = otherwise
+    store: Runner | None
+    work: Any
+    answer: Callable[[Any], Any] = lambda value: value
+    otherwise: Any = None
 
     def then(self, further: Callable[[T], S]) -> "Deferred[S]":
         """The same work, with an answer that is made of this one's."""
-        return Deferred(self.store, self.work, lambda value: further(self._answer(value)))
-
-    def assuming(self, work: Any, otherwise: "Deferred[T]") -> "Deferred[T]":
-        """The same answer by a work that may be Outdated."""
-        return Deferred(self.store, work, self._then, otherwise)
+        return Deferred(self.store, self.work, lambda value: further(self.answer(value)))
 
     def run(self) -> Result:
         """Wait for the result."""
@@ -87,18 +104,19 @@ class Deferred(Generic[T]):
             return Result(None, error)
 
     def go_on(self, result: Result) -> Any:
-        """The answer, or what is to be run for it as well. Raises the failure."""
+        """The answer, or what it needs as well. Raises the failure."""
         if self.otherwise is not None and isinstance(result.failure, Outdated):
             return self.otherwise
-        return self._answer(result.get())
+        return self.answer(result.get())
 
     def result(self) -> T:
         """Wait for the answer. Raises the failure."""
-        answer = self.go_on(self.run())
-        return cast(T, answer.result() if isinstance(answer, Deferred) else answer)
+        return cast(T, waited(self.go_on(self.run())))
 
-    def _answer(self, value: Any) -> Any:
-        return value if self._then is None else self._then(value)
+
+def waited(answer: Any) -> Any:
+    """The answer of a handler, when it is there."""
+    return answer.result() if isinstance(answer, Deferred) else answer
 
 
 def in_thread(work: Callable[[], T]) -> Deferred[T]:

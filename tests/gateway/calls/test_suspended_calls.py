@@ -1,5 +1,6 @@
 """Calls that need no thread are begun once, however the request is answered in the end, and answered as by a thread."""
 
+import asyncio
 import queue
 import re
 import socket
@@ -9,11 +10,11 @@ import pytest
 from hms_gateway.gateway.admission.identity import Identity, Refused
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc.call import Unavailable
-from hms_gateway.rpc.processor import Begun, Reply
+from hms_gateway.rpc.processor import Reply
 from hms_gateway.rpc.repeatable import RepeatableProcessor
 from hms_gateway.rpc.wire import MessageType
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import Deferred, Result
+from hms_gateway.runtime.suspension import Deferred, Result, call_in_loop
 from tests.gateway.serving import SECONDS_TO_SEND, Anybody, post, read_all, read_response, running
 from tests.support.patience import PATIENCE_SECONDS, until
 
@@ -30,8 +31,9 @@ class Store:
     def __init__(self) -> None:
         self.begun: queue.SimpleQueue = queue.SimpleQueue()
 
-    def start(self, work, done, deliver) -> None:
-        self.begun.put(lambda given: deliver([(done, given)]))
+    def start(self, work, done) -> None:
+        loop = asyncio.get_running_loop()
+        self.begun.put(lambda given: call_in_loop(loop, done, given))
 
     def next(self):
         return self.begun.get(timeout=PATIENCE_SECONDS)
@@ -53,12 +55,8 @@ class Metastore:
     def process(self, codec, message, call) -> Reply:
         return Reply(MessageType.REPLY, b"{}", "ok")
 
-    def begin(self, codec, message, call) -> Begun:
+    def answering(self, codec, message, call):
         self.calls.append(call)
-        answering = self._answering()
-        return Begun(next(answering), answering)
-
-    def _answering(self):
         given = yield Deferred(self.store, None)
         try:
             return Reply(MessageType.REPLY, given.get(), "ok")
@@ -168,7 +166,7 @@ def test_a_store_that_fails_is_told_as_for_every_call(store, metastore):
 
 
 def test_a_store_that_takes_nothing_is_told_too(store, metastore):
-    def refuse(work, done, deliver) -> None:
+    def refuse(work, done) -> None:
         raise StoreUnavailable("the store is closed")
 
     store.start = refuse

@@ -1,7 +1,7 @@
 """Rights of calls that hold no thread: let through by what is remembered, which their unit of work looks at again."""
 
+import asyncio
 import contextlib
-import queue
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.wire import Message, MessageType
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.runtime.suspension import Done, Result
+from hms_gateway.runtime.suspension import Result
 from tests.handlers.rights.test_authorizer import Everybody, table
 from tests.support.catalog import place_empty_database
 from tests.support.patience import PATIENCE_SECONDS
@@ -73,24 +73,23 @@ class Begun:
         payload = self._codec.encode(self._method.arguments(*values))
         assert isinstance(payload, bytes)
         self.begun = processor.begin(self._codec, Message(name, MessageType.CALL, 1, payload), self.call)
-        self._told: queue.SimpleQueue[Result] = queue.SimpleQueue()
 
     def run(self) -> Result:
         """Have the unit of work run."""
         assert isinstance(self.begun, SuspendedCall), self.begun
+        begun = self.begun
 
-        def deliver(outcomes: Any) -> None:
-            for done, outcome in outcomes:
-                done(outcome)
+        async def told() -> Result:
+            told: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+            begun.start(told.set_result)
+            return await asyncio.wait_for(told, PATIENCE_SECONDS)
 
-        done: Done = self._told.put
-        self.begun.start(done, deliver)
-        return self._told.get(timeout=PATIENCE_SECONDS)
+        return asyncio.run(told())
 
     def finish(self, result: Result) -> Any:
         """The answer, `NAME: text` for a refusal; and whether it took a thread."""
         assert isinstance(self.begun, SuspendedCall)
-        reply = self.begun.finish(result)
+        reply = self.begun.go_on(result)
         takes_thread = not isinstance(reply, Reply)
         if not isinstance(reply, Reply):
             reply = reply(self.call)

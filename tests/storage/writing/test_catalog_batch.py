@@ -22,7 +22,7 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
-from hms_gateway.runtime.suspension import Result
+from hms_gateway.runtime.suspension import Job, Result
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
 from hms_gateway.storage.partitions.reads import SharedSnapshot
@@ -36,7 +36,6 @@ from hms_gateway.storage.schema.catalog import (
     PARTITIONS,
     TABLES,
 )
-from hms_gateway.storage.txn.batch import Job
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from tests.support.catalog import place_empty_database

@@ -15,10 +15,9 @@ from hms_gateway.rpc.structs import LockState, LockType, NoSuchTxnException
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
 from hms_gateway.runtime.call_record import TraceSpans, set_notes
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import Deferred, Result
+from hms_gateway.runtime.suspension import Deferred, Job, Result
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
-from hms_gateway.storage.txn.batch import Job
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.ports.txn import TxnWork
 from hms_gateway.txn.rules.names import target
@@ -84,14 +83,11 @@ def begin(call: Deferred[Any], key: CallKey | None = None) -> Awaitable[Any]:
         if not told.done():
             told.set_result(given)
 
-    def deliver(outcomes: Any) -> None:
-        loop.call_soon_threadsafe(lambda: [done(given) for done, given in outcomes])
-
     async def finish() -> Any:
         return call.go_on(await asyncio.wait_for(told, PATIENCE_SECONDS))
 
     with answering(key):
-        call.store.start(call.work, tell, deliver)
+        call.store.start(call.work, tell)
     return asyncio.ensure_future(finish())
 
 

@@ -6,7 +6,7 @@ committed. Calls that their handlers cannot answer yet wait on the event loop, a
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 import msgspec
@@ -24,7 +24,7 @@ from hms_gateway.rpc.wire import Codec, Message
 from hms_gateway.runtime.call_record import Span, TraceSpans, begin_spans, end_spans, note_span, set_notes
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
-from hms_gateway.runtime.suspension import Deliver, Done, Result, call_in_loop
+from hms_gateway.runtime.suspension import Done, Result, call_in_loop
 
 # One long reply of a user waits so long for another one to end, before it is refused.
 LATE_SECONDS_MAX = 1.0
@@ -126,7 +126,6 @@ class Dispatcher:
         self._late: dict[str | None, tuple[InFlightCall, Reply, ReplyStream]] = {}
         self._making = MakingTurns()
         self._sending = SendingTurns()
-        self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
         self._starting: list[tuple[SuspendedCall, Done, TraceSpans | None]] = []
         self._waiting = WaitingCalls(limits, metrics, releases)
 
@@ -158,11 +157,7 @@ class Dispatcher:
         if isinstance(begun, Reply):
             return begun
         in_flight = self._admit(call, process, wrap, is_urgent=message.name in self._urgent_methods)
-        if isinstance(begun, SuspendedCall):
-            self._start_together(begun, in_flight)
-        else:
-            in_flight.process = begun
-            self._run(in_flight)
+        self._go_on(in_flight, begun)
         return in_flight
 
     async def wait(self, started: InFlightCall, waiting: Waiting, until_gone: UntilGone) -> CompletedCall:
@@ -292,53 +287,37 @@ class Dispatcher:
         if late is not None:
             self._deliver_stream(*late)
 
-    def _start_together(self, suspended: SuspendedCall, in_flight: InFlightCall) -> None:
+    def _go_on(self, in_flight: InFlightCall, begun: Reply | SuspendedCall | Process) -> None:
         """Those that came with the same look at the sockets are started together, and committed together."""
+        if isinstance(begun, Reply):
+            self._processed(in_flight, CompletedCall(begun))
+        elif isinstance(begun, SuspendedCall):
+            if not self._starting:
+                asyncio.get_running_loop().call_soon(self._start)
+            self._starting.append((begun, partial(self._written, in_flight, begun), in_flight.call.notes))
+        else:
+            in_flight.process = begun
+            self._run(in_flight)
 
-        def finish(result: Result) -> None:
-            in_flight.spans.append(("write", in_flight.admitted, time.perf_counter()))
-            if not in_flight.completed.done():
-                try:
-                    reply = suspended.finish(result)
-                except Exception as error:
-                    in_flight.complete(error)
-                else:
-                    if not isinstance(reply, Reply):
-                        in_flight.process = reply
-                        self._run(in_flight)
-                        return
-                    in_flight.complete(CompletedCall(reply))
+    def _written(self, in_flight: InFlightCall, suspended: SuspendedCall, result: Result) -> None:
+        in_flight.spans.append(("write", in_flight.admitted, time.perf_counter()))
+        if in_flight.completed.done():
             self._processed(in_flight, None)
-
-        if not self._starting:
-            asyncio.get_running_loop().call_soon(self._start)
-        self._starting.append((suspended, finish, in_flight.call.notes))
+            return
+        try:
+            self._go_on(in_flight, suspended.go_on(result))
+        except Exception as error:
+            self._processed(in_flight, error)
 
     def _start(self) -> None:
         starting, self._starting = self._starting, []
-        deliver = self._deliverer(asyncio.get_running_loop())
         for suspended, done, notes in starting:
             set_notes(notes)
             try:
-                suspended.start(done, deliver)
+                suspended.start(done)
             except Exception as error:
                 done(Result(None, error))
         set_notes(None)
-
-    def _deliverer(self, loop: asyncio.AbstractEventLoop) -> Deliver:
-        """The same for every call, so that those of one batch are delivered together."""
-        if self._delivery is None or self._delivery[0] is not loop:
-
-            def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-                call_in_loop(loop, _deliver, outcomes)
-
-            self._delivery = loop, deliver
-        return self._delivery[1]
-
-
-def _deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-    for done, result in outcomes:
-        done(result)
 
 
 def _urgent(holder: Holder) -> Holder:

@@ -53,7 +53,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
-from hms_gateway.runtime.suspension import Deferred, in_thread
+from hms_gateway.runtime.suspension import Deferred, in_thread, waited
 from hms_gateway.txn.ports.txn import Assumption
 
 # Behind a name that is to be missing. No name has it: it is made anew by each process.
@@ -130,13 +130,13 @@ class Authorizer:
             return otherwise
         holds = partial(remembered.holds, frozenset(check.tables))
         assumed = Assumption(None if is_admin else call.principal, remembered.version, holds)
-        return deferred.assuming(msgspec.structs.replace(deferred.work, assumed=assumed), otherwise)
+        return deferred._replace(work=msgspec.structs.replace(deferred.work, assumed=assumed), otherwise=otherwise)
 
     def _checked(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
         rights = self._rights[bound.method.name]
         permissions = self._known.permissions(call.principal, call.groups)
         if permissions.admin_because is not None:
-            return _waited(handle())
+            return waited(handle())
         passage = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
@@ -147,10 +147,6 @@ class Authorizer:
             return value
         kind, *paths = rights.answer
         return self._answers[kind](permissions, arguments, value, tuple(paths), handle)
-
-
-def _waited(value: Any) -> Any:
-    return value.result() if isinstance(value, Deferred) else value
 
 
 # While authorization is off everybody may do everything, but for what `lasting_rights` says.
@@ -209,7 +205,7 @@ class _CallCheck:
         """
         try:
             with presenting(NO_CHANGES) if self._has_hidden else nullcontext():
-                value = _waited(handle()) if not self._foreign else self._heartbeat_without(self._foreign, handle)
+                value = waited(handle()) if not self._foreign else self._heartbeat_without(self._foreign, handle)
         except ThriftException as error:
             if self._has_hidden:
                 _restore(error, self._hidden_ids)

@@ -14,7 +14,6 @@ Nothing here talks to the database: what is to be asked and changed are values.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -25,10 +24,8 @@ from hms_gateway.metastore.changes.events import aborted, committed
 from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
 from hms_gateway.rpc.structs import LockType, TxnType
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
-from hms_gateway.runtime.call_record import TraceSpans
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import Actor
-from hms_gateway.runtime.suspension import Deliver, Done, Outdated, Result
+from hms_gateway.runtime.suspension import Job, Outdated
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import DATABASE_NOW, Rows, Statement
 from hms_gateway.storage.registry.outcomes import outcome_row
@@ -80,34 +77,6 @@ _Wanted: TypeAlias = Sequence[tuple[Target, LockType]]
 
 class BatchMiss(BaseException):
     """The unit of work asks for what was not read ahead. Nothing between here and the writer takes it for a failure."""
-
-
-class Later(NamedTuple):
-    """Receiver of the result, and the way to it."""
-
-    done: Done
-    deliver: Deliver
-
-
-class Job(NamedTuple):
-    """A unit of work that waits for its batch: a TxnWork, or a function of a transaction of the store."""
-
-    work: Any
-    outcome: "Future[Any] | Later"
-    key: CallKey | None
-    actor: Actor | None = None
-    notes: TraceSpans | None = None
-
-    @property
-    def open_key(self) -> CallKey | None:
-        """The key of the call whose change this job is."""
-        return None if self.key is None or self.key.is_concluded else self.key
-
-    def ended(self, result: Result) -> Result:
-        """The result. A call that succeeded has had its change from now on."""
-        if self.key is not None and result.failure is None:
-            self.key.is_concluded = True
-        return result
 
 
 class Reading(NamedTuple):

@@ -109,15 +109,9 @@ def _compressed(message: bytes) -> bytes:
 LOCK_CATALOG: Final = select(CATALOG.c.last_event_id).with_for_update()
 COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
 COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
+_EVENT_COLUMNS: Final = ("event_id", "event_type", "db_name", "table_name", "renamed_from_db", "renamed_from_table")
 EVENTS_AFTER: Final = (
-    select(
-        NOTIFICATIONS.c.event_id,
-        NOTIFICATIONS.c.event_type,
-        NOTIFICATIONS.c.db_name,
-        NOTIFICATIONS.c.table_name,
-        NOTIFICATIONS.c.renamed_from_db,
-        NOTIFICATIONS.c.renamed_from_table,
-    )
+    select(*(NOTIFICATIONS.c[name] for name in _EVENT_COLUMNS))
     .where(NOTIFICATIONS.c.event_id > bindparam("after"))
     .order_by(NOTIFICATIONS.c.event_id)
     .limit(bindparam("limit"))

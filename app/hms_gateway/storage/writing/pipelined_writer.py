@@ -11,7 +11,6 @@ not read ahead, statements that are refused, and all that comes without a connec
 """
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from time import monotonic, perf_counter
@@ -23,32 +22,31 @@ from sqlalchemy import text
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_record import TraceSpans, shared_notes
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.suspension import Deliver, Done, Result, call_in_loop
+from hms_gateway.runtime.suspension import Done, Job, Later, Result, call_in_loop
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
-from hms_gateway.storage.txn.batch import BatchMiss, Job, Later, TxnBatch, following
+from hms_gateway.storage.txn.batch import BatchMiss, TxnBatch, following
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
-
-_logger = logging.getLogger(__name__)
 
 
 def deliver_results(jobs: Sequence[Job], results: Sequence[Result]) -> None:
-    """Give the callers their results, those with the same `deliver` together."""
-    later: dict[Deliver, list[tuple[Done, Result]]] = {}
+    """Give the callers their results, those of one event loop together."""
+    later: dict[asyncio.AbstractEventLoop, list[tuple[Done, Result]]] = {}
     for job, result in zip(jobs, results, strict=True):
         job.ended(result)
         if isinstance(job.outcome, Later):
-            later.setdefault(job.outcome.deliver, []).append((job.outcome.done, result))
+            later.setdefault(job.outcome.loop, []).append((job.outcome.done, result))
         elif result.failure is not None:
             job.outcome.set_exception(result.failure)
         else:
             job.outcome.set_result(result.value)
-    for deliver, results_of in later.items():
-        try:
-            deliver(results_of)
-        except Exception:
-            # The callers that waited are gone with their event loop; the others are not.
-            _logger.warning("%s outcomes could not be delivered", len(results_of), exc_info=True)
+    for loop, results_of in later.items():
+        call_in_loop(loop, _hand_over, results_of)
+
+
+def _hand_over(results: Sequence[tuple[Done, Result]]) -> None:
+    for done, result in results:
+        done(result)
 
 
 # A batch holds the database's write lock, which other processes wait for.

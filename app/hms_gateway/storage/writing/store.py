@@ -28,7 +28,7 @@ from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answerin
 from hms_gateway.runtime.call_record import WorkTimes, current_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import Deliver, Done
+from hms_gateway.runtime.suspension import Done
 from hms_gateway.storage.catalog.databases import first_dropped
 from hms_gateway.storage.catalog.events import CHANGES_QUERY, change_headers, changes_made
 from hms_gateway.storage.dialects import Dialect, dialect_of_url, parse_url
@@ -263,9 +263,9 @@ class SqlStore:
         guarded: Callable[[Transaction], T] = work if isinstance(work, TxnWork) else locked(fenced(work))
         return self._writer.write(guarded)
 
-    def start(self, work: TxnWork[Any], done: Done, deliver: Deliver) -> None:
-        """Run a unit of work on transactions and locks, and hand over its result. Raises StoreUnavailable."""
-        self._writer.start(work, done, deliver)
+    def start(self, work: TxnWork[Any], done: Done) -> None:
+        """See `suspension.Runner`."""
+        self._writer.start(work, done)
 
     @property
     def system(self) -> str:

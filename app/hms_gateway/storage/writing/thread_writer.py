@@ -5,6 +5,7 @@ itself only. No caller hears of success before the commit is durable (design D9)
 elsewhere a lock on the catalog's row keeps "one at a time".
 """
 
+import asyncio
 import itertools
 import queue
 import threading
@@ -21,7 +22,7 @@ from hms_gateway.runtime.call_keys import current_call_key, recalled_value
 from hms_gateway.runtime.call_record import WorkTimes, current_notes, set_notes, shared_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import current_actor
-from hms_gateway.runtime.suspension import Deliver, Done, Result, awaited
+from hms_gateway.runtime.suspension import Done, Job, Later, Result, awaited
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
@@ -34,7 +35,7 @@ from hms_gateway.storage.dialects.errors import (
     translated,
 )
 from hms_gateway.storage.dialects.statements import ConnectionLost, Statement, Values
-from hms_gateway.storage.txn.batch import ConnectedBatch, Job, Later
+from hms_gateway.storage.txn.batch import ConnectedBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.availability import Availability
 from hms_gateway.storage.writing.pipelined_writer import (
@@ -99,8 +100,8 @@ class ThreadWriter:
         finally:
             self._times.note("write", begin)
 
-    def start(self, work: TxnWork[Any], done: Done, deliver: Deliver) -> None:
-        """As `write`, but nothing waits: the result is handed over."""
+    def start(self, work: TxnWork[Any], done: Done) -> None:
+        """As `write`, but nothing waits: the result is handed over in the running event loop."""
         begin = time.perf_counter()
 
         def noted(result: Result) -> None:
@@ -108,7 +109,7 @@ class ThreadWriter:
             self._availability.note("write", result.failure)
             done(result)
 
-        job = Job(work, Later(noted, deliver), current_call_key(), notes=current_notes())
+        job = Job(work, Later(noted, asyncio.get_running_loop()), current_call_key(), notes=current_notes())
         if self._event_loop is None or not self._event_loop.take(job):
             self._submit(job)
 
@@ -183,9 +184,8 @@ class Batch:
     def run(self) -> list[Result]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
         with translated(self._engine), self._engine.connect() as connection:
-            alike = self._alike(0)
-            if len(alike) == len(self._jobs):
-                alone = ConnectedBatch(connection, self._clock, alike)
+            if all(map(_is_about_txns, self._jobs)):
+                alone = ConnectedBatch(connection, self._clock, self._jobs)
                 alone.read_ahead([Statement(LOCK_CATALOG, {})])
                 results = self._run_batched(alone)
                 self._commit(alone)
@@ -193,16 +193,16 @@ class Batch:
             batch = CatalogBatch(connection, self._clock)
             batch.begin(Statement(LOCK_CATALOG, {}), *self._foreseen())
             results = []
-            while len(results) < len(self._jobs):
-                together = self._alike(len(results))
-                if together:
+            for is_about_txns, jobs in itertools.groupby(self._jobs, _is_about_txns):
+                if is_about_txns:
                     batch.flush()
-                    results += self._run_together(batch, together)
+                    results += self._run_together(batch, list(jobs))
                     batch.forget_calls()
-                else:
-                    transaction = SqlTransaction(batch, self._jobs[len(results)].actor)
+                    continue
+                for job in jobs:
+                    transaction = SqlTransaction(batch, job.actor)
                     self._transactions[len(results)] = transaction
-                    results.append(self._run_job(self._jobs[len(results)], transaction))
+                    results.append(self._run_job(job, transaction))
             self._commit(batch)
             return results
 
@@ -229,10 +229,6 @@ class Batch:
         works = [job.work for job in self._jobs if isinstance(job.work, CatalogWork)]
         keys = [job.open_key for job in self._jobs if not isinstance(job.work, TxnWork)]
         return works, [(key.principal, key.text) for key in keys if key is not None]
-
-    def _alike(self, first: int) -> list[Job]:
-        """The jobs from there on that are about transactions and locks only."""
-        return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
 
     def _run_together(self, catalog: CatalogBatch, jobs: list[Job]) -> list[Result]:
         """Their results, between units of work on the catalog."""
@@ -296,3 +292,7 @@ class Batch:
             raise OutcomeUnknown("the connection to the database was lost while committing") from error
         if notes is not None:
             notes.add("commit", begin)
+
+
+def _is_about_txns(job: Job) -> bool:
+    return isinstance(job.work, TxnWork)
