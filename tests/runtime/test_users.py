@@ -28,7 +28,7 @@ USERS = {
         "txn.services.leases",
     },
     "presented": {
-        "files.directories",
+        "storage.files.directories",
         "catalog.access.grants",
         "catalog.access.roles",
         "catalog.partitions.additions",
