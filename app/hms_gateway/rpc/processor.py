@@ -249,6 +249,7 @@ class Processor:
         """As `process`, for callers that wait in their own way."""
         arguments: Any = None
         objects: tuple[str, ...] = ()
+        value: Any = None
         try:
             if call.first is not None:
                 call.first()
@@ -259,7 +260,19 @@ class Processor:
                 if call.notes is not None:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
-                result, outcome, is_uncacheable, is_final = yield from self._invoke(bound, call, arguments)
+                try:
+                    value = bound.answer(call, arguments)
+                    while isinstance(value, Deferred):
+                        value = value.go_on(cast(Result, (yield value)))
+                except (ApplicationError, AlreadyConcluded, Waiting):
+                    raise
+                except Exception as error:
+                    result, outcome, is_final = self._refused(bound.method, error)
+                else:
+                    answer = value.answer if isinstance(value, Uncacheable) else value
+                    has_answer = bound.method.definition.returns is not None
+                    result = bound.method.result(success=answer) if has_answer else bound.method.result()
+                    outcome, is_final = "ok", True
             partitions = partitions_of(bound.facts, arguments, result) if bound.facts.partitions_in else 0
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
@@ -268,7 +281,7 @@ class Processor:
                 payload = whole_or_chunks(payload, self._whole_reply_bytes_max)
             if call.last is not None:
                 call.last()
-            kept = None if is_uncacheable else arguments
+            kept = None if isinstance(value, Uncacheable) else arguments
             return Reply(MessageType.REPLY, payload, outcome, kept, is_final, objects=objects, partitions=partitions)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments, objects)
@@ -289,30 +302,16 @@ class Processor:
             raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
         return bound
 
-    def _invoke(
-        self, bound: Bound, call: Call, arguments: Struct
-    ) -> Generator[Deferred[Any], Result | None, tuple[Struct, str, bool, bool]]:
-        """The result struct, the outcome, whether the answer is uncacheable, and whether it is final."""
-        result: Any = bound.method.result
-        try:
-            value = bound.answer(call, arguments)
-            while isinstance(value, Deferred):
-                value = value.go_on(cast(Result, (yield value)))
-        except (ApplicationError, AlreadyConcluded, Waiting):
-            raise
-        except Exception as error:
-            raised = error if isinstance(error, ThriftException) else self._translate(error)
-            if isinstance(raised, Failed):
-                return _failed(bound.method, raised), ApplicationErrorType.INTERNAL_ERROR.name, False, False
-            if not isinstance(raised, ThriftException):
-                raise raised from error
-            _forget_origin(raised)
-            # What was translated failed below the handlers, such as in a file system.
-            is_final = raised is error
-            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False, is_final
-        answer = value.answer if isinstance(value, Uncacheable) else value
-        whole = result() if bound.method.definition.returns is None else result(success=answer)
-        return whole, "ok", isinstance(value, Uncacheable), True
+    def _refused(self, method: Method, error: Exception) -> tuple[Struct, str, bool]:
+        """The result struct of a call that failed, the outcome, and whether it is final."""
+        raised = error if isinstance(error, ThriftException) else self._translate(error)
+        if isinstance(raised, Failed):
+            return _failed(method, raised), ApplicationErrorType.INTERNAL_ERROR.name, False
+        if not isinstance(raised, ThriftException):
+            raise raised from error
+        _forget_origin(raised)
+        # What was translated failed below the handlers, such as in a file system.
+        return _declared(method, _cut(raised, self._text_max)), type(raised).__name__, raised is error
 
     def _application_exception(
         self,

@@ -2,24 +2,25 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from sqlalchemy import select
 
 from hms_gateway.metastore.changes.events import committed_write_ids
-from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoredEvent, StoreUnavailable
 from hms_gateway.rpc.structs import LockState, LockType, NoSuchTxnException
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
 from hms_gateway.runtime.call_record import TraceSpans, set_notes
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import Deferred, Job, Result
+from hms_gateway.runtime.suspension import Deferred, Job, Outdated, Result
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.writing.store import SqlStore, open_store
-from hms_gateway.txn.ports.txn import TxnWork
+from hms_gateway.txn.ports.txn import Assumption, TxnWork
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
@@ -197,6 +198,38 @@ def test_calls_of_one_turn_are_one_batch_and_no_thread_runs_them(store: SqlStore
         await begin(services.locks.unlock(lock.lock_id))
         assert (await begin(services.locks.check_lock(other.lock_id))).state is LockState.ACQUIRED
         await begin(services.txns.heartbeat(other.lock_id, 0))
+
+    asyncio.run(run())
+
+
+def test_assumed_rights_are_looked_at_by_the_event_loop_too(store: SqlStore) -> None:
+    services = Services(store)
+
+    def assuming(call: Deferred[Any], user: str, version: int, *known: str) -> Deferred[Any]:
+        def holds(events: Sequence[StoredEvent]) -> bool:
+            return [stored.event.table_name for stored in events] == [*known]
+
+        return call._replace(work=msgspec.structs.replace(call.work, assumed=Assumption(user, version, holds)))
+
+    async def run() -> None:
+        await connected(store)
+        held = await begin(services.locks.lock(EXCLUSIVE))
+        (txn_id,) = await begin(services.txns.open(1, WHO))
+        version = store.version()
+        for name in ("t", "u"):
+            event = Event("ALTER_TABLE", "d", name, "{}")
+            await asyncio.to_thread(store.write, lambda transaction, event=event: transaction.append_event(event))  # type: ignore[misc]
+        refuse_hand_overs(store)
+        check, beat = services.locks.check_lock(held.lock_id), services.txns.heartbeat(held.lock_id, txn_id)
+        for call in (check, beat):
+            await begin(assuming(call, WHO.user, version + 2))
+            with pytest.raises(Outdated):
+                await begin(assuming(call, "another", version + 2))
+        await begin(assuming(check, WHO.user, version, "t", "u"))
+        await begin(assuming(check, WHO.user, version + 1, "u"))
+        for at, known in ((version, "t"), (version + 3, "")):
+            with pytest.raises(Outdated):
+                await begin(assuming(check, WHO.user, at, known))
 
     asyncio.run(run())
 

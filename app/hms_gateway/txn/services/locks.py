@@ -13,7 +13,6 @@ from hms_gateway.txn.ports.txn import (
     LockFilter,
     ShownLock,
     TxnReads,
-    TxnStore,
     TxnWork,
     TxnWrites,
 )
@@ -43,7 +42,7 @@ from hms_gateway.txn.rules.names import (
     value_of,
 )
 from hms_gateway.txn.rules.transactions import Write, open_txn
-from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.settings import TxnService
 
 # One lock in the way is enough to wait, so a request looks at the oldest first and seldom at more.
 _CANDIDATES_AT_FIRST: Final = 100
@@ -93,11 +92,7 @@ class BlockingLock(msgspec.Struct, frozen=True):
     blocked_since_ms: Sequence[int]
 
 
-class LockService:
-    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
-        self._store = store
-        self._settings = settings
-
+class LockService(TxnService):
     def lock(self, call: LockSpec) -> Deferred[LockAnswer]:
         """Acquire all components or wait for all of them (semantics §5.7).
 
@@ -147,7 +142,7 @@ class LockService:
         A transaction's lock cannot go without the transaction, which is aborted with `reason`: it would otherwise go
         on writing without protection.
         """
-        return self._store.write(lambda transaction: _release(transaction.txns, lock_id, reason))
+        return self._write(lambda txns: _release(txns, lock_id, reason))
 
     def show(self, filter: LockFilter, shown_types: Mapping[LockType, LockType] | None = None) -> EncodedList:
         """See `ports.TxnReads.lock_list`; without `shown_types` every type is shown as it is."""

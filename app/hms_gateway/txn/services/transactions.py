@@ -10,7 +10,7 @@ from hms_gateway.rpc.structs import MetaException, TxnAbortedException, TxnInfo,
 from hms_gateway.runtime.suspension import Deferred, in_thread
 from hms_gateway.txn.ports.txn import BatchedWrites, Client, TxnReads, TxnStore, TxnUnit, TxnWork, TxnWrites
 from hms_gateway.txn.rules.locks import TxnId
-from hms_gateway.txn.rules.names import CommittedRefusal, Target, too_many, value_of
+from hms_gateway.txn.rules.names import CommittedRefusal, Target, value_of
 from hms_gateway.txn.rules.transactions import (
     Txn,
     TxnOperation,
@@ -28,7 +28,7 @@ from hms_gateway.txn.rules.transactions import (
     too_many_open,
 )
 from hms_gateway.txn.services.locks import LockService
-from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.settings import TxnService, TxnSettings
 
 T = TypeVar("T")
 
@@ -51,11 +51,10 @@ class RangeHeartbeat(msgspec.Struct, frozen=True):
     missing: Sequence[int]
 
 
-class TransactionService:
+class TransactionService(TxnService):
     def __init__(self, store: TxnStore, locks: LockService, settings: TxnSettings) -> None:
-        self._store = store
+        super().__init__(store, settings)
         self._locks = locks
-        self._settings = settings
         self._gauge = _OpenGauge(settings.open_txns_max)
 
     def open(
@@ -221,14 +220,6 @@ class TransactionService:
             txns.skip_txn_ids(TxnId(seed_id))
 
         self._write(work)
-
-    def _write(self, work: Callable[[TxnWrites], T]) -> T:
-        return self._store.write(lambda transaction: work(transaction.txns))
-
-    def _check_count(self, count: int) -> None:
-        limit = self._settings.txns_per_call_max
-        if count > limit:
-            raise too_many("transactions", count, limit, "txns_per_call_max")
 
     def _open(self, txns: BatchedWrites, count: int, type: TxnType, client: Client) -> list[TxnId]:
         if not self._gauge.admits(count, txns.count_open):
