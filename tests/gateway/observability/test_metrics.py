@@ -2,7 +2,8 @@
 
 import httpx
 
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from tests.gateway.serving import CALL, record, running
 from tests.support.patience import until
 
