@@ -125,6 +125,7 @@ def test_a_name_that_cannot_be_one_is_none(tmp_path, users, name):
         assert it.ask(users.issue(name)[0]) == 401
 
 
+@pytest.mark.slow
 def test_a_certificate_may_be_required(tmp_path, users):
     with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem", "use": "require"}) as it:
         assert it.ask(users.issue("ann")[0], BOB) == "bob"
@@ -186,6 +187,7 @@ def until_refused(call) -> None:
     raise AssertionError("it was not refused")
 
 
+@pytest.mark.slow
 def test_a_new_authority_is_taken_and_a_broken_file_keeps_the_one_before(tmp_path, users):
     with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem"}) as it:
         ann, _ = users.issue("ann")
@@ -205,6 +207,7 @@ def test_a_new_authority_is_taken_and_a_broken_file_keeps_the_one_before(tmp_pat
             assert call() == "ann"
 
 
+@pytest.mark.slow
 def test_a_certificate_proves_a_proxy_at_any_address_and_only_of_its_own_authority(tmp_path, users):
     proxies = ClientAuthority(tmp_path, "Proxies")
     (tmp_path / "proxies.pem").write_bytes(proxies.pem)

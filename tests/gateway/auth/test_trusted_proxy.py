@@ -144,6 +144,7 @@ def test_the_parameters_of_who_logs_in_do_not_name_it():
     assert ask(ann, query=b"user.name=root", peer=STRANGER) == "ann"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [HEADER, ASTERISK, USER_NAME])
 def test_a_named_user_acts_for_another_only_by_its_rule(source):
     headers, query = naming(source, "knox")

@@ -273,6 +273,7 @@ def test_requests_that_share_a_refusal_are_answered_each_by_its_own_name_and_seq
     assert [line["method"] for line in server.log_lines()] == ["get_table", "get_all_databases"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [running, by_asgi])
 def test_a_failure_of_ours_is_500_and_recorded(way):
     class Broken(Anybody):

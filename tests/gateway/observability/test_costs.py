@@ -241,6 +241,7 @@ def test_the_page_needs_a_login_and_shows_what_was_called():
     assert {"queue", "call"} <= set(found["slow_calls"][0]["spans"])
 
 
+@pytest.mark.slow
 def test_the_page_refuses_strangers_and_other_pages():
     class Closed(Anybody):
         def remembered(self, head):
