@@ -35,7 +35,6 @@ from hms_gateway.gateway.auth.tokens import (
 )
 from hms_gateway.gateway.auth.users import GroupsFile, GroupsFileError, UserFileError, add_user
 from hms_gateway.gateway.certificates.client_certificates import (
-    Authority,
     CertificateValidity,
     ClientCertificates,
     Revocations,
@@ -199,19 +198,9 @@ def build_proxies(settings: Settings) -> Proxies:
         secret=None if trusted.secret is None else trusted.secret.get_secret_value(),
         secret_header=trusted.secret_header,
         needs_certificate=trusted.authority is not None,
-        certificate_of=_certificate_reader(settings).shown,
+        certificate_of=ClientCertificates(trusted, settings.client_certificates).shown,
         objection=_validity(settings).objection,
         forwarded_header=settings.forwarded_header,
-    )
-
-
-def _certificate_reader(settings: Settings) -> ClientCertificates:
-    proxies, users = settings.trusted_proxy.authority, settings.client_certificates.authority
-    return ClientCertificates(
-        proxy_names=None if proxies is None else settings.trusted_proxy.certificate_names,
-        proxy_authority=None if proxies is None else Authority(proxies),
-        user_field=None if users is None else settings.client_certificates.user,
-        user_authority=None if users is None else Authority(users),
     )
 
 

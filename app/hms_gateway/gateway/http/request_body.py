@@ -67,7 +67,7 @@ class BodyReader:
     async def _read_pieces(self, receive: Receive, buffer: BytesIO, share: BodyShare) -> None:
         size = 0
         while True:
-            message = await _next(receive)
+            message = await next_message(receive)
             piece = message["body"]
             size += len(piece)
             buffer.write(piece)
@@ -212,7 +212,8 @@ def _add_piece(inflation: Inflation, buffer: BytesIO) -> int:
     return buffer.write(inflation.piece(INFLATED_PIECE_BYTES))
 
 
-async def _next(receive: Receive) -> ASGIMessage:
+async def next_message(receive: Receive) -> ASGIMessage:
+    """A message with a piece of the body. Raises ClientGone."""
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGone
