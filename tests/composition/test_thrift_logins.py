@@ -41,7 +41,8 @@ def identification(
 
     users = SimpleNamespace(is_reserved=reserved.__contains__)
     logins = LoginParts(checks, users, DelegationLogins(password_of, checks))  # type: ignore[arg-type]
-    edge = SimpleNamespace(authenticator=Directory(), logins=logins, groups_of=lambda user: frozenset())
+    endpoint = SimpleNamespace(authenticator=Directory())
+    edge = SimpleNamespace(endpoint=endpoint, logins=logins, groups_of=lambda user: frozenset())
     return _Identification(edge, Refusals(Metrics(frozenset())))  # type: ignore[arg-type]
 
 

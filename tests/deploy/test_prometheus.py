@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.gateway.observability.figures import Replica, Watched
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from tests.gateway.serving import record
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer, free_port

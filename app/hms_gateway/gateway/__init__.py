@@ -9,7 +9,7 @@ from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.logins import build_authenticator, ensure_first_user
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.running import WorkerFailed, run
-from hms_gateway.gateway.server import Server, ServerOptions
+from hms_gateway.gateway.server import Server
 
 __all__ = [
     "Authenticator",
@@ -21,7 +21,6 @@ __all__ = [
     "Refused",
     "RequestHead",
     "Server",
-    "ServerOptions",
     "UserFileError",
     "WorkerFailed",
     "build_authenticator",

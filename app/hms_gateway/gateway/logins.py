@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from hms_gateway.gateway.admission.identity import Authenticator, HeaderList
+from hms_gateway.gateway.admission.identity import Authenticator
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.auth.credentials import (
     ACCEPTED,
@@ -22,7 +22,6 @@ from hms_gateway.gateway.auth.external_logins import (
     ImpersonationRule,
     TicketLogin,
     TrustedProxyAuthenticator,
-    UserSource,
 )
 from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.tokens import (
@@ -44,7 +43,7 @@ from hms_gateway.gateway.certificates.client_certificates import (
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logins.login_tokens import LoginChecks
-from hms_gateway.runtime.settings import ProxyUser, Settings, SettingsError
+from hms_gateway.runtime.settings import Settings, SettingsError
 
 FIRST_USER = "admin"
 
@@ -114,7 +113,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     """
     parts = parts or login_parts(settings)
     share_of = build_proxies(settings).share_of
-    others = _negotiate(settings)
+    others = () if settings.kerberos.keytab is None else NEGOTIATE_CHALLENGE
     password_and_token = basic_challenge(settings.realm), bearer_challenge(settings.realm)
     challenges = *others, *password_and_token
     wrong_token = wrong_token_challenges(settings.realm, others)
@@ -146,12 +145,9 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         logins.append(
             DirectoryLogin(
                 LdapDirectory(settings.ldap).check,
+                settings.ldap,
                 is_local=parts.users.has,
                 challenges=challenges,
-                remembered_seconds=settings.ldap.remembered_seconds,
-                kept_seconds=settings.ldap.kept_seconds,
-                # One server that does not answer, and another that does.
-                seconds_max=2 * settings.ldap.seconds_max,
                 limits=settings.limits,
                 share_of=share_of,
             )
@@ -167,23 +163,13 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     )
     authenticator = TrustedProxyAuthenticator(
         LoginStack(logins, challenges=challenges, accepted=accepted),
-        source=UserSource(
-            header=settings.trusted_proxy.user_header,
-            parameter=settings.trusted_proxy.user_parameter,
-            asterisk_password=settings.trusted_proxy.asterisk_password,
-        ),
-        proxied_users=settings.trusted_proxy.users,
+        settings.trusted_proxy,
         proxy_users=impersonation_rules(settings),
         proven=ProvenActing(parts.delegation, share_of, password_and_token).check,
         is_reserved=parts.users.is_reserved,
     )
     groups = build_groups(settings)
     return authenticator if groups is None else GroupsAuthenticator(authenticator, groups.of)
-
-
-def _negotiate(settings: Settings) -> HeaderList:
-    """The challenge for a ticket, where there are any."""
-    return () if settings.kerberos.keytab is None else NEGOTIATE_CHALLENGE
 
 
 def build_groups(settings: Settings) -> GroupsFile | None:
@@ -198,11 +184,10 @@ def build_groups(settings: Settings) -> GroupsFile | None:
 
 def impersonation_rules(settings: Settings) -> dict[str, ImpersonationRule]:
     """Whom users may act for."""
-    return {name: _rule(user) for name, user in settings.proxy_users.items()}
-
-
-def _rule(user: ProxyUser) -> ImpersonationRule:
-    return ImpersonationRule(frozenset(user.users), Networks(user.hosts) if user.hosts else None)
+    return {
+        name: ImpersonationRule(frozenset(user.users), Networks(user.hosts) if user.hosts else None)
+        for name, user in settings.proxy_users.items()
+    }
 
 
 def build_proxies(settings: Settings) -> Proxies:

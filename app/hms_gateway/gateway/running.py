@@ -14,7 +14,6 @@ from typing import Any
 import structlog
 
 from hms_gateway.gateway.application import Gateway
-from hms_gateway.gateway.assembly import server_options
 from hms_gateway.gateway.observability.figures import make_folder, remove_folder
 from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
@@ -68,9 +67,7 @@ def _serve(
     gateway = build(settings)
     if figures is not None:
         gateway.status.share(figures)
-    options = server_options(settings, gateway.certificate)
-    server = Server(gateway, options, settings.limits, on_listening=on_listening)
-    server.run(sockets=listeners)
+    Server(gateway, on_listening=on_listening).run(sockets=listeners)
 
 
 class _Workers:

@@ -256,6 +256,7 @@ def test_privileges_of_roles(service: PrivilegeService, roles: RoleService) -> N
     assert held(service, TABLE, "r", ROLE) == []
 
 
+@pytest.mark.slow
 def test_listing_by_what_is_asked_for(service: PrivilegeService) -> None:
     for number, on in enumerate(OBJECTS.values()):
         service.grant(bag(entry(on, f"P{number}"), entry(on, f"B{number}", "bob")))

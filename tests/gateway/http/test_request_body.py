@@ -107,6 +107,7 @@ def test_a_processor_is_not_called_for_what_was_not_received():
         assert len(processor.calls) == 1
 
 
+@pytest.mark.slow
 def test_buffers_of_refused_bodies_are_freed_one_at_a_time():
     async def numbers_freed_between_looks() -> set[int]:
         freeing = Freeing()

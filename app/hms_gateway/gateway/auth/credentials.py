@@ -9,14 +9,16 @@ Each failure makes the next attempt of that user from that address wait longer. 
 verified before, never come there.
 """
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from functools import partial
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
@@ -40,6 +42,8 @@ FORGOTTEN_AFTER_SECONDS = 900.0
 SOURCES_MAX = 10_000
 
 Source = tuple[str, str]
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -297,6 +301,27 @@ def _delay(failures: int) -> float:
     if beyond <= 0:
         return 0.0
     return min(DELAY_SECONDS_MAX, DELAY_SECONDS_FIRST * 2.0 ** min(beyond - 1, 30))
+
+
+class Shared(Generic[K, T]):
+    """Checks of credentials that many requests bring at the same time: each of them is made once."""
+
+    def __init__(self) -> None:
+        self._running: dict[K, asyncio.Task[T]] = {}
+
+    async def result(self, key: K, check: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of the check with this key that runs already, else of `check`. Raises as the check does."""
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = asyncio.ensure_future(check())
+            running.add_done_callback(partial(self._has_ended, key))
+        return await asyncio.shield(running)
+
+    def _has_ended(self, key: K, running: "asyncio.Task[T]") -> None:
+        del self._running[key]
+        if not running.cancelled():
+            # The clients may have gone, and then the failure is of no interest.
+            running.exception()
 
 
 class WrongTokens:

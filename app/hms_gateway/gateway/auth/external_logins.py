@@ -1,7 +1,6 @@
 """Logins whose user somebody else has proved: the authority of a client certificate, a KDC, a trusted proxy."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal
 from urllib.parse import parse_qs
 
 import msgspec
@@ -24,6 +23,7 @@ from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginChecks, TooManyChecks
+from hms_gateway.runtime.settings import TrustedProxy
 
 
 class CertificateLogin(Login):
@@ -129,15 +129,8 @@ def _reply_headers(answer: bytes) -> HeaderList:
 
 
 QUERY_FIELDS_MAX = 50
+NO_PROXY = TrustedProxy()
 _NOT_UTF_8 = "\ufffd"
-
-
-class UserSource(msgspec.Struct, frozen=True):
-    """The one place where trusted proxies put the user's name; with nothing set they name none."""
-
-    header: str | None = None
-    parameter: Literal["user.name", "doAs"] | None = None
-    asterisk_password: bool = False
 
 
 class ImpersonationRule(msgspec.Struct, frozen=True):
@@ -165,9 +158,8 @@ class TrustedProxyAuthenticator:
     def __init__(
         self,
         following: Authenticator,
+        trusted: TrustedProxy = NO_PROXY,
         *,
-        source: UserSource | None = None,
-        proxied_users: Sequence[str] = ("*",),
         proxy_users: Mapping[str, ImpersonationRule] | None = None,
         proven: Callable[[RequestHead, Identity], Awaitable[Identity]] | None = None,
         is_reserved: Callable[[str], bool] = lambda user: False,
@@ -176,11 +168,10 @@ class TrustedProxyAuthenticator:
         self._following = following
         self._proven = proven
         self._is_reserved = is_reserved
-        source = source or UserSource()
-        self._header = None if source.header is None else source.header.lower().encode()
-        self._parameter = source.parameter
-        self._takes_asterisk = source.asterisk_password
-        self._proxied_users = ImpersonationRule(frozenset(proxied_users))
+        self._header = None if trusted.user_header is None else trusted.user_header.lower().encode()
+        self._parameter = trusted.user_parameter
+        self._takes_asterisk = trusted.asterisk_password
+        self._proxied_users = ImpersonationRule(frozenset(trusted.users))
         self._proxy_users = dict(proxy_users or {})
 
     def remembered(self, head: RequestHead) -> Identity | None:

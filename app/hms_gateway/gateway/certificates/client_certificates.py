@@ -22,9 +22,8 @@ import structlog
 
 from hms_gateway.gateway.admission.identity import Serial, ShownCertificate, is_user_name
 from hms_gateway.gateway.certificates.tls import CertificateError
-from hms_gateway.runtime.file_versions import FileVersion, file_version
+from hms_gateway.runtime.file_versions import WatchedFile
 
-LOOK_EVERY_SECONDS: Final = 1.0
 _LIST: Final = re.compile(b"-----BEGIN X509 CRL-----(.+?)-----END X509 CRL-----", re.DOTALL)
 # `_ssl.ENCODING_DER`.
 _DER: Final = 2
@@ -105,29 +104,17 @@ class Revocations:
 
     def __init__(self, file: Path, monotonic: Callable[[], float]) -> None:
         """Raises CertificateError."""
-        self._file = file
-        self._monotonic = monotonic
-        self._next_look = monotonic() + LOOK_EVERY_SECONDS
-        self._version: FileVersion | None = file_version(file)
+        self._file = WatchedFile(file, monotonic)
+        self._file.has_changed(at_once=True)
         self._revoked = read_revocations(file)
 
     def has(self, serial: Serial) -> bool:
-        self._look()
+        if self._file.has_changed(at_once=False):
+            try:
+                self._revoked = read_revocations(self._file.path)
+            except CertificateError as error:
+                _log.error("revocation list not read; the previous one stays in use", problem=str(error))
         return serial in self._revoked
-
-    def _look(self) -> None:
-        now = self._monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + LOOK_EVERY_SECONDS
-        version = file_version(self._file)
-        if version == self._version:
-            return
-        self._version = version
-        try:
-            self._revoked = read_revocations(self._file)
-        except CertificateError as error:
-            _log.error("revocation list not read; the previous one stays in use", problem=str(error))
 
 
 def read_revocations(file: Path) -> frozenset[Serial]:

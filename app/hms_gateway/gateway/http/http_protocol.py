@@ -14,10 +14,8 @@ if it had arrived just now.
 """
 
 import asyncio
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol, cast
-from weakref import ReferenceType, ref
 
 import structlog
 from uvicorn.config import Config
@@ -27,10 +25,10 @@ from uvicorn.server import ServerState
 from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, LastLogin, ShownCertificate
 from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES, PiecewiseTransport, UnreadReplies
 from hms_gateway.gateway.admission.request_rules import BROWSER_HEADERS
-from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE, AsgiEndpoint
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM
 from hms_gateway.gateway.http.exchange import HELD_HEADER, TIMING_HEADER, Answer, Exchange, Pending, Response
 from hms_gateway.gateway.http.request_body import Scope
-from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.shares import Bound, Holder, Silence
 
 HEADER_BYTES_MAX = 64 * 1024
@@ -47,27 +45,12 @@ _log = structlog.get_logger("hms_gateway.http")
 class BoundedConfig(Config):
     """uvicorn's configuration and our bounds, which it hands to every connection."""
 
-    def __init__(
-        self,
-        app: Any,
-        *,
-        asgi_endpoint: AsgiEndpoint,
-        dialect_of_url: Mapping[bytes, Dialect],
-        header_seconds_max: float,
-        drain_idle_seconds: float,
-        unread_replies: UnreadReplies,
-        body_bytes_max: int,
-        **others: Any,
-    ) -> None:
-        super().__init__(app, http=BoundedHttpProtocol, **others)
-        self.asgi_endpoint = asgi_endpoint
-        # The paths of the endpoint as they are in a request line.
-        self.dialect_of_url = dialect_of_url
-        self.header_seconds_max = header_seconds_max
-        self.drain_idle_seconds = drain_idle_seconds
+    def __init__(self, gateway: Gateway, unread_replies: UnreadReplies, **others: Any) -> None:
+        super().__init__(gateway, http=BoundedHttpProtocol, **others)
+        self.gateway = gateway
         self.unread_replies = unread_replies
         # Larger ones are counted while they arrive.
-        self.whole_body_bytes_max = min(body_bytes_max, UNCOUNTED_BYTES)
+        self.whole_body_bytes_max = min(gateway.settings.limits.body_bytes_max, UNCOUNTED_BYTES)
 
 
 class Counting(Protocol):
@@ -94,10 +77,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._counting = counting
-        self._asgi_endpoint = config.asgi_endpoint
-        self._dialect_of_url = config.dialect_of_url
-        self._endpoint = config.asgi_endpoint.endpoint
-        self._proxies = config.asgi_endpoint.endpoint.proxies
+        self._settings = config.gateway.settings
+        self._asgi_endpoint = config.gateway.asgi_endpoint
+        self._dialect_of_url = config.gateway.dialect_of_url
+        self._endpoint = config.gateway.endpoint
+        self._proxies = config.gateway.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._certificate: ShownCertificate | None = None
         self._last = LastLogin()
@@ -201,9 +185,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         So a silent connection stays a little, until its client closes it or sends the last request.
         """
         self._let_uvicorn_wait()
-        if self.is_silent() and self.config.drain_idle_seconds:
+        if self.is_silent() and self._settings.drain_idle_seconds:
             self._is_last = True
-            self.loop.call_later(self.config.drain_idle_seconds, self._close_if_silent)
+            self.loop.call_later(self._settings.drain_idle_seconds, self._close_if_silent)
         else:
             super().shutdown()
 
@@ -313,9 +297,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _wait_in_task(self, exchange: Exchange, answer: Answer) -> None:
         """Do what uvicorn does for a request that is complete, with the answer in place of the application."""
-        scope: Scope = {"type": "http", "method": "POST", ABORT: self.transport.abort}
         self.cycle = cycle = RequestResponseCycle(
-            scope=cast(Any, scope),
+            scope=cast(Any, {"type": "http", "method": "POST", ABORT: self.transport.abort}),
             transport=self.transport,
             flow=self.flow,
             logger=self.logger,
@@ -328,7 +311,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )
         cycle.more_body = False
-        scope[WRITE_WHOLE] = partial(_write_whole, ref(cycle))
         self._start_asgi_task(cycle, cast(Any, partial(self._asgi_endpoint.conclude, exchange, answer)))
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -358,7 +340,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         # The parser reports the trailers of a chunked body as headers; they must not become some of this request.
         self.headers = []
-        scope[WRITE_WHOLE] = partial(_write_whole, ref(self.cycle))
         if self._is_last:
             self.cycle.keep_alive = False
 
@@ -371,7 +352,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._start_header_timer()
 
     def _start_header_timer(self) -> None:
-        self._header_timer = self.loop.call_later(self.config.header_seconds_max, self._headers_too_late)
+        self._header_timer = self.loop.call_later(self._settings.header_seconds_max, self._headers_too_late)
 
     def _stop_header_timer(self) -> None:
         if self._header_timer is not None:
@@ -391,31 +372,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 def _looks_like_binary_thrift(data: bytes) -> bool:
     """A strict binary message, bare or behind the length of a frame."""
     return data[:2] == b"\x80\x01" or data[4:6] == b"\x80\x01"
-
-
-def _write_whole(reference: "ReferenceType[RequestResponseCycle]", exchange: Exchange, response: Response) -> bool:
-    """Do what uvicorn does for the first and last message of a response; False if it has to be sent by ASGI.
-
-    A client that is slow to read, and a connection that ends with this response, are left to uvicorn. The reference is
-    weak: the cycle has the scope, which has this, and a circle would stay until the garbage collector comes by, seldom.
-    """
-    cycle = reference()
-    if cycle is None or cycle.flow.write_paused or not cycle.keep_alive or cycle.response_started:
-        return False
-    whole = exchange.whole(response, _date(cycle.default_headers))
-    if whole is None:
-        return False
-    if cycle.disconnected or cycle.transport.is_closing():
-        # Else uvicorn misses the response.
-        cycle.disconnected = True
-        return True
-    cycle.response_started = True
-    cycle.waiting_for_100_continue = False
-    cycle.transport.write(whole)
-    cycle.response_complete = True
-    cycle.message_event.set()
-    cycle.on_response()
-    return True
 
 
 def _date(default_headers: list[tuple[bytes, bytes]]) -> bytes:
