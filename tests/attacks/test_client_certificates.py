@@ -12,9 +12,9 @@ from cryptography.x509 import DNSName, RFC822Name, UniformResourceIdentifier
 
 from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.gateway.certificates import client_certificates
 from hms_gateway.gateway.logins import build_authenticator, build_proxies
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.runtime import file_versions
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, PATH, CannedProcessor, running
@@ -164,7 +164,7 @@ def test_the_name_of_an_authority_may_be_in_an_old_encoding(tmp_path, monkeypatc
     crl = tmp_path / "crl.pem"
     crl.write_bytes(users.revocations())
     some = users.revocations([revoked])
-    monkeypatch.setattr(client_certificates, "LOOK_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(file_versions, "LOOK_EVERY_SECONDS", 0.0)
     settings = {"authority": tmp_path / "users.pem", "revocations": crl}
     with door(tmp_path, client_certificates=settings) as it, it.client(eve) as call, it.client(ann) as other:
         assert (call(), other()) == ("eve", "ann")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
 from hms_gateway.rpc.structs import (
     AbortTxnRequest,

@@ -9,11 +9,12 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import Identity, ProxyTrust, Refused, RequestHead
 from hms_gateway.gateway.auth.credentials import LoginStack
-from hms_gateway.gateway.auth.external_logins import TicketLogin, TrustedProxyAuthenticator, UserSource
+from hms_gateway.gateway.auth.external_logins import TicketLogin, TrustedProxyAuthenticator
 from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import add_user, remove_user
 from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.kerberos import Accepted
+from hms_gateway.runtime.settings import TrustedProxy
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.attacks.edge import basic, edge
 from tests.attacks.test_client_certificates import door
@@ -122,7 +123,7 @@ def test_a_digest_of_a_token_proves_the_name_that_a_bridge_says(tmp_path):
     users = UserFile(loaded.users_path, Clock())
     authenticator = TrustedProxyAuthenticator(
         build_authenticator(loaded),
-        source=UserSource(header="x-actor"),
+        TrustedProxy(["127.0.0.1"], user_header="x-actor"),
         proven=proven,
         is_reserved=users.is_reserved,
     )
