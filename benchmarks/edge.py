@@ -26,8 +26,9 @@ from benchmarks.http import PASSWORD, REQUEST, bare_application, log_to_file
 from benchmarks.report import print_table
 from hms_gateway.composition.demo import load_demo
 from hms_gateway.composition.main import build, build_metastore
-from hms_gateway.gateway import Server, ensure_first_user
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
+from hms_gateway.gateway.logins import ensure_first_user
+from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.runtime.shares import Holder

@@ -159,7 +159,7 @@ class _Identification:
         self._authenticator = edge.endpoint.authenticator
         self._delegation = edge.logins.delegation
         self._is_reserved = edge.logins.users.is_reserved
-        self._groups_of = edge.groups_of
+        self._groups = edge.logins.groups
         self._refusals = refusals
 
     async def __call__(self, session: Session) -> Caller:
@@ -200,6 +200,9 @@ class _Identification:
             raise failure_of(refused) or refused from refused
         session.real_user = login.real_user
         return Caller(login.user, self._groups_of(login.user), real_user=login.real_user)
+
+    def _groups_of(self, user: str) -> frozenset[str]:
+        return frozenset() if self._groups is None else self._groups.of(user)
 
     def _claimed(self, session: Session, caller: Caller, address: str) -> Caller:
         """Count the connection as the caller's. Raises NotTried."""

@@ -11,7 +11,6 @@ from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.auth.passwords import UserFile
-from hms_gateway.gateway.auth.users import GroupsAuthenticator
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, ensure_certificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
@@ -39,7 +38,6 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     connections: Connections
     bodies: BodyShares
     logins: LoginParts
-    groups_of: Callable[[str], frozenset[str]]
 
 
 def certificate_files(settings: Settings) -> CertificateFiles | None:
@@ -131,7 +129,7 @@ def build_gateway(
         closing.append(traces.close)
         metrics.watch(lambda: Watched({"spans_exported": traces.exported, "spans_dropped": traces.dropped}))
     connections = bounded_connections(settings.limits, metrics)
-    edge = EdgeComponents(endpoint, connections, asgi_endpoint.bodies, parts, _groups_of(authenticator))
+    edge = EdgeComponents(endpoint, connections, asgi_endpoint.bodies, parts)
     return Gateway(
         asgi_endpoint,
         settings,
@@ -144,10 +142,6 @@ def build_gateway(
         secondary_listener=None if secondary_listener is None else secondary_listener(edge),
         newest_event=newest_event,
     )
-
-
-def _groups_of(authenticator: Authenticator) -> Callable[[str], frozenset[str]]:
-    return authenticator.groups_of if isinstance(authenticator, GroupsAuthenticator) else lambda user: frozenset()
 
 
 def call_sinks(

@@ -33,9 +33,8 @@ from hms_gateway.gateway.auth.tokens import (
     TokenLogin,
     TokenUses,
 )
-from hms_gateway.gateway.auth.users import GroupsAuthenticator, GroupsFile, GroupsFileError, UserFileError, add_user
+from hms_gateway.gateway.auth.users import GroupsFile, GroupsFileError, UserFileError, add_user
 from hms_gateway.gateway.certificates.client_certificates import (
-    Authority,
     CertificateValidity,
     ClientCertificates,
     Revocations,
@@ -55,6 +54,7 @@ class LoginParts(msgspec.Struct, frozen=True):
 
     checks: LoginChecks
     users: UserFile
+    groups: GroupsFile | None = None
     delegation: DelegationLogins | None = None
 
 
@@ -66,13 +66,13 @@ def user_file(settings: Settings) -> UserFile:
 def login_parts(
     settings: Settings, users: UserFile | None = None, token_password: Callable[[bytes], bytes] | None = None
 ) -> LoginParts:
-    """`token_password` is `DelegationTokens.password`."""
-    checks, users = LoginChecks(settings.limits), users or user_file(settings)
+    """`token_password` is `DelegationTokens.password`. Raises SettingsError."""
+    checks, users, groups = LoginChecks(settings.limits), users or user_file(settings), build_groups(settings)
     if token_password is None:
-        return LoginParts(checks, users)
+        return LoginParts(checks, users, groups)
     # A proof comes beside another login: a ticket in its place would not help.
     logins = DelegationLogins(token_password, checks, challenges=wrong_token_challenges(settings.realm))
-    return LoginParts(checks, users, logins)
+    return LoginParts(checks, users, groups, logins)
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -161,15 +161,14 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
             share_of=share_of,
         )
     )
-    authenticator = TrustedProxyAuthenticator(
+    return TrustedProxyAuthenticator(
         LoginStack(logins, challenges=challenges, accepted=accepted),
         settings.trusted_proxy,
         proxy_users=impersonation_rules(settings),
         proven=ProvenActing(parts.delegation, share_of, password_and_token).check,
         is_reserved=parts.users.is_reserved,
+        groups_of=None if parts.groups is None else parts.groups.of,
     )
-    groups = build_groups(settings)
-    return authenticator if groups is None else GroupsAuthenticator(authenticator, groups.of)
 
 
 def build_groups(settings: Settings) -> GroupsFile | None:
@@ -199,19 +198,9 @@ def build_proxies(settings: Settings) -> Proxies:
         secret=None if trusted.secret is None else trusted.secret.get_secret_value(),
         secret_header=trusted.secret_header,
         needs_certificate=trusted.authority is not None,
-        certificate_of=_certificate_reader(settings).shown,
+        certificate_of=ClientCertificates(trusted, settings.client_certificates).shown,
         objection=_validity(settings).objection,
         forwarded_header=settings.forwarded_header,
-    )
-
-
-def _certificate_reader(settings: Settings) -> ClientCertificates:
-    proxies, users = settings.trusted_proxy.authority, settings.client_certificates.authority
-    return ClientCertificates(
-        proxy_names=None if proxies is None else settings.trusted_proxy.certificate_names,
-        proxy_authority=None if proxies is None else Authority(proxies),
-        user_field=None if users is None else settings.client_certificates.user,
-        user_authority=None if users is None else Authority(users),
     )
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -134,10 +134,9 @@ class _Workers:
                 worker.process.join()
 
 
-class _Worker:
-    def __init__(self, process: BaseProcess, listening: Any) -> None:
-        self.process = process
-        self.listening = listening
+class _Worker(NamedTuple):
+    process: BaseProcess
+    listening: Any
 
 
 def _work(settings: Settings, build: Build, listeners: list[socket.socket], listening: Any, figures: Path) -> None:

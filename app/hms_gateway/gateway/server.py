@@ -305,6 +305,9 @@ class Server(uvicorn.Server):
         )
         config = BoundedConfig(
             gateway,
+            settings,
+            gateway.asgi_endpoint,
+            gateway.dialect_of_url,
             self.unread_replies,
             loop="uvloop",
             ws="none",
@@ -345,7 +348,8 @@ class Server(uvicorn.Server):
         self.servers = [cast("asyncio.Server", door)]
         self.started = True
         _quiet_collector()
-        _yield_often()
+        # A thread that runs Python gives way soon: the event loop waits for it, some twenty times in a call it answers.
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._on_listening([listener.getsockname() for listener in listeners])
 
     def _connection(self, arrival: Arrival) -> BoundedHttpProtocol:
@@ -428,11 +432,6 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
         listener.set_inheritable(True)
         sockets.append(listener)
     return sockets
-
-
-def _yield_often() -> None:
-    """A thread that runs Python gives way soon: the event loop waits for it, some twenty times in a call it answers."""
-    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _quiet_collector() -> None:

@@ -172,7 +172,7 @@ _decoding_a_large_one = threading.Lock()
 
 # Shorter messages are not looked at: they become a few MiB at most.
 UNCOUNTED_BYTES = 64 * 1024
-_UNCOUNTED = nullcontext()
+_UNCOUNTED: AbstractContextManager[object] = nullcontext()
 
 _log = logging.getLogger(__name__)
 
@@ -254,9 +254,11 @@ class Processor:
             if call.first is not None:
                 call.first()
             bound = self._find(message, call.dialect)
-            with self._memory.held(codec, bound.method, message.payload, call.holder):
+            is_large = len(message.payload) >= UNCOUNTED_BYTES
+            with self._memory.held(codec, bound.method, message.payload, call.holder) if is_large else _UNCOUNTED:
                 begin = 0.0 if call.notes is None else time.perf_counter()
-                arguments = _decoded(codec, bound.method, message.payload)
+                with _decoding_a_large_one if len(message.payload) >= DECODED_ALONE_BYTES else _UNCOUNTED:
+                    arguments = codec.decode(bound.method.arguments, message.payload)
                 if call.notes is not None:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
@@ -352,18 +354,13 @@ class DecodedMemory:
         self._message = min(bounds, key=lambda bound: bound.value)
         self._lock = threading.Lock()
 
-    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
+    @contextmanager
+    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
         """Inside, the memory of the decoded arguments is counted for the holder.
 
         Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
         ProtocolError.
         """
-        if len(payload) < UNCOUNTED_BYTES:
-            return _UNCOUNTED
-        return self._counted(codec, method, payload, holder)
-
-    @contextmanager
-    def _counted(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
         # Texts take about what they take in the message.
         size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
         if size > self._message.value:
@@ -381,13 +378,6 @@ class DecodedMemory:
         if bound is not None:
             text = f"too many large messages are being worked on; try again, or raise {bound.name}"
             raise Unavailable(text, limit=bound.name)
-
-
-def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:
-    if len(payload) < DECODED_ALONE_BYTES:
-        return codec.decode(method.arguments, payload)
-    with _decoding_a_large_one:
-        return codec.decode(method.arguments, payload)
 
 
 def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:

@@ -163,9 +163,11 @@ class TrustedProxyAuthenticator:
         proxy_users: Mapping[str, ImpersonationRule] | None = None,
         proven: Callable[[RequestHead, Identity], Awaitable[Identity]] | None = None,
         is_reserved: Callable[[str], bool] = lambda user: False,
+        groups_of: Callable[[str], frozenset[str]] | None = None,
     ) -> None:
-        """`proven` is `ProvenActing.check`, `is_reserved` is `UserFile.is_reserved`."""
+        """`proven` is `ProvenActing.check`, `is_reserved` is `UserFile.is_reserved`, `groups_of` is `GroupsFile.of`."""
         self._following = following
+        self._groups_of = groups_of
         self._proven = proven
         self._is_reserved = is_reserved
         self._header = None if trusted.user_header is None else trusted.user_header.lower().encode()
@@ -181,7 +183,7 @@ class TrustedProxyAuthenticator:
         identity = self._following.remembered(head)
         if identity is not None and identity.by_others and self._is_reserved(identity.user):
             return None
-        return identity
+        return identity if identity is None or self._groups_of is None else self._with_groups(identity)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for two users in one request, 403 for a user who may not act for another, and as the next
@@ -200,7 +202,12 @@ class TrustedProxyAuthenticator:
         # The digest of a token proves the name as well as a password.
         if identity.by_others and (proven is None or acting is not identity):
             check_reserved(identity.user, self._is_reserved)
-        return acting if proven is None else await proven(head, acting)
+        return self._with_groups(acting if proven is None else await proven(head, acting))
+
+    def _with_groups(self, identity: Identity) -> Identity:
+        """Adds the groups of the file to those that the login proved; also for a user that another one acts for."""
+        groups = self._groups_of(identity.user) if self._groups_of is not None else frozenset()
+        return identity._replace(groups=identity.groups | groups) if groups else identity
 
     def close(self) -> None:
         self._following.close()

@@ -4,7 +4,7 @@ A plain ASGI callable, because routing and request objects would halve the calls
 """
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from hms_gateway.gateway.admission.identity import (
@@ -29,7 +29,7 @@ from hms_gateway.gateway.http.exchange import (
     server_timing,
     settled,
 )
-from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
+from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send, next_message
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.call_record import TraceSpans
 from hms_gateway.runtime.settings import Settings
@@ -132,7 +132,7 @@ class AsgiEndpoint:
             check_headers(exchange.head, scope["http_version"])
             self._cross_origin.check(exchange.head, scope["scheme"])
         except Refused as refused:
-            self.endpoint.metrics.authentication_refused(refused.reason)
+            self.endpoint.metrics.refusals[refused.reason] += 1
             raise
 
     async def _body(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> bytes:
@@ -206,24 +206,23 @@ class Channel:
         exchange = self._exchange
         if self.body_is_read or exchange.head.headers.get(b"expect"):
             return b""
-        kept: list[bytes] = []
-        kept_bytes = 0
-        try:
+        kept = b""
+        with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS_MAX):
-                while kept_bytes < KEPT_BYTES_MAX:
-                    message = await self.receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientGone
-                    kept.append(message["body"])
-                    kept_bytes += len(message["body"])
-                    exchange.bytes_in += len(message["body"])
-                    if not message.get("more_body"):
-                        self.body_is_read = True
-                    if self.body_is_read or is_too_large:
+                while not self.body_is_read and len(kept) < KEPT_BYTES_MAX:
+                    piece = await self._piece()
+                    kept += piece
+                    exchange.bytes_in += len(piece)
+                    if is_too_large:
                         break
-        except TimeoutError:
-            pass
-        return b"".join(kept)
+        return kept
+
+    async def _piece(self) -> bytes:
+        """The next piece of a body that is not read yet. Raises ClientGone."""
+        message = await next_message(self.receive)
+        self.body_is_read = not message.get("more_body")
+        piece: bytes = message["body"]
+        return piece
 
     async def _respond_and_close(self, response: Response, body: bytes) -> None:
         """Send a whole response, take in what the client is still sending, within bounds, and close.
@@ -289,19 +288,13 @@ class Channel:
 
     async def _drain(self) -> None:
         drained = 0
-        try:
+        with suppress(TimeoutError, ClientGone):
             async with asyncio.timeout(DRAIN_SECONDS_MAX):
                 while not self.body_is_read and drained < DRAINED_BYTES_MAX:
-                    message = await self.receive()
-                    if message["type"] == "http.disconnect":
-                        return
-                    drained += len(message["body"])
-                    self.body_is_read = not message.get("more_body")
+                    drained += len(await self._piece())
                     if self._exchange.status == 503 and drained > DRAINED_AT_ONCE_BYTES:
                         # A client that is refused again and again would keep the event loop busy for nothing.
                         await asyncio.sleep(DRAIN_PAUSE_SECONDS)
-        except TimeoutError:
-            return
 
 
 async def _until_gone(receive: Receive) -> None:

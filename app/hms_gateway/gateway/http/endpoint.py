@@ -188,7 +188,6 @@ Respond: TypeAlias = Callable[[Response], Awaitable[None]]
 # Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
 _CALL = MessageType.CALL
 _REPLY = MessageType.REPLY
-_NO_GROUPS: frozenset[str] = frozenset()
 
 
 class Endpoint:
@@ -261,11 +260,15 @@ class Endpoint:
         if body[:1] == b"%":
             body = unescaped(body, exchange.head)
         exchange.codec = codec = self._codecs.sniff(body)
+        if self.traces is not None:
+            self._begin_trace(exchange, self.traces)
+        begin = time.perf_counter()
         if len(body) >= READ_IN_THREAD_BYTES:
-            return self._answer_long(exchange, body)
-        if self.traces is not None or exchange.notes is not None:
-            return self._answer_noted(exchange, body)
-        return self._answer_message(exchange, codec.read_message(body))
+            return self._answer_long(exchange, body, begin)
+        message = codec.read_message(body)
+        if exchange.notes is not None:
+            exchange.notes.add("parse", begin)
+        return self._answer_message(exchange, message)
 
     async def conclude(self, exchange: Exchange, answer: Answer, respond: Respond, respond_plainly: Respond) -> None:
         """Have the response sent, whatever comes of the answer and of sending it, and record it."""
@@ -303,7 +306,8 @@ class Endpoint:
         """Hand a request that was answered, or whose client has left, to all that record calls."""
         try:
             ended = time.perf_counter()
-            identity, head, objects = exchange.identity, exchange.head, exchange.objects
+            head, objects = exchange.head, exchange.objects
+            identity = exchange.identity or Identity("", head.address)
             if exchange.cached and exchange.key is not None:
                 objects = self.cache.scopes_of(exchange.key) or objects
             # By position: names would take three times as long, as much as counting the call.
@@ -313,21 +317,21 @@ class Endpoint:
                 ended - exchange.started,
                 exchange.request_id.decode(),
                 exchange.method,
-                "" if identity is None else identity.user,
+                identity.user,
                 exchange.outcome,
                 exchange.status,
                 exchange.cached,
-                head.address if identity is None else identity.address,
+                identity.address,
                 exchange.bytes_in,
                 exchange.bytes_out,
                 objects,
                 head.peer,
-                _NO_GROUPS if identity is None else identity.groups,
-                "" if identity is None else identity.real_user,
+                identity.groups,
+                identity.real_user,
                 exchange.tried_user,
                 "",
                 exchange.partitions,
-                exchange.is_read and identity is not None,
+                exchange.is_read and exchange.identity is not None,
                 exchange.spans,
                 () if exchange.notes is None else exchange.notes.parts,
                 exchange.trace,
@@ -340,10 +344,10 @@ class Endpoint:
             # It has its answer.
             _log.error("request not recorded", request=exchange.request_id.decode(), exc_info=error)
 
-    def _begin_trace(self, exchange: Exchange) -> None:
+    @staticmethod
+    def _begin_trace(exchange: Exchange, traces: Traces) -> None:
         head = exchange.head
-        if self.traces is not None:
-            exchange.trace = self.traces.begin(head.values(b"traceparent"), head.values(b"tracestate"))
+        exchange.trace = traces.begin(head.values(b"traceparent"), head.values(b"tracestate"))
         if exchange.trace is not None and exchange.notes is None:
             exchange.notes = TraceSpans()
 
@@ -352,7 +356,7 @@ class Endpoint:
         try:
             exchange.identity = identity = await self.authenticator.authenticate(exchange.head)
         except Refused as refused:
-            self.metrics.authentication_refused(refused.reason)
+            self.metrics.refusals[refused.reason] += 1
             exchange.tried_user = refused.user
             raise
         if exchange.claim is not None:
@@ -362,18 +366,7 @@ class Endpoint:
         await self._authenticate(exchange)
         return await settled(self.answer(exchange, body))
 
-    def _answer_noted(self, exchange: Exchange, body: bytes) -> Answer:
-        """As `answer`, for a call that may be traced or timed."""
-        self._begin_trace(exchange)
-        begin = time.perf_counter()
-        message = exchange.codec.read_message(body)
-        if exchange.notes is not None:
-            exchange.notes.add("parse", begin)
-        return self._answer_message(exchange, message)
-
-    async def _answer_long(self, exchange: Exchange, body: bytes) -> Response:
-        self._begin_trace(exchange)
-        begin = time.perf_counter()
+    async def _answer_long(self, exchange: Exchange, body: bytes, begin: float) -> Response:
         message = await asyncio.get_running_loop().run_in_executor(None, exchange.codec.read_message, body)
         del body
         if exchange.notes is not None:

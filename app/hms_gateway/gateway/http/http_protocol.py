@@ -14,6 +14,7 @@ if it had arrived just now.
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -22,13 +23,14 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, LastLogin, ShownCertificate
+from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, ShownCertificate
 from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES, PiecewiseTransport, UnreadReplies
 from hms_gateway.gateway.admission.request_rules import BROWSER_HEADERS
-from hms_gateway.gateway.application import Gateway
-from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM
+from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, AsgiEndpoint
 from hms_gateway.gateway.http.exchange import HELD_HEADER, TIMING_HEADER, Answer, Exchange, Pending, Response
 from hms_gateway.gateway.http.request_body import Scope
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.shares import Bound, Holder, Silence
 
 HEADER_BYTES_MAX = 64 * 1024
@@ -45,12 +47,23 @@ _log = structlog.get_logger("hms_gateway.http")
 class BoundedConfig(Config):
     """uvicorn's configuration and our bounds, which it hands to every connection."""
 
-    def __init__(self, gateway: Gateway, unread_replies: UnreadReplies, **others: Any) -> None:
-        super().__init__(gateway, http=BoundedHttpProtocol, **others)
-        self.gateway = gateway
+    def __init__(
+        self,
+        app: Any,
+        settings: Settings,
+        asgi_endpoint: AsgiEndpoint,
+        dialect_of_url: Mapping[bytes, Dialect],
+        unread_replies: UnreadReplies,
+        **others: Any,
+    ) -> None:
+        super().__init__(app, http=BoundedHttpProtocol, **others)
+        self.settings = settings
+        self.asgi_endpoint = asgi_endpoint
+        # The paths of the endpoint as they are in a request line.
+        self.dialect_of_url = dialect_of_url
         self.unread_replies = unread_replies
         # Larger ones are counted while they arrive.
-        self.whole_body_bytes_max = min(gateway.settings.limits.body_bytes_max, UNCOUNTED_BYTES)
+        self.whole_body_bytes_max = min(settings.limits.body_bytes_max, UNCOUNTED_BYTES)
 
 
 class Counting(Protocol):
@@ -77,14 +90,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._counting = counting
-        self._settings = config.gateway.settings
-        self._asgi_endpoint = config.gateway.asgi_endpoint
-        self._dialect_of_url = config.gateway.dialect_of_url
-        self._endpoint = config.gateway.endpoint
-        self._proxies = config.gateway.endpoint.proxies
+        self._settings = config.settings
+        self._asgi_endpoint = config.asgi_endpoint
+        self._dialect_of_url = config.dialect_of_url
+        self._endpoint = config.asgi_endpoint.endpoint
+        self._proxies = config.asgi_endpoint.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._certificate: ShownCertificate | None = None
-        self._last = LastLogin()
         self._header_bytes = 0
         self._reads_headers = True
         # A usual request: its headers, and the body as far as it has come.
@@ -231,7 +243,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
         try:
-            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._last)
+            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate)
         except Exception:
             # It is read once more there, and what fails is answered.
             self._held_body = body
@@ -258,7 +270,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         whole = None
         if isinstance(answer, Response):
             if not (self.flow.write_paused or self.transport.is_closing()):
-                whole = self._whole(exchange, answer)
+                # As uvicorn keeps it, once a second.
+                defaults = self.server_state.default_headers
+                try:
+                    whole = exchange.whole(answer, defaults[0][1] if defaults else b"")
+                except Exception:
+                    # It fails in the task as well, which says so and answers.
+                    whole = None
         elif isinstance(answer, Pending):
             self._pending = pending = (exchange, answer)
             answer.future.add_done_callback(partial(self._resume, pending))
@@ -269,13 +287,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.transport.write(whole)
         self.on_response_complete()
         self._endpoint.record(exchange)
-
-    def _whole(self, exchange: Exchange, response: Response) -> bytes | None:
-        try:
-            return exchange.whole(response, _date(self.server_state.default_headers))
-        except Exception:
-            # It fails in the task as well, which says so and answers.
-            return None
 
     def _resume(self, pending: tuple[Exchange, Pending], _future: object) -> None:
         if self._pending is not pending:
@@ -372,8 +383,3 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 def _looks_like_binary_thrift(data: bytes) -> bool:
     """A strict binary message, bare or behind the length of a frame."""
     return data[:2] == b"\x80\x01" or data[4:6] == b"\x80\x01"
-
-
-def _date(default_headers: list[tuple[bytes, bytes]]) -> bytes:
-    """As uvicorn keeps it, once a second."""
-    return default_headers[0][1] if default_headers else b""

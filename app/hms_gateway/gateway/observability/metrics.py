@@ -290,8 +290,5 @@ class Metrics:
             if outcome in INTERNAL_OUTCOMES
         )
 
-    def authentication_refused(self, reason: str) -> None:
-        self.refusals[reason] += 1
-
 
 # The text of /metrics, made with Prometheus' own library.
