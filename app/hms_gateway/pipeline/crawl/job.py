@@ -1,25 +1,57 @@
-"""The job: walk, compare, register."""
+"""The job `crawl`: walk, compare, register."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pyarrow
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
-from hms_gateway.pipeline.crawl import catalog, comparing, registering, tables, walking
-from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, PARTITIONS, REFUSED, CrawledTable, PartitionsOf
-from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.pipeline.catalog import table_names
+from hms_gateway.pipeline.crawl.steps import (
+    DATA,
+    GONE,
+    KNOWN,
+    LEVEL,
+    NAMES,
+    REFUSED,
+    REGISTERED,
+    TO_LIST,
+    CreateTables,
+    Gone,
+    NamesOf,
+    Prune,
+    Register,
+    TablesBelow,
+    Walk,
+    create_database,
+    is_within,
+    to_list,
+)
+from hms_gateway.pipeline.crawl.tables import (
+    CANONICAL,
+    DESIGNS,
+    NEW_TABLES,
+    NO_PARTITION,
+    OTHER,
+    PARTITIONS,
+    SHAPES,
+    CrawledTable,
+    Designs,
+    Names,
+    PartitionsOf,
+    ShapesOf,
+    joined,
+    merged,
+)
+from hms_gateway.pipeline.errors import OptionError, UsageRefused
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import UsageRefused
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, storage_of
 from hms_gateway.pipeline.jobs.progress import Progress
-from hms_gateway.pipeline.jobs.results import JobResult
-from hms_gateway.pipeline.jobs.roots import storage_of
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.listing import ListingProblem, files_of
-from hms_gateway.pipeline.storage import Storage, absolute
+from hms_gateway.pipeline.jobs.stored import Stored, piece, texts
+from hms_gateway.pipeline.storage import ListingProblem, Storage, absolute, files_of
 
 _TABLE: Final = ("database", "table")
 PARTITIONS_A_CALL: Final = 1_000
@@ -27,12 +59,12 @@ _DIRECTORIES_A_BATCH: Final = 5_000
 _NAMES_A_BATCH: Final = 20_000
 _REFUSALS_SHOWN: Final = 100
 _PRUNE_PERCENT_MAX: Final = 5
-_REFUSALS: Final = pyarrow.schema([("item", pyarrow.string()), ("reason", pyarrow.string())])
+_REFUSALS: Final = pyarrow.schema(texts("item", "reason"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrawlArguments:
-    """What `crawl` is given besides the options of every job.
+    """Arguments of `crawl` besides the options of every job.
 
     location           where to look; below the roots where only the catalog names it (`is_vouched_for`)
     database           for new tables that lie in no directory `name.db`
@@ -109,13 +141,13 @@ class _Crawl:
         self._files = files_of(arguments.location, self._storage)
         self._root = self._files.root(arguments.location)
         given = arguments.database, arguments.table, arguments.databases_from_folders
-        self._names = tables.Names(self._root, *given)
+        self._names = Names(self._root, *given)
 
     def done(self) -> CrawlResult:
         known = self._known_tables()
         levels = self._walked(known)
         listed = Stored.joined(levels)
-        directories = listed.where(lambda of: of[0] == walking.DATA)
+        directories = listed.where(lambda of: of[0] == DATA)
         designs = self._designs(directories, known)
         targets = self._targets(known, designs)
         partitions = self._run.derive(
@@ -142,15 +174,14 @@ class _Crawl:
         with run.client() as client:
             names = run.store(
                 "names",
-                lambda: catalog.table_names(client),
-                schema=catalog.NAMES,
+                # Tables that are to be left alone are recognized by their places, too.
+                lambda: [{"database": database, "table": table} for database, table in table_names(client)],
+                schema=NAMES,
                 rows_a_batch=100,
                 together=("database",),
             )
-        below = catalog.TablesBelow(
-            options.connection, options.patience_seconds, self._arguments.location, self._storage
-        )
-        return list(run.derive("tables", names, below, catalog.TABLES))
+        below = TablesBelow(options.connection, options.patience_seconds, self._arguments.location, self._storage)
+        return list(run.derive("tables", names, below, KNOWN))
 
     def _wanted(self, table: Mapping[str, Any]) -> bool:
         return self._options.wants(table["database"], table["table"])
@@ -158,23 +189,10 @@ class _Crawl:
     def _walked(self, known: list[dict[str, Any]]) -> list[Stored]:
         """The levels of the tree, the root first."""
         keys = {table["path"]: len(table["keys"]) if self._wanted(table) else None for table in known}
-        walk = walking.Walk(self._arguments.location, self._storage, keys)
-        start = walking.to_list(*self._start(known))
-        level = self._run.store("level-0", pyarrow.Table.from_batches(walking.pieces([start])), together=("kind",))
-        levels = [level]
-        while pending := level.where(lambda of: of[0] == walking.TO_LIST).batches:
-            source = replace(level, batches=pending)
-            level = self._run.derive(
-                f"level-{len(levels)}",
-                source,
-                walk,
-                walking.LEVEL,
-                rows_a_batch=_DIRECTORIES_A_BATCH,
-                together=("kind",),
-                unit="batches of directories",
-            )
-            levels.append(level)
-        return levels
+        walk = Walk(self._arguments.location, self._storage, keys)
+        start = to_list(*self._start(known))
+        level = self._run.store("level-0", pyarrow.Table.from_batches([piece([start], LEVEL)]), together=("kind",))
+        return self._run.levels(level, walk, LEVEL, pending=TO_LIST, rows_a_batch=_DIRECTORIES_A_BATCH)
 
     def _start(self, known: list[dict[str, Any]]) -> tuple[str, str]:
         """Table and the rest of the path that the walk begins at; without a table where it begins above all.
@@ -185,7 +203,7 @@ class _Crawl:
         inside = [
             table["path"]
             for table in known
-            if catalog.is_within(self._root, table["path"])
+            if is_within(self._root, table["path"])
             and (not self._storage.refusal(table["location"]) or _is_named_for(self._root, table))
         ]
         path = max(inside, key=len, default="")
@@ -193,19 +211,15 @@ class _Crawl:
 
     def _designs(self, directories: Stored, known: list[dict[str, Any]]) -> Stored:
         """The tables to create, with their columns or the reason why they cannot be."""
-        shapes = self._run.derive(
-            "shapes", directories, tables.ShapesOf(frozenset(table["path"] for table in known)), tables.SHAPES
-        )
-        plan = self._run.store("new tables", lambda: self._new_tables(shapes), schema=tables.NEW_TABLES, rows_a_batch=4)
-        return self._run.derive(
-            "designs", plan, tables.Designs(self._arguments.location, self._storage), tables.DESIGNS
-        )
+        shapes = self._run.derive("shapes", directories, ShapesOf(frozenset(table["path"] for table in known)), SHAPES)
+        plan = self._run.store("new tables", lambda: self._new_tables(shapes), schema=NEW_TABLES, rows_a_batch=4)
+        return self._run.derive("designs", plan, Designs(self._arguments.location, self._storage), DESIGNS)
 
     def _new_tables(self, shapes: Stored) -> Iterator[dict[str, Any]]:
         taken = {
             (row["database"], row["table"]): "exists and lies elsewhere" for row in self._run.stored("names") or ()
         }
-        for root, found in sorted(tables.merged(shapes).items()):
+        for root, found in sorted(merged(shapes).items()):
             database, table = self._names.of(root)
             if self._options.wants(database, table):
                 usual, problem = found.usual(), taken.get((database, table), "")
@@ -233,13 +247,13 @@ class _Crawl:
     def _registered(self, known: list[dict[str, Any]]) -> Stored:
         """The names of the partitions of known tables."""
         keyed = [table for table in known if table["keys"] and self._wanted(table)]
-        plan = self._run.store("known tables", keyed, schema=catalog.TABLES, rows_a_batch=1)
-        names = catalog.NamesOf(self._options.connection, self._options.patience_seconds)
+        plan = self._run.store("known tables", keyed, schema=KNOWN, rows_a_batch=1)
+        names = NamesOf(self._options.connection, self._options.patience_seconds)
         return self._run.derive(
             "registered",
             plan,
             names,
-            catalog.REGISTERED,
+            REGISTERED,
             rows_a_batch=_NAMES_A_BATCH,
             together=("is_other", *_TABLE),
             unit="tables",
@@ -250,9 +264,7 @@ class _Crawl:
         if not any(of[0] for of in (batch.of for batch in (*found.batches, *registered.batches))):
             return None
         spark = self._run.spark
-        return self._run.store(
-            "twins", lambda: comparing.ordered(comparing.twins(found.frame(spark), registered.frame(spark)))
-        )
+        return self._run.store("twins", lambda: ordered(twins_of(found.frame(spark), registered.frame(spark))))
 
     def _new(self, found: Stored, registered: Stored, twins: Stored | None) -> Stored:
         if not registered.rows and (twins is None or not twins.rows):
@@ -260,10 +272,10 @@ class _Crawl:
         spark = self._run.spark
 
         def frame() -> Any:
-            new = comparing.new(found.frame(spark), registered.frame(spark))
+            new = new_of(found.frame(spark), registered.frame(spark))
             if twins is not None:
-                new = new.join(twins.frame(spark), comparing.KEY, "left_anti")
-            return comparing.ordered(new.select(*PARTITIONS.names))
+                new = new.join(twins.frame(spark), KEY, "left_anti")
+            return ordered(new.select(*PARTITIONS.names))
 
         return self._run.store(
             "new", frame, rows_a_batch=self._arguments.partitions_a_call, together=("state", *_TABLE)
@@ -276,16 +288,16 @@ class _Crawl:
         spark, options = self._run.spark, self._options
         missing = self._run.store(
             "missing",
-            lambda: comparing.ordered(comparing.missing(found.frame(spark), registered.frame(spark))),
+            lambda: ordered(missing_of(found.frame(spark), registered.frame(spark))),
             rows_a_batch=self._arguments.partitions_a_call,
             together=_TABLE,
         )
-        look = catalog.Gone(options.connection, options.patience_seconds, self._arguments.location, self._storage)
+        look = Gone(options.connection, options.patience_seconds, self._arguments.location, self._storage)
         return self._run.derive(
             "gone",
             missing,
             look,
-            catalog.GONE,
+            GONE,
             rows_a_batch=self._arguments.partitions_a_call,
             together=("reason", *_TABLE),
         )
@@ -297,17 +309,17 @@ class _Crawl:
         # A lease on tables does not cover the making of databases.
         with self._run.client() as client:
             for database in sorted({design["database"] for design in wanted}):
-                registering.create_database(client, database, client.connection.owner)
+                create_database(client, database, client.connection.owner)
         held = {f"{design['database']}.{design['table']}" for design in wanted}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in new.batches}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in dropping.batches} if dropping else set()
         self._run.hold(sorted(held))
         location, storage = self._arguments.location, self._storage
-        plan = self._run.store("creations", wanted, schema=tables.DESIGNS, rows_a_batch=20)
-        self._run.batches(plan, registering.CreateTables(location, storage), name="create")
-        self._run.batches(new, registering.Register(location, storage), name="register", unit="batches of partitions")
+        plan = self._run.store("creations", wanted, schema=DESIGNS, rows_a_batch=20)
+        self._run.batches(plan, CreateTables(location, storage), name="create")
+        self._run.batches(new, Register(location, storage), name="register", unit="batches of partitions")
         if dropping:
-            self._run.batches(dropping, registering.Prune(location, storage), name="prune")
+            self._run.batches(dropping, Prune(location, storage), name="prune")
 
     def _prunable(self, gone: Stored | None, registered: Stored) -> Stored | None:
         if gone is None or not self._arguments.prune:
@@ -369,12 +381,12 @@ class _Crawl:
     def _refused(
         self, listed: Stored, designs: Stored, partitions: Stored, twins: Stored | None, gone: Stored | None
     ) -> Iterator[dict[str, str]]:
-        for row in listed.where(lambda of: of[0] == walking.REFUSED):
-            yield {"item": self._files.location(walking.joined(row["root"], row["relative"])), "reason": row["reason"]}
+        for row in listed.where(lambda of: of[0] == REFUSED):
+            yield {"item": self._files.location(joined(row["root"], row["relative"])), "reason": row["reason"]}
         for row in designs:
             if row["reason"]:
                 yield {"item": self._files.location(row["root"]), "reason": row["reason"]}
-        for row in partitions.where(lambda of: of[0] == REFUSED):
+        for row in partitions.where(lambda of: of[0] == NO_PARTITION):
             yield {"item": row["location"], "reason": row["reason"]}
         for row in twins or ():
             reason = f"has the values of {row['database']}.{row['table']} {row['winner']} in another spelling"
@@ -409,3 +421,42 @@ def _by_table(stored: Stored) -> dict[tuple[str, str], int]:
         table = (batch.of[-2], batch.of[-1])
         rows[table] = rows.get(table, 0) + batch.rows
     return rows
+
+
+# Joins in Spark: new partitions, partitions that may be gone, directories with the same value.
+
+
+KEY: Final = ["database", "table", "name"]
+_SAME: Final = ["database", "table", "same"]
+_REGISTERED, _CANONICAL, _OTHER = 0, 1, 2
+
+
+def new_of(found: DataFrame, registered: DataFrame) -> DataFrame:
+    """The partitions found that are not registered."""
+    return found.join(registered.select(KEY), KEY, "left_anti")
+
+
+def missing_of(found: DataFrame, registered: DataFrame) -> DataFrame:
+    """The names of registered partitions that were not found."""
+    return registered.select(KEY).join(found.select(KEY), KEY, "left_anti")
+
+
+def twins_of(found: DataFrame, registered: DataFrame) -> DataFrame:
+    """Partitions found whose values another one has in another spelling, with its name as `winner`.
+
+    What is registered wins, then what is spelled as the type spells it, then the first by name.
+    """
+    rank = F.when(F.col("state") == 0, _CANONICAL).otherwise(_OTHER)
+    both = found.select(*_SAME, "name", "location", rank.alias("rank")).unionByName(
+        registered.select(*_SAME, "name", F.lit(None).alias("location"), F.lit(_REGISTERED).alias("rank"))
+    )
+    doubted = both.where(F.col("same") != F.col("name")).select(_SAME).distinct()
+    order = Window.partitionBy(_SAME).orderBy("rank", "name")
+    ranked = both.join(doubted, _SAME, "left_semi").withColumn("winner", F.first("name").over(order))
+    lost = ranked.where((F.col("name") != F.col("winner")) & (F.col("rank") != _REGISTERED))
+    return lost.join(registered.select(KEY), KEY, "left_anti").select(*KEY, "location", "winner")
+
+
+def ordered(frame: DataFrame, *more: str) -> Any:
+    """In the order of batches: those of one table are together."""
+    return frame.orderBy(*KEY[:2], *more, "name")

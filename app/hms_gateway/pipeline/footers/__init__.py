@@ -3,10 +3,19 @@
 Nothing of Spark is needed, and no data is read.
 """
 
-from hms_gateway.pipeline.footers.figures import FooterFigures, Value, joined
-from hms_gateway.pipeline.footers.footer import Column, Footer, FooterProblem
+from hms_gateway.pipeline.footers.footer import (
+    Column,
+    Footer,
+    FooterFigures,
+    FooterProblem,
+    TypesConflict,
+    Value,
+    fits,
+    joined,
+    united,
+    widened,
+)
 from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS, read_footer
-from hms_gateway.pipeline.footers.widening import TypesConflict, fits, united, widened
 
 __all__ = [
     "read_footer",

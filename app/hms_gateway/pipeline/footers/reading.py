@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 from hms_gateway.pipeline.footers import orc, parquet
 from hms_gateway.pipeline.footers.footer import Footer, FooterProblem
-from hms_gateway.pipeline.footers.orc_messages import NotAMessage
+from hms_gateway.pipeline.footers.orc import NotAMessage
 from hms_gateway.pipeline.footers.parquet_structs import NotAFooter
 
 FOOTER_FORMATS: Final = (parquet.FORMAT, orc.FORMAT)
