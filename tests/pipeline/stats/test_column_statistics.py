@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from hms_gateway.pipeline.footers import FooterFigures, joined
+from hms_gateway.pipeline.footers.footer import FooterFigures, joined
 from hms_gateway.pipeline.stats.column_statistics import (
     NotKnown,
     OtherType,

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Column, Footer, FooterFigures
+from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures
 from hms_gateway.pipeline.stats.column_statistics import TableColumn
 from hms_gateway.pipeline.stats.measuring import (
     File,

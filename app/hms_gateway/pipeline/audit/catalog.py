@@ -35,7 +35,7 @@ from hms_gateway.pipeline.audit.places import (
 )
 from hms_gateway.pipeline.catalog import named_tables
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.footers import Column
+from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.spark import map_in_arrow

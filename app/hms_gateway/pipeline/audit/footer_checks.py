@@ -10,8 +10,8 @@ import pyarrow
 
 from hms_gateway.pipeline.audit.places import Kind, Severity
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Column, Footer, FooterProblem, fits, read_footer
-from hms_gateway.pipeline.footers.footer import NUMBERS
+from hms_gateway.pipeline.footers.footer import NUMBERS, Column, Footer, FooterProblem, fits
+from hms_gateway.pipeline.footers.reading import read_footer
 from hms_gateway.pipeline.jobs.stored import numbers, texts
 from hms_gateway.pipeline.storage import (
     HEAD_BYTES,

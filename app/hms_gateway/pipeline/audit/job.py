@@ -30,7 +30,7 @@ from hms_gateway.pipeline.audit.footer_checks import CHECKED, Checker
 from hms_gateway.pipeline.audit.page import Summary, page, summary_of
 from hms_gateway.pipeline.audit.places import Areas, Kind, Roots, Severity, Thresholds, outermost
 from hms_gateway.pipeline.errors import EventsExpired, StateFailed, UsageRefused
-from hms_gateway.pipeline.footers import FOOTER_FORMATS
+from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS
 from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, check_only
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.records import records

@@ -9,7 +9,8 @@ import pyarrow.orc
 
 from hms_gateway.pipeline.compact.content import RowContent, content_of
 from hms_gateway.pipeline.compact.rules import NotPlain
-from hms_gateway.pipeline.footers import FooterProblem, read_footer
+from hms_gateway.pipeline.footers.footer import FooterProblem
+from hms_gateway.pipeline.footers.reading import read_footer
 from hms_gateway.pipeline.storage import Files
 
 _CODECS: Final = {"UNCOMPRESSED": "uncompressed", "ZLIB": "zlib", "SNAPPY": "snappy", "ZSTD": "zstd"}

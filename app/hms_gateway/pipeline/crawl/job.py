@@ -145,28 +145,26 @@ class _Crawl:
 
     def done(self) -> CrawlResult:
         known = self._known_tables()
-        levels = self._walked(known)
-        listed = Stored.joined(levels)
-        directories = listed.where(lambda of: of[0] == DATA)
-        designs = self._designs(directories, known)
-        targets = self._targets(known, designs)
-        partitions = self._run.derive(
+        self._listed = Stored.joined(self._walked(known))
+        self._directories = self._listed.where(lambda of: of[0] == DATA)
+        self._designs = self._design_tables(known)
+        self._partitions = self._run.derive(
             "partitions",
-            directories,
-            PartitionsOf(targets),
+            self._directories,
+            PartitionsOf(self._targets(known)),
             PARTITIONS,
             rows_a_batch=self._arguments.partitions_a_call,
             together=("state", *_TABLE),
             unit="batches of directories",
         )
-        found = partitions.where(lambda of: of[0] in (CANONICAL, OTHER))
-        registered = self._registered(known)
-        twins = self._twins(found, registered)
-        new = self._new(found, registered, twins)
-        gone = self._gone(found, registered)
+        self._found = self._partitions.where(lambda of: of[0] in (CANONICAL, OTHER))
+        self._registered = self._read_registered(known)
+        self._twins = self._find_twins()
+        self._new = self._find_new()
+        self._gone = self._find_gone()
         if not self._options.dry_run:
-            self._do(designs, new, gone, registered)
-        return self._result(listed, directories, designs, partitions, twins, new, gone, registered)
+            self._do()
+        return self._result()
 
     def _known_tables(self) -> list[dict[str, Any]]:
         """Tables of the catalog at, below and above the location."""
@@ -209,9 +207,11 @@ class _Crawl:
         path = max(inside, key=len, default="")
         return path, self._root.removeprefix(path).lstrip("/") if path else self._root
 
-    def _designs(self, directories: Stored, known: list[dict[str, Any]]) -> Stored:
+    def _design_tables(self, known: list[dict[str, Any]]) -> Stored:
         """The tables to create, with their columns or the reason why they cannot be."""
-        shapes = self._run.derive("shapes", directories, ShapesOf(frozenset(table["path"] for table in known)), SHAPES)
+        shapes = self._run.derive(
+            "shapes", self._directories, ShapesOf(frozenset(table["path"] for table in known)), SHAPES
+        )
         plan = self._run.store("new tables", lambda: self._new_tables(shapes), schema=NEW_TABLES, rows_a_batch=4)
         return self._run.derive("designs", plan, Designs(self._arguments.location, self._storage), DESIGNS)
 
@@ -234,17 +234,17 @@ class _Crawl:
                     "reason": f"is not registered: table {database}.{table} {problem}" if problem else "",
                 }
 
-    def _targets(self, known: list[dict[str, Any]], designs: Stored) -> dict[str, CrawledTable]:
+    def _targets(self, known: list[dict[str, Any]]) -> dict[str, CrawledTable]:
         """The tables that partitions can belong to, by path."""
         targets = {
             table["path"]: _target(table, table["location"]) for table in known if table["keys"] and self._wanted(table)
         }
-        for design in designs:
+        for design in self._designs:
             if not design["reason"]:
                 targets[design["root"]] = _target(design, self._files.location(design["root"]))
         return targets
 
-    def _registered(self, known: list[dict[str, Any]]) -> Stored:
+    def _read_registered(self, known: list[dict[str, Any]]) -> Stored:
         """The names of the partitions of known tables."""
         keyed = [table for table in known if table["keys"] and self._wanted(table)]
         plan = self._run.store("known tables", keyed, schema=KNOWN, rows_a_batch=1)
@@ -259,36 +259,38 @@ class _Crawl:
             unit="tables",
         )
 
-    def _twins(self, found: Stored, registered: Stored) -> Stored | None:
+    def _find_twins(self) -> Stored | None:
         """Directories with the value of another one. Only where something is spelled in its own way."""
-        if not any(of[0] for of in (batch.of for batch in (*found.batches, *registered.batches))):
+        if not any(of[0] for of in (batch.of for batch in (*self._found.batches, *self._registered.batches))):
             return None
         spark = self._run.spark
-        return self._run.store("twins", lambda: ordered(twins_of(found.frame(spark), registered.frame(spark))))
+        return self._run.store(
+            "twins", lambda: ordered(twins_of(self._found.frame(spark), self._registered.frame(spark)))
+        )
 
-    def _new(self, found: Stored, registered: Stored, twins: Stored | None) -> Stored:
-        if not registered.rows and (twins is None or not twins.rows):
-            return found
+    def _find_new(self) -> Stored:
+        if not self._registered.rows and (self._twins is None or not self._twins.rows):
+            return self._found
         spark = self._run.spark
 
         def frame() -> Any:
-            new = new_of(found.frame(spark), registered.frame(spark))
-            if twins is not None:
-                new = new.join(twins.frame(spark), KEY, "left_anti")
+            new = new_of(self._found.frame(spark), self._registered.frame(spark))
+            if self._twins is not None:
+                new = new.join(self._twins.frame(spark), KEY, "left_anti")
             return ordered(new.select(*PARTITIONS.names))
 
         return self._run.store(
             "new", frame, rows_a_batch=self._arguments.partitions_a_call, together=("state", *_TABLE)
         )
 
-    def _gone(self, found: Stored, registered: Stored) -> Stored | None:
+    def _find_gone(self) -> Stored | None:
         """Registered partitions without a directory; those of which that cannot be known have a reason."""
-        if not registered.rows:
+        if not self._registered.rows:
             return None
         spark, options = self._run.spark, self._options
         missing = self._run.store(
             "missing",
-            lambda: ordered(missing_of(found.frame(spark), registered.frame(spark))),
+            lambda: ordered(missing_of(self._found.frame(spark), self._registered.frame(spark))),
             rows_a_batch=self._arguments.partitions_a_call,
             together=_TABLE,
         )
@@ -302,59 +304,55 @@ class _Crawl:
             together=("reason", *_TABLE),
         )
 
-    def _do(self, designs: Stored, new: Stored, gone: Stored | None, registered: Stored) -> None:
+    def _do(self) -> None:
         """The calls."""
-        wanted = [design for design in designs if not design["reason"]]
-        dropping = self._prunable(gone, registered)
+        wanted = [design for design in self._designs if not design["reason"]]
+        dropping = self._prunable()
         # A lease on tables does not cover the making of databases.
         with self._run.client() as client:
             for database in sorted({design["database"] for design in wanted}):
                 create_database(client, database, client.connection.owner)
         held = {f"{design['database']}.{design['table']}" for design in wanted}
-        held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in new.batches}
+        held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in self._new.batches}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in dropping.batches} if dropping else set()
         self._run.hold(sorted(held))
         location, storage = self._arguments.location, self._storage
         plan = self._run.store("creations", wanted, schema=DESIGNS, rows_a_batch=20)
         self._run.batches(plan, CreateTables(location, storage), name="create")
-        self._run.batches(new, Register(location, storage), name="register", unit="batches of partitions")
+        self._run.batches(self._new, Register(location, storage), name="register", unit="batches of partitions")
         if dropping:
             self._run.batches(dropping, Prune(location, storage), name="prune")
 
-    def _prunable(self, gone: Stored | None, registered: Stored) -> Stored | None:
-        if gone is None or not self._arguments.prune:
+    def _prunable(self) -> Stored | None:
+        if self._gone is None or not self._arguments.prune:
             return None
-        too_many = set() if self._options.yes else set(_too_many(gone, registered))
-        return gone.where(lambda of: not of[0] and of[1:] not in too_many)
+        too_many = set(self._unpruned())
+        return self._gone.where(lambda of: not of[0] and of[1:] not in too_many)
 
-    def _result(
-        self,
-        listed: Stored,
-        directories: Stored,
-        designs: Stored,
-        partitions: Stored,
-        twins: Stored | None,
-        new: Stored,
-        gone: Stored | None,
-        registered: Stored,
-    ) -> CrawlResult:
+    def _unpruned(self) -> list[tuple[str, str]]:
+        """The tables of which too much is gone to drop it without `yes`."""
+        if self._gone is None or not self._arguments.prune or self._options.yes:
+            return []
+        return _too_many(self._gone, self._registered)
+
+    def _result(self) -> CrawlResult:
         run = self._run
         refused = 0
         shown: list[dict[str, str]] = []
 
         def rows() -> Iterator[dict[str, str]]:
             nonlocal refused
-            for row in self._refused(listed, designs, partitions, twins, gone):
+            for row in self._refused():
                 refused += 1
                 if len(shown) < _REFUSALS_SHOWN:
                     shown.append(row)
                 yield row
 
         run.report("refused", rows(), _REFUSALS)
-        lost = 0 if gone is None else gone.where(lambda of: not of[0]).rows
+        lost = 0 if self._gone is None else self._gone.where(lambda of: not of[0]).rows
         done = {name: run.counted(name) for name in ("create", "register", "prune")}
         counts = {
-            "directories": directories.rows,
+            "directories": self._directories.rows,
             "tables": done["create"]["tables"],
             "partitions": done["register"]["partitions"],
             "files": done["register"]["files"],
@@ -363,10 +361,9 @@ class _Crawl:
             "dropped": done["prune"]["dropped"],
         }
         if self._options.dry_run:
-            counts |= {"tables": sum(not design["reason"] for design in designs), "partitions": new.rows}
-        new_tables = [(row["root"], f"{row['database']}.{row['table']}") for row in designs if not row["reason"]]
+            counts |= {"tables": sum(not design["reason"] for design in self._designs), "partitions": self._new.rows}
+        new_tables = [(row["root"], f"{row['database']}.{row['table']}") for row in self._designs if not row["reason"]]
         other = [(root, name) for root, name in new_tables if self._names.is_changed(root)]
-        unpruned = _too_many(gone, registered) if gone and self._arguments.prune and not self._options.yes else []
         return run.finish(
             CrawlResult,
             counts=counts,
@@ -375,23 +372,21 @@ class _Crawl:
             new_tables=[name for _, name in new_tables],
             renamed=[{"item": self._files.location(root), "name": name} for root, name in other[:_REFUSALS_SHOWN]],
             refusals=shown,
-            unpruned=[".".join(table) for table in unpruned],
+            unpruned=[".".join(table) for table in self._unpruned()],
         )
 
-    def _refused(
-        self, listed: Stored, designs: Stored, partitions: Stored, twins: Stored | None, gone: Stored | None
-    ) -> Iterator[dict[str, str]]:
-        for row in listed.where(lambda of: of[0] == REFUSED):
+    def _refused(self) -> Iterator[dict[str, str]]:
+        for row in self._listed.where(lambda of: of[0] == REFUSED):
             yield {"item": self._files.location(joined(row["root"], row["relative"])), "reason": row["reason"]}
-        for row in designs:
+        for row in self._designs:
             if row["reason"]:
                 yield {"item": self._files.location(row["root"]), "reason": row["reason"]}
-        for row in partitions.where(lambda of: of[0] == NO_PARTITION):
+        for row in self._partitions.where(lambda of: of[0] == NO_PARTITION):
             yield {"item": row["location"], "reason": row["reason"]}
-        for row in twins or ():
+        for row in self._twins or ():
             reason = f"has the values of {row['database']}.{row['table']} {row['winner']} in another spelling"
             yield {"item": row["location"], "reason": reason}
-        for row in gone.where(lambda of: bool(of[0])) if gone else ():
+        for row in self._gone.where(lambda of: bool(of[0])) if self._gone else ():
             yield {"item": row["location"], "reason": row["reason"]}
         for name in ("create", "register", "prune"):
             for refusal in self._run.refusals(name):

@@ -14,7 +14,8 @@ import pyarrow.compute
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, unescape
 from hms_gateway.metastore.vocabulary.typed_values import typed_value, value_class
-from hms_gateway.pipeline.footers import FOOTER_FORMATS, FooterProblem, TypesConflict, read_footer, united
+from hms_gateway.pipeline.footers.footer import FooterProblem, TypesConflict, united
+from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS, read_footer
 from hms_gateway.pipeline.jobs.stored import numbers, pieces, texts
 from hms_gateway.pipeline.storage import HEAD_BYTES, Files, Storage, files_of, format_of
 

@@ -25,7 +25,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
     parse_accuracy,
     render_accuracy,
 )
-from hms_gateway.pipeline.footers import FooterFigures
+from hms_gateway.pipeline.footers.footer import FooterFigures
 from hms_gateway.rpc.structs import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,

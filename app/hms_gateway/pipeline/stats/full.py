@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, DataFrameReader
 from pyspark.sql import functions as sql
 
 from hms_gateway.pipeline.errors import JobFailed
-from hms_gateway.pipeline.footers import FooterFigures
+from hms_gateway.pipeline.footers.footer import FooterFigures
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.spark import map_in_arrow
 from hms_gateway.pipeline.jobs.stored import Stored, numbers, spark_schema, texts

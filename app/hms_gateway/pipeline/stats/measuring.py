@@ -18,7 +18,8 @@ from hms_gateway.metastore.vocabulary.table_types import is_view
 from hms_gateway.pipeline.catalog import cut, named_tables, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Footer, FooterFigures, FooterProblem, joined, read_footer
+from hms_gateway.pipeline.footers.footer import Footer, FooterFigures, FooterProblem, joined
+from hms_gateway.pipeline.footers.reading import read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.stored import numbers, texts

@@ -13,7 +13,7 @@ from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.catalog import columns_once
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import FooterFigures, joined
+from hms_gateway.pipeline.footers.footer import FooterFigures, joined
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.stored import numbers, texts

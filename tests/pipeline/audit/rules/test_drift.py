@@ -3,8 +3,7 @@
 import pytest
 
 from hms_gateway.pipeline.audit.footer_checks import drift
-from hms_gateway.pipeline.footers import Column, Footer
-from hms_gateway.pipeline.footers.footer import fits
+from hms_gateway.pipeline.footers.footer import Column, Footer, fits
 
 
 @pytest.mark.parametrize(
