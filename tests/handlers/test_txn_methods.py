@@ -60,7 +60,7 @@ from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
-from tests.support.catalog import Catalog, new_table, to_tjson
+from tests.support.catalog import Catalog, new_table
 
 
 class Peer:
@@ -96,7 +96,7 @@ def processor(catalog: Catalog) -> Processor:
             TransactionService(catalog.store, locks, settings),
             WriteIdService(catalog.store, settings),
             RebuildService(catalog.store, settings),
-            CommitKeyValue(catalog.clock, catalog.settings, to_tjson),
+            CommitKeyValue(catalog.event_maker),
         ),
         Compactions(CompactionService(catalog.store)),
     ]

@@ -8,13 +8,9 @@ from typing import Any
 
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
-from hms_gateway.catalog.notifications import NotificationService
+from hms_gateway.catalog.notifications import Notifications
 from hms_gateway.catalog.partition_marks import PartitionMarks
-from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.catalog.tables.alter import AlterTableService
-from hms_gateway.catalog.tables.databases import DatabaseService
-from hms_gateway.catalog.tables.service import TableService
-from hms_gateway.catalog.tables.truncate import TruncateService
+from hms_gateway.catalog.tables.databases import Databases, create_default_database
 from hms_gateway.catalog.types import Fields
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import StoredEvent
@@ -29,6 +25,7 @@ from hms_gateway.storage.files.places import FilePolicy
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.kept_store import empty_database, empty_store
 from tests.support.manual_clock import ManualClock
+from tests.support.table_calls import AlterationCalls, DatabaseCalls, TableCalls, TruncationCalls
 
 NOW = 1_700_000_000
 
@@ -47,19 +44,18 @@ class Catalog:
         self.clock = ManualClock(NOW)
         self.files = Directories({"memory": FilePolicy.MANAGE}, [f"file:{warehouse.parent}", "memory:/"])
         self.settings = MetastoreSettings(**{"warehouse_location": self.root, **changed_settings})
-        parts = (store, self.files, self.clock, self.settings, to_tjson)
-        self.databases = DatabaseService(*parts)
-        self.tables = TableService(*parts)
-        self.alterations = AlterTableService(*parts)
-        self.truncations = TruncateService(*parts)
-        self.fields = Fields(store)
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
+        parts = (store, self.files, self.clock, self.settings, self.event_maker)
+        self.databases = DatabaseCalls(Databases(*parts))
+        self.tables = TableCalls(*parts)
+        self.alterations = AlterationCalls(*parts)
+        self.truncations = TruncationCalls(store, self.files, self.clock, self.event_maker)
+        self.fields = Fields(store)
         self.functions = Functions(store, self.clock, self.event_maker)
-        self.indexes = Indexes(store, self.clock, self.event_maker, self.tables)
-        self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
+        self.indexes = Indexes(store, self.clock, self.event_maker, self.tables.service)
+        self.notifications = Notifications(store, self.clock, self.event_maker, Limits())
         self.partition_marks = PartitionMarks(store, self.clock, self.settings)
-        self.statistics = ColumnStatisticsService(store, self.clock, self.settings, to_tjson)
-        self.databases.create_default()
+        create_default_database(*parts)
 
     def with_settings(self, **changed: Any) -> "Catalog":
         """The same catalog under other settings."""

@@ -134,7 +134,7 @@ class RepeatableProcessor:
             return process
         key = None
         if call.key is not None:
-            if not facts.keeps_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+            if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
                 return process
             # Whether the call was made before is seen by its unit of work, which is not run then.
             key = self._key(codec, message, call, call.key)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.catalog.tables.databases import create_default_database
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -43,7 +44,7 @@ def test_the_default_database_exists_from_the_start(catalog: Catalog) -> None:
 
 def test_starting_again_leaves_the_default_database_alone(catalog: Catalog) -> None:
     catalog.databases.alter("default", Database(parameters={"a": "b"}, ownerName="x"), changes_place=False)
-    catalog.databases.create_default()
+    create_default_database(catalog.store, catalog.files, catalog.clock, catalog.settings, catalog.event_maker)
     assert catalog.databases.get("default").parameters == {"a": "b"}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from hms_gateway.rpc.structs import EncodedList, LockType, TxnInfo, TxnType
-from hms_gateway.runtime.suspension import Runner
+from hms_gateway.runtime.suspension import Outdated, Runner
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
 from hms_gateway.txn.rules.locks import AcquiredLock, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
@@ -286,7 +286,7 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     opens    it opens transactions
     commits  it commits `txn_ids`
     names_write_ids  as in `BatchedWrites.commit_txn`
-    assumed  looked at in a batch, before `work` is run
+    assumed  looked at in a batch, before `work` is run; Outdated anywhere else
     """
 
     work: Callable[[BatchedWrites], T]
@@ -300,6 +300,8 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     assumed: Assumption | None = None
 
     def __call__(self, transaction: "TxnUnit") -> T:
+        if self.assumed is not None:
+            raise Outdated
         return transaction.txns.batched(self.work)
 
 
