@@ -97,6 +97,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._proxies = config.asgi_endpoint.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._certificate: ShownCertificate | None = None
+        self._digests: dict[bytes, bytes] = {}
         self._header_bytes = 0
         self._reads_headers = True
         # A usual request: its headers, and the body as far as it has come.
@@ -243,7 +244,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
         try:
-            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate)
+            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._digests)
         except Exception:
             # It is read once more there, and what fails is answered.
             self._held_body = body
