@@ -20,17 +20,22 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from hms_gateway.storage.migrations.revisions import migrate
+from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import PeerUnavailable, RealMetastore
+from tests.spark.spark_session import one_session, why_not
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
+from tests.support.kept_store import close_kept_file
 from tests.support.merged_cases import merged
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
+from tests.support.private_mariadb import MariadbCopy, MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.support.quick_hashes import hash_quickly
 from tests.support.sample import FAST, WHOLE
+from tests.support.server import GatewayServer, free_port
 from tests.support.shared_schema import share_schema
 from tests.support.shared_statements import share_statements
-from tests.support.turns import Scheduling, place
+from tests.support.turns import Scheduling, place, tell_less
 from tests.support.warm_program import stop_warm_programs
 
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -54,7 +59,8 @@ FOR_EACH_TEST = {"logging_as_before"}
 _database_numbers = itertools.count(1)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    tell_less(config)
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     # Commands that came as wheels (node, npm) count as installed, also when pytest was started by its path.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
@@ -76,6 +82,7 @@ def pytest_configure() -> None:
     os.environ.update(spark_variables.VARIABLES)
     share_statements()
     share_schema()
+    hash_quickly()
 
 
 @pytest.fixture(autouse=True)
@@ -153,6 +160,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_unconfigure() -> None:
     stop_warm_programs()
+    close_kept_file()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -224,18 +232,28 @@ def fresh_mariadb_database(mariadb_server: PrivateMariadb) -> Iterator[str]:
     yield from _fresh_mariadb_database(mariadb_server)
 
 
+@pytest.fixture(scope="session")
+def mariadb_catalog(mariadb_server: PrivateMariadb) -> MariadbCopy:
+    """The tables of a catalog. To make them of their texts takes a third of the time of the migrations."""
+    mariadb_server.administer("CREATE DATABASE catalog")
+    migrate(mariadb_server.url("catalog"))
+    return MariadbCopy(mariadb_server, "catalog")
+
+
 @pytest.fixture
-def migrated_mariadb_database(fresh_mariadb_database: str) -> str:
+def migrated_mariadb_database(
+    mariadb_server: PrivateMariadb, mariadb_catalog: MariadbCopy, fresh_mariadb_database: str
+) -> str:
     """The same with the tables of a catalog."""
-    migrate(fresh_mariadb_database)
+    mariadb_catalog.copy_to(mariadb_server.name_of(fresh_mariadb_database))
     return fresh_mariadb_database
 
 
 @pytest.fixture(scope="module")
-def mariadb_database_of_module(mariadb_server: PrivateMariadb) -> Iterator[str]:
+def mariadb_database_of_module(mariadb_server: PrivateMariadb, mariadb_catalog: MariadbCopy) -> Iterator[str]:
     """The same for all tests of a module together."""
     for url in _fresh_mariadb_database(mariadb_server):
-        migrate(url)
+        mariadb_catalog.copy_to(mariadb_server.name_of(url))
         yield url
 
 
@@ -297,6 +315,39 @@ def real_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMet
         pytest.skip(f"no real metastore: {reason}")
     yield peer
     peer.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_thrift_port() -> int:
+    """The Thrift port of `spark_gateway` itself."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def spark_gateway(spark_thrift_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    """The gateway whose tables Spark sees."""
+    if reason := why_not():
+        pytest.skip(reason)
+    settings = {"thrift_port": spark_thrift_port, "locks_implicit": "deny"}
+    with GatewayServer(tmp_path_factory.mktemp("spark-gateway") / "var", settings=settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark_bridge(spark_gateway: GatewayServer) -> Iterator[BridgeProcess]:
+    with BridgeProcess(spark_gateway) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark(
+    spark_gateway: GatewayServer, spark_bridge: BridgeProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    """The one Spark session of the run: its JVM takes seconds to start and to warm up."""
+    pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+    warehouse = spark_gateway.data_dir / "warehouse"
+    with one_session(f"thrift://127.0.0.1:{spark_bridge.port}", warehouse, tmp_path_factory.mktemp("spark")) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,13 @@ from tests.comparison.comparing import Comparison, Finding
 from tests.comparison.random_calls import program
 from tests.comparison.servers import Metastore, Step
 from tests.comparison.shrinking import shrunk
-from tests.support.sample import FIRST_SEED, sample
+from tests.support.sample import FIRST_SEED
 
-CALLS = sample(600, of=100_000)
+CALLS = 100_000
 # The real metastore keeps what it was told about names, grants for instance, so no two programs share any.
 NUMBERS = count(1)
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.whole]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -361,6 +361,7 @@ def test_a_new_table_comes_with_statistics(newer: Peer) -> None:
         newer.ask("get_table", "default", "u")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec_name", ["binary", "compact"])
 def test_sketches_of_newer_clients_pass_through_the_shape_of_2_3(metastore: Metastore, codec_name: str) -> None:
     old = Peer(metastore, getattr(metastore.codecs, codec_name), Dialect.HIVE_2_3)

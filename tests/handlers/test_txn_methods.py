@@ -206,6 +206,7 @@ def test_showing_some_of_the_locks(new: Peer) -> None:
     assert shown(dbname="@hive#d", tablename="T", partname="p=1") == [of_part]
 
 
+@pytest.mark.slow
 def test_who_holds_what_up_and_how_it_is_freed(processor: Processor, old: Peer) -> None:
     (txn_id,) = opened(old)
     write = component(operationType=DataOperationType.UPDATE)

@@ -23,10 +23,8 @@ from hms_gateway.rpc.structs import (
     Table,
 )
 from hms_gateway.rpc.wire import tjson_codec as tjson
-from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
-from hms_gateway.storage.writing.store import open_store
-from tests.support.catalog import place_empty_database
+from tests.support.kept_store import empty_store
 from tests.support.manual_clock import ManualClock
 from tests.support.partition_calls import PartitionCalls
 
@@ -143,19 +141,12 @@ class World:
 @contextmanager
 def partition_world(directory: Path, **settings: Any) -> Iterator[World]:
     """A world with database `shop` and the empty table `shop.sales`, partitioned by ds string and hr int."""
-    clock = ManualClock(NOW)
-    file = directory / "catalog.db"
-    place_empty_database(file)
-    store = open_store(f"sqlite:///{file}", clock, Limits())
-    world = World(
-        store, Directories(roots=[f"file:{directory}"]), clock, MetastoreSettings(**settings), directory / "warehouse"
-    )
-    world.root.mkdir()
-    world.make_table()
-    try:
+    files = Directories(roots=[f"file:{directory}"])
+    with empty_store() as (store, clock):
+        world = World(store, files, clock, MetastoreSettings(**settings), directory / "warehouse")
+        world.root.mkdir()
+        world.make_table()
         yield world
-    finally:
-        store.close()
 
 
 def structs(found: PartitionList) -> list[Any]:

@@ -1,6 +1,7 @@
 """A Spark session as a program of its own: one request as a line of JSON in, one answer as a line of JSON out.
 
-A process of its own, so that a test can have several sessions that share nothing, and a JVM ends with its test.
+A process of its own, so that a test can have several sessions that share nothing, and a JVM ends with its test. The
+session that all tests of a run share is in the process of the tests.
 """
 
 import json
@@ -24,7 +25,6 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.log.level": "ERROR",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     # Without Hadoop's native library every directory would cost a process that runs chmod.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
@@ -45,18 +45,20 @@ def main() -> None:
     spark.stop()
 
 
-def start(uri: str, warehouse: str, folder: Path) -> SparkSession:
+def start(uri: str, warehouse: str, folder: Path, master: str = "local[2]", log_level: str = "ERROR") -> SparkSession:
+    """A session on the metastore at `uri`."""
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC -Djava.io.tmpdir={folder}"
     settings = SETTINGS | {
         "spark.hadoop.hive.metastore.uris": uri,
         # Spark, not the metastore, says where a new database lies.
         "spark.sql.warehouse.dir": f"file:{warehouse}",
         "spark.local.dir": str(folder),
+        "spark.log.level": log_level,
         "spark.hadoop.hive.exec.scratchdir": f"file:{folder}/scratch",
         "spark.hadoop.hive.exec.local.scratchdir": f"{folder}/local-scratch",
         "spark.driver.extraJavaOptions": f"{java} -Dderby.system.home={folder}",
     }
-    builder = SparkSession.builder.master("local[2]").appName("hms-gateway")
+    builder = SparkSession.builder.master(master).appName("hms-gateway")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

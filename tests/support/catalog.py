@@ -3,9 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from hms_gateway.catalog.functions import Functions
@@ -25,6 +23,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
 from hms_gateway.storage.files.places import FilePolicy
 from hms_gateway.storage.writing.store import SqlStore, open_store
+from tests.support.kept_store import empty_database, empty_store
 from tests.support.manual_clock import ManualClock
 from tests.support.table_calls import AlterationCalls, DatabaseCalls, TableCalls, TruncationCalls
 
@@ -80,15 +79,6 @@ class Catalog:
         return Path(location.removeprefix("file:"))
 
 
-@cache
-def empty_database() -> bytes:
-    """A migrated database file; migrating one for every test would take longer than the test."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "empty.db"
-        open_store(f"sqlite:///{path}", ManualClock(NOW), Limits()).close()
-        return path.read_bytes()
-
-
 def place_empty_database(path: Path) -> None:
     """What a first start would make, for its owner alone, unless there is a database already."""
     if not path.exists():
@@ -98,12 +88,19 @@ def place_empty_database(path: Path) -> None:
 
 @contextmanager
 def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
-    """A catalog in `folder`, new unless there is one already."""
+    """A new catalog, whose directories are in `folder`."""
+    with empty_store() as (store, _):
+        yield Catalog(store, folder / "warehouse", **changed_settings)
+
+
+@contextmanager
+def open_catalog_of(folder: Path) -> Iterator[Catalog]:
+    """A catalog with its database in `folder`, new unless there is one already."""
     database = folder / "catalog.db"
     place_empty_database(database)
     store = open_store(f"sqlite:///{database}", ManualClock(NOW), Limits())
     try:
-        yield Catalog(store, folder / "warehouse", **changed_settings)
+        yield Catalog(store, folder / "warehouse")
     finally:
         store.close()
 

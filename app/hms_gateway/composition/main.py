@@ -196,7 +196,8 @@ def build(settings: Settings) -> Gateway:
     )
     metrics.watch(partial(_watched, metastore.store, cache))
     checks = (metastore.store.ready, metastore.users.check)
-    health = Health(checks, _folder_of_database(settings), folders_of(settings), files_of(settings))
+    database = sqlite_file(database_url(settings))
+    health = Health(checks, None if database is None else database.parent, folders_of(settings), files_of(settings))
     presence = Presence(metastore.store, lambda: cache.version, settings.port)
     metrics.watch(presence.watched)
     leave: list[Callable[[], None]] = []
@@ -204,7 +205,7 @@ def build(settings: Settings) -> Gateway:
         chores.append(Chore("say that this gateway is there", EVERY_SECONDS, presence.note, FIRST_SECONDS))
         leave.append(presence.leave)
     housekeeping = Housekeeping([msgspec.structs.replace(each, do=partial(_unless_away, each.do)) for each in chores])
-    integrity = _integrity_watch(settings, metrics)
+    integrity = _integrity_watch(database, metrics)
     stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(
         settings,
@@ -246,24 +247,14 @@ def _watched(store: SqlStore, cache: ReplyCache) -> Watched:
     return Watched(counters, gauges)
 
 
-def _folder_of_database(settings: Settings) -> Path | None:
-    file = sqlite_file(database_url(settings))
-    return None if file is None else file.parent
-
-
 def _unless_away(do: Callable[[], object]) -> None:
     """A chore during an outage, of which the store has said that it began."""
     with contextlib.suppress(StoreUnavailable):
         do()
 
 
-def _expire_changes(store: SqlStore, clock: Clock, settings: Settings) -> None:
-    store.forget_changes(clock.seconds() - settings.audit_changes_seconds)
-
-
-def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | None:
+def _integrity_watch(file: Path | None, metrics: Metrics) -> IntegrityWatch | None:
     """For SQLite: other databases check their pages themselves."""
-    file = sqlite_file(database_url(settings))
     if file is None:
         return None
 
@@ -416,7 +407,11 @@ def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, settings: S
         *(later if store.deletes_later else ()),
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, partial(expire_events, store, clock, rules)),
-        Chore("expire changes", EXPIRY_SECONDS, partial(_expire_changes, store, clock, settings)),
+        Chore(
+            "expire changes",
+            EXPIRY_SECONDS,
+            lambda: store.forget_changes(clock.seconds() - settings.audit_changes_seconds),
+        ),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
         Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),

@@ -269,6 +269,7 @@ def test_privileges_of_roles(service: Privileges, roles: Roles) -> None:
     assert held(service, TABLE, "r", ROLE) == []
 
 
+@pytest.mark.slow
 def test_listing_by_what_is_asked_for(service: Privileges) -> None:
     for number, on in enumerate(OBJECTS.values()):
         service.grant_privileges(CALL, bag(entry(on, f"P{number}"), entry(on, f"B{number}", "bob")))

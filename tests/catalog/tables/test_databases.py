@@ -21,7 +21,7 @@ from hms_gateway.rpc.structs import (
     PrincipalType,
     ThriftException,
 )
-from tests.support.catalog import NOW, Catalog, new_table, open_catalog
+from tests.support.catalog import NOW, Catalog, new_table, open_catalog_of
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:
@@ -377,7 +377,7 @@ def test_event_ids_are_dense_and_refused_changes_have_none(catalog: Catalog) -> 
 
 
 def test_two_servers_on_one_file_agree_about_the_default_database(tmp_path: Path) -> None:
-    with open_catalog(tmp_path) as first, open_catalog(tmp_path) as second:
+    with open_catalog_of(tmp_path) as first, open_catalog_of(tmp_path) as second:
         second.databases.create(Database(name="d"))
         assert first.databases.names() == ["d", "default"]
         assert len(first.events()) == 2

@@ -84,6 +84,7 @@ def delegation_tokens(folder: Path, *names: tuple[str, str]) -> None:
             tokens.issue(owner, "yarn", real_user)
 
 
+@pytest.mark.slow
 def test_delegation_tokens_end_with_their_user_and_of_a_user_of_another_login(run, tmp_path):
     """Also where the command does not have the setting that the gateway was given."""
     delegation_tokens(tmp_path, ("ann", ""), ("ann", "hue"), ("bo", "ann"), ("bo", ""), ("bo", "hue"))

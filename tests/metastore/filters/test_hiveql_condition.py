@@ -134,6 +134,7 @@ def test_what_no_filter_says_is_left_to_the_caller(condition, filter, fitting):
     assert {check.place for check in checks} == {0}
 
 
+@pytest.mark.slow
 def test_what_does_not_end_is_read_once():
     """A reader that began anew behind each quote or comment would take hours."""
     for text in ("'" + r"\'" * 300_000, "/*" * 300_000):
@@ -171,6 +172,7 @@ _CONDITIONS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(_CONDITIONS)
 def test_what_is_selected_is_what_sql_selects(condition):
     with sqlite3.connect(":memory:") as database:

@@ -186,6 +186,7 @@ def test_a_moved_directory_takes_along_what_lies_below(location: str, moved: str
     assert moved_location(location, "file:/w/t", "file:/w/new") == moved
 
 
+@pytest.mark.slow
 @given(st.lists(COMPONENTS, min_size=1, max_size=4), st.lists(COMPONENTS, max_size=4))
 def test_relative_parts_lead_back(parent: list[str], below: list[str]) -> None:
     root = normalize_location("hdfs://nn/" + "/".join(parent))

@@ -9,8 +9,9 @@ import pyarrow
 import pytest
 from pyarrow import orc, parquet
 
-from hms_gateway.pipeline.footers import FooterProblem, read_footer
-from hms_gateway.pipeline.listing import RemoteFiles
+from hms_gateway.pipeline.footers.footer import FooterProblem
+from hms_gateway.pipeline.footers.reading import read_footer
+from hms_gateway.pipeline.storage import RemoteFiles
 from tests.pipeline.footers.content import random_table, reading
 
 
@@ -65,6 +66,7 @@ def test_any_damage_is_a_footer_problem_or_a_footer(written):
     assert problems > 300
 
 
+@pytest.mark.slow
 def test_a_long_footer_is_read_in_two_parts(tmp_path):
     table = pyarrow.table({f"column_{number:04}": [number] for number in range(2_000)})
     path = tmp_path / "wide.parquet"

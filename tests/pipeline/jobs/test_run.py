@@ -12,8 +12,8 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from pyspark import cloudpickle
 
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import CallsRefused, JobFailed, LeaseLost, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs import records
-from hms_gateway.pipeline.jobs.failures import CallsRefused, JobFailed, LeaseLost, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.rpc.structs import LeaseObject, NotificationEventRequest

@@ -7,14 +7,17 @@ called with a name that no object has, and the words of its exception are given 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from hms_gateway.catalog.access.grant_rows import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Permissions
-from hms_gateway.catalog.rights.keeper import RightsRows
+from hms_gateway.catalog.rights.keeper import Remembered, RightsRows
 from hms_gateway.catalog.rights.policy import (
     ALL,
     EVERYTHING,
@@ -50,7 +53,8 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
-from hms_gateway.runtime.suspension import NotSuspendable, is_recording
+from hms_gateway.runtime.suspension import Deferred, in_thread, waited
+from hms_gateway.txn.ports.txn import Assumption
 
 # Behind a name that is to be missing. No name has it: it is made anew by each process.
 _MARK: Final = f"_{secrets.token_hex(12)}"
@@ -66,6 +70,8 @@ class PermissionSource(Protocol):
     """`catalog.rights.keeper.PolicyKeeper`."""
 
     def permissions(self, user: str, groups: frozenset[str]) -> Permissions: ...
+
+    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None: ...
 
 
 class Authorizer:
@@ -95,13 +101,42 @@ class Authorizer:
         """Answer of the handler, as far as the caller may see it. Raises MetaException for what is refused."""
         if call.principal in self._administrators:
             return handle()
+        if bound.facts.suspendable:
+            return self._deferred(bound, call, arguments, handle)
+        return self._checked(bound, call, arguments, handle)
+
+    def _deferred(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Deferred[Any]:
+        """Answer by the rights that are remembered, if they still hold where the unit of work is run.
+
+        What they refuse, and what is no such unit of work, is checked by the rights of now, in a thread.
+        """
+        checked = partial(self._checked, bound, call, arguments, handle)
+        remembered = self._known.remembered(call.principal, call.groups)
+        if remembered is None:
+            return in_thread(checked)
+        permissions = remembered.permissions
+        is_admin = permissions.admin_because is not None
+        check = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=True)
+        otherwise = in_thread(partial(check.undone, checked))
+        try:
+            for need in () if is_admin else self._rights[bound.method.name].needs:
+                # Whose the locks and transactions are is seen by the unit of work that names them.
+                if need.verb != "own":
+                    check.check(need)
+            deferred = handle()
+        except ThriftException:
+            return otherwise
+        if not isinstance(deferred, Deferred) or deferred.store is None or not check.is_keepable:
+            return otherwise
+        holds = partial(remembered.holds, frozenset(check.tables))
+        assumed = Assumption(None if is_admin else call.principal, remembered.version, holds)
+        return deferred._replace(work=msgspec.structs.replace(deferred.work, assumed=assumed), otherwise=otherwise)
+
+    def _checked(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
         rights = self._rights[bound.method.name]
-        if is_recording():
-            # Whether it may be done is looked up in the database.
-            raise NotSuspendable
         permissions = self._known.permissions(call.principal, call.groups)
         if permissions.admin_because is not None:
-            return handle()
+            return waited(handle())
         passage = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
@@ -124,6 +159,9 @@ class NoGrants:
     def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
         return Permissions(user, groups, _ALL_FOR_ALL)
 
+    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None:
+        return None
+
 
 class _CallCheck:
     """One call of one user on its way to the handler."""
@@ -144,12 +182,21 @@ class _CallCheck:
         self._call = call
         self._arguments = arguments
         self._is_refused = is_refused
-        self._is_keepable = True
+        self.is_keepable = True
         # Numbers in place of which the caller named others.
         self._hidden_ids: list[int] = []
         self._has_hidden = False
         # Transactions of others within a range.
         self._foreign: list[int] = []
+        # What was decided about, and the users that requests named.
+        self.tables: list[tuple[str, str]] = []
+        self._named: list[tuple[Any, str | None]] = []
+
+    def undone(self, go_on: Callable[[], Any]) -> Any:
+        """Result of `go_on`, with the arguments as they were sent."""
+        for request, user in self._named:
+            request.user = user
+        return go_on()
 
     def through(self, handle: Callable[[], Any]) -> Any:
         """Call the handler. What it answers for arguments that were changed is not kept.
@@ -158,7 +205,7 @@ class _CallCheck:
         """
         try:
             with presenting(NO_CHANGES) if self._has_hidden else nullcontext():
-                value = handle() if not self._foreign else self._heartbeat_without(self._foreign, handle)
+                value = waited(handle()) if not self._foreign else self._heartbeat_without(self._foreign, handle)
         except ThriftException as error:
             if self._has_hidden:
                 _restore(error, self._hidden_ids)
@@ -167,7 +214,7 @@ class _CallCheck:
             raise
         if self._has_hidden and _MARK in repr(value):
             raise _denied(self._permissions.user, Action.SEE, "what the call names")
-        if self._is_keepable or isinstance(value, Uncacheable):
+        if self.is_keepable or isinstance(value, Uncacheable):
             return value
         return Uncacheable(value)
 
@@ -403,7 +450,7 @@ class _CallCheck:
             thing = Securable(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
             if not self._decide(Action(need.verb), thing).allowed:
                 asked.set(False)
-                self._is_keepable = False
+                self.is_keepable = False
 
     def check_role_grant(self, need: Need, role: Slot, *grantor: Slot) -> None:
         """A role, and who is said to grant it, where the call says so."""
@@ -521,21 +568,24 @@ class _CallCheck:
             raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
     def act(self, need: Need, place: Slot) -> None:
-        if place.get() is not None:
-            place.get().user = self._permissions.user
+        request = place.get()
+        if request is not None:
+            self._named.append((request, request.user))
+            request.user = self._permissions.user
 
     def show_to_caller(self, need: Need, user: Slot, groups: Slot) -> None:
         if user.holder is not None and (user.get() or groups.get()):
             if user.get() != self._permissions.user or set(groups.get() or ()) != self._call.groups:
-                self._is_keepable = False
+                self.is_keepable = False
             user.set(self._permissions.user)
             groups.set(sorted(self._call.groups))
 
     def _decide(self, action: Action, thing: Securable) -> Decision:
+        self.tables.append((thing.database, thing.table))
         decision = self._permissions.decide(action, thing)
         if decision.through is not None:
             # What is seen because of a table ends with the table, of which the reply does not know.
-            self._is_keepable = False
+            self.is_keepable = False
         return decision
 
     def _sees(self, thing: Securable) -> bool:
@@ -547,7 +597,7 @@ class _CallCheck:
             raise _denied(self._permissions.user, action, thing)
 
     def _hide(self, place: Slot, *, has_column: bool = False) -> None:
-        self._has_hidden, self._is_keepable = True, False
+        self._has_hidden, self.is_keepable = True, False
         name = place.get() or ""
         if name.endswith(_MARK):
             return
@@ -558,7 +608,7 @@ class _CallCheck:
             place.set(f"{name}{_MARK}")
 
     def _hide_id(self, place: Slot) -> None:
-        self._has_hidden, self._is_keepable = True, False
+        self._has_hidden, self.is_keepable = True, False
         self._hidden_ids.append(place.get())
         place.set(_NO_ID + len(self._hidden_ids))
 
