@@ -342,21 +342,11 @@ class SqlStore:
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, without messages but those of commits. Raises StoreUnavailable."""
-
-        def read() -> list[StoredEvent]:
-            with self._reading.connect() as connection:
-                return change_headers(connection, event_id)
-
-        return self._on_a_working_connection(read)
+        return self._found(partial(change_headers, event_id=event_id))
 
     def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
         """See `ports.store.ChangeTrail.changes_made`."""
-
-        def read() -> list[MadeChange]:
-            with self._reading.connect() as connection:
-                return changes_made(connection, selection)
-
-        return self._on_a_working_connection(read)
+        return self._found(partial(changes_made, selection=selection))
 
     def forget_changes(self, before_seconds: int) -> int:
         """Forget who made changes before that time, where their events are forgotten as well; how many."""
@@ -364,12 +354,7 @@ class SqlStore:
 
     def find(self, principal: str, key: str) -> Outcome | None:
         """See `call_keys.Outcomes.find`."""
-
-        def read() -> Outcome | None:
-            with self._reading.connect() as connection:
-                return find_outcome(connection, principal, key)
-
-        return self._on_a_working_connection(read)
+        return self._found(partial(find_outcome, principal=principal, key=key))
 
     def complete(self, key: CallKey, answer: KeptAnswer) -> None:
         """See `call_keys.Outcomes.complete`."""
@@ -393,14 +378,10 @@ class SqlStore:
     def delete_dropped(self) -> None:
         """Delete partitions of tables that are dropped already, some at a time, so that no other change waits long."""
         for _ in range(_PIECES_MAX):
-            table_id = self._on_a_working_connection(self._first_dropped)
+            table_id = self._found(first_dropped)
             if table_id is None:
                 return
             self._writer.write(partial(SqlTransaction.delete_dropped, table_id=table_id))
-
-    def _first_dropped(self) -> int | None:
-        with self._reading.connect() as connection:
-            return first_dropped(connection)
 
     @property
     def knows_gateways(self) -> bool:
@@ -413,21 +394,11 @@ class SqlStore:
 
     def known_gateways(self) -> list[GatewayRow]:
         """The processes of gateways that use this database."""
-
-        def read() -> list[GatewayRow]:
-            with self._reading.connect() as connection:
-                return known_gateways(connection)
-
-        return self._on_a_working_connection(read)
+        return self._found(known_gateways)
 
     def connections_allowed(self) -> int | None:
         """The number of connections the database lets all gateways together have; None where there is no bound."""
-
-        def read() -> int | None:
-            with self._reading.connect() as connection:
-                return self._dialect.connections_allowed(connection)
-
-        return self._on_a_working_connection(read)
+        return self._found(self._dialect.connections_allowed)
 
     def forget_gateway(self, gateway_id: str) -> None:
         """This process ends."""
@@ -447,6 +418,15 @@ class SqlStore:
         self._look_ups.close()
         self._reading.dispose()
         self._writing.dispose()
+
+    def _found(self, read: Callable[[Connection], T]) -> T:
+        """Rows by a connection for reading. Raises StoreError."""
+
+        def found() -> T:
+            with self._reading.connect() as connection:
+                return read(connection)
+
+        return self._on_a_working_connection(found)
 
     def _on_a_working_connection(self, read: Callable[[], T]) -> T:
         """What `read` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
