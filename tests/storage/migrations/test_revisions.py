@@ -49,6 +49,7 @@ def test_the_newest_migration_is_the_revision_we_need() -> None:
     assert scripts.get_heads() == [REVISION]
 
 
+@pytest.mark.slow
 def test_migrations_make_the_schema_of_the_code(empty_database: str) -> None:
     migrate(empty_database)
     migrate(empty_database)
@@ -92,6 +93,7 @@ def test_compared_texts_have_binary_collation(migrated_postgres_database: str, c
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_a_sqlite_file_is_migrated_when_it_is_opened(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'new.sqlite'}", ManualClock(), Limits())
     assert store.version() == 0
@@ -104,6 +106,7 @@ def test_a_server_database_without_schema_is_refused(fresh_postgres_database: st
         open_store(fresh_postgres_database, ManualClock(), Limits())
 
 
+@pytest.mark.slow
 def test_an_unknown_revision_is_refused(empty_database: str) -> None:
     migrate(empty_database)
     engine = create_engine(empty_database)
@@ -164,6 +167,7 @@ LATER_COLUMNS = (
 )
 
 
+@pytest.mark.slow
 def test_keys_of_calls_from_before_they_had_hashes_stay_known(empty_database: str) -> None:
     migrate(empty_database)
     engine = create_engine(empty_database)

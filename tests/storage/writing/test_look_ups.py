@@ -112,6 +112,7 @@ def test_what_it_raises_passes_through(store, usual):
     assert usual == []
 
 
+@pytest.mark.slow
 def test_more_than_there_are_connections_for_go_the_usual_way(store, usual, monkeypatch):
     def nested(snapshot: Snapshot, depth: int) -> int:
         assert snapshot.table("d", "t") is not None

@@ -28,7 +28,7 @@ from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answerin
 from hms_gateway.runtime.call_record import WorkTimes, current_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import resumed_result
+from hms_gateway.runtime.suspension import Done
 from hms_gateway.storage.catalog.databases import first_dropped
 from hms_gateway.storage.catalog.events import CHANGES_QUERY, change_headers, changes_made
 from hms_gateway.storage.dialects import Dialect, dialect_of_url, parse_url
@@ -239,7 +239,6 @@ class SqlStore:
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
-        resumed_result()  # a call that reads as well cannot be suspended
         begin = time.perf_counter()
         try:
             result = self._read(work)
@@ -263,6 +262,10 @@ class SqlStore:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
         guarded: Callable[[Transaction], T] = work if isinstance(work, TxnWork) else locked(fenced(work))
         return self._writer.write(guarded)
+
+    def start(self, work: TxnWork[Any], done: Done) -> None:
+        """See `suspension.Runner`."""
+        self._writer.start(work, done)
 
     @property
     def system(self) -> str:
