@@ -11,11 +11,10 @@ from typing import Any
 import click
 import pytest
 
-from hms_gateway.cli.calls.plain_values import as_json
-from hms_gateway.cli.calls.rendering import print_value
+from hms_gateway.cli.calls.plain_values import as_json, print_value
 from hms_gateway.cli.terminal import output
 from hms_gateway.cli.terminal.formats import FORMATS, write_rows, write_text
-from hms_gateway.cli.terminal.guarding import guard_terminals
+from hms_gateway.cli.terminal.output import guard_terminals
 from hms_gateway.rpc.idl import BaseType
 from hms_gateway.rpc.structs import METHODS, Method
 from tests.support.faker import Faker

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
+from hms_gateway.bridge.server.admission import BridgeOptions
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.rpc.structs import METHODS
 from hms_gateway.rpc.wire import Codec, MessageType, TApplicationException, make_codecs
@@ -95,7 +95,7 @@ async def bridge(
     options = {"credentials": Credentials("spark", "secret"), "patience_seconds": 0.0, "is_insecure": True, **changes}
     settings = BridgeSettings(url=url, server=BridgeOptions(port=0, sasl=sasl), **options)
     settings = replace(settings, limits=replace(settings.limits, drain_seconds_max=2.0))
-    server = make_bridge(settings, BridgeMetrics(), None)
+    server = make_bridge(settings, BridgeMetrics())
     server.port = await server.start()  # type: ignore[attr-defined]
     try:
         yield server

@@ -1,5 +1,6 @@
-"""Help of every command: a sentence, an example that is accepted as printed, its own options before those of others."""
+"""Help of every command in one form: a sentence, an example that is accepted as printed, options, exit codes."""
 
+import inspect
 import re
 import shlex
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ import click
 import pytest
 
 from hms_gateway.cli.application import application
-from hms_gateway.cli.terminal.groups import Group, SectionedCommand, sentence
+from hms_gateway.cli.terminal.commands import Command, Group, sentence
 
 EXAMPLE = re.compile(r"^ *((?:[A-Za-z].*\| *)?hms-gateway .*)$", re.MULTILINE)
 WIDTH = 100
@@ -49,22 +50,37 @@ def test_the_form_of_rows_without_an_option_is_in_the_help(name, default):
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
-def test_help_is_a_sentence_with_an_example_and_own_options_first(path: tuple[str, ...]) -> None:
+def test_help_is_a_sentence_examples_options_and_exit_codes(path: tuple[str, ...]) -> None:
     command, text = named(path), help_of(path)
     said = sentence(command)
     assert said.endswith(".")
     assert ". " not in said, "one sentence"
     assert said[0].isupper()
     assert "..." not in said
-    assert "Example" in (command.epilog or "")
-    assert isinstance(command, SectionedCommand | Group)
-    own, shared = text.find("\nOptions:"), text.find("\nConnection options:")
+    assert isinstance(command, Command | Group)
+    own, shared = text.index("\nOptions:"), text.find("\nConnection options:")
+    codes = text.index("\nExit codes:\n  0  ")
+    assert text.index(" ".join(said.split()[:3])) < text.index("\nExample") < own < codes
     assert text.count("Connection options:") <= 1
+    assert {0, 2} <= set(command.exits)
     if shared >= 0:
-        assert text.index("Example") < shared
-        assert own < shared
+        assert own < shared < codes
         assert re.search(r"^  --url ", text[shared:], re.MULTILINE)
         assert not re.search(r"^  --url ", text[:shared], re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if isinstance(named(path), Command)], ids=" ".join)
+def test_the_work_of_a_command_takes_its_options(path: tuple[str, ...]) -> None:
+    command = named(path)
+    assert isinstance(command, Command)
+    if path[1] == "pipeline":
+        pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+    taken = set() if command.subject is None else {each.name for each in command.subject.options}
+    given = {str(each.name): None for each in command.params if each.name not in taken}
+    if path[1] == "serve":
+        given = dict.fromkeys(("config", "demo"))
+    subject = [] if command.subject is None else [None]
+    inspect.signature(command.implementation()).bind(*subject, **given)
 
 
 def test_each_option_is_described() -> None:
@@ -85,7 +101,9 @@ def test_no_description_of_a_command_is_cut() -> None:
 
 def examples() -> Iterator[str]:
     for path in PATHS:
-        yield from (line for line in EXAMPLE.findall(named(path).epilog or ""))
+        command = named(path)
+        assert isinstance(command, Command | Group)
+        yield from (line for line in EXAMPLE.findall("\n".join(command.examples)))
 
 
 @pytest.mark.parametrize("line", list(dict.fromkeys(examples())))

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from hms_gateway.bridge.thrift.errors import CallFailed, NotTried
+from hms_gateway.bridge.thrift.connection import Session
+from hms_gateway.bridge.thrift.messages import CallFailed, NotTried
 from hms_gateway.bridge.thrift.sasl import Credentials
-from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.composition.thrift_port import _Identification
 from hms_gateway.gateway.admission.identity import Identity, Refusals, RequestHead
 from hms_gateway.gateway.auth.tokens import DelegationLogins

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.cli.application import application
-from hms_gateway.cli.pipeline.runs_command import job_of, show_of
+from hms_gateway.cli.pipeline.jobs import job_of, show_of
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.pipeline.jobs import run
 from hms_gateway.rpc.structs import PartitionsStatsRequest

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from hms_gateway.cli.hiveql.running.running import run_statement
-from hms_gateway.cli.hiveql.running.shell_state import ShellState
+from hms_gateway.cli.hiveql.shell_state import ShellState
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.client.metastore_client import MetastoreClient
 from tests.spark.catalog_content import plain
@@ -59,7 +58,7 @@ def test_spark_makes_the_same_tables_of_the_text(place, client, name):
                 spark.ask(request)
         state = ShellState(client, USER, "host", name)
         for table in client.call("get_all_tables", name):
-            (text,) = next(iter(run_statement(parse_statement(f"show create table `{table}`", name), state).rows))
+            (text,) = next(iter(parse_statement(f"show create table `{table}`", name).run(state).rows))
             spark.sql(text.replace(f"`{name}`.`{table}`", f"`{again}`.`{table}`", 1))
             made = comparable(client.call("get_table", again, table), name)
             original = comparable(client.call("get_table", name, table), name)

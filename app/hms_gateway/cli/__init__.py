@@ -5,8 +5,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-from hms_gateway.cli.terminal.guarding import guard_terminals
 from hms_gateway.cli.terminal.importing import gc_paused
+from hms_gateway.cli.terminal.output import guard_terminals
 
 
 def main() -> None:

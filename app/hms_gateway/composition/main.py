@@ -368,9 +368,8 @@ def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
     from hms_gateway.catalog.rights.keeper import PolicyKeeper
     from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
 
-    file = settings.authorization_rules_file
     try:
-        rules = None if file is None else RulesFile(file)
+        rules = RulesFile(settings.authorization_rules_file)
     except RulesError as error:
         raise SettingsError(f"authorization_rules_file: {error}") from error
     return PolicyKeeper(store, frozenset(settings.administrators), rules)

@@ -2,13 +2,14 @@
 
 from base64 import b64encode
 from collections.abc import Callable
+from functools import partial
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay, user_as_named
+from hms_gateway.bridge.server.admission import BridgeOptions
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import BridgeOptions
-from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
-from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, TokenDigests
-from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.bridge.thrift.connection import Session
+from hms_gateway.bridge.thrift.messages import BridgeError, CallFailed, NotTried
+from hms_gateway.bridge.thrift.sasl import LoginRefused, Mechanism, TicketExchange, TokenExchange
 from hms_gateway.gateway.admission.identity import NOT_TRIED, ClientGone, Identity, Refusals, Refused, RequestHead
 from hms_gateway.gateway.admission.rates import RateWaits
 from hms_gateway.gateway.application import SecondaryListenerFailed
@@ -63,7 +64,6 @@ class ThriftPort:
             settings.limits,
             codecs=codecs,
             metrics=recorder,
-            call_log=recorder,
             connections=edge.connections,
             memory=edge.bodies.memory,
         )
@@ -126,7 +126,7 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
     mechanisms: dict[str, Mechanism] = {}
     keys = service_keys(settings)
     if keys is not None:
-        mechanisms["GSSAPI"] = Tickets(SaslTickets(keys, settings.kerberos.realms), parts.checks)
+        mechanisms["GSSAPI"] = partial(TicketExchange, SaslTickets(keys, settings.kerberos.realms), parts.checks)
     delegation = parts.delegation
     if delegation is not None:
 
@@ -136,7 +136,7 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
             except Refused as refused:
                 raise LoginRefused(refused.text, refused.limit or refused.reason) from refused
 
-        mechanisms["DIGEST-MD5"] = TokenDigests(prove)
+        mechanisms["DIGEST-MD5"] = partial(TokenExchange, prove)
     return mechanisms
 
 
@@ -210,7 +210,7 @@ class _Identification:
 
 
 class _Recorder:
-    """Both `BridgeServer`'s metrics and its call log; a call is counted when its line is written."""
+    """The recorder of the Thrift port; a call is counted when its line is written."""
 
     def __init__(self, edge: EdgeComponents, refusals: Refusals) -> None:
         self._metrics = edge.endpoint.metrics
@@ -220,9 +220,6 @@ class _Recorder:
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
         """What is watched here is seen in the process's open files."""
-
-    def call(self, method: str, outcome: str, seconds: float, bytes_in: int, bytes_out: int) -> None:
-        """See `write`."""
 
     def refused(self, reason: str, *, user: str = "", address: str = "") -> None:
         self._metrics.thrift_refusals[reason] += 1

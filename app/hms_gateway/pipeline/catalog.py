@@ -345,6 +345,16 @@ def partitions_of(
     return None, list(cut(reader.partition_names(table), PARTITIONS_A_CALL))
 
 
+def partitions_or_table(
+    client: CatalogCaller, table: Table, names: Sequence[str]
+) -> Iterator[tuple[str, Partition | Table]]:
+    """Partitions by their names, or the table itself by an empty one if it has no keys."""
+    if table.partitionKeys:
+        yield from CatalogReader(client).partitions(table, names).items()
+    else:
+        yield "", table
+
+
 def constraints_by_name(found: Mapping[str, Sequence[Struct]]) -> dict[str, Struct]:
     named = {}
     for kind in CONSTRAINTS:

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import uvloop
 
-from hms_gateway.bridge.relays.greeting import find_problem
+from hms_gateway.bridge.relays.relay import find_problem
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.bridge.canned_upstream import CannedUpstream, answering, http
 from tests.bridge.thrift_bytes import bridge

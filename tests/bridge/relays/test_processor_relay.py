@@ -10,9 +10,9 @@ import uvloop
 from msgspec.structs import replace
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay
+from hms_gateway.bridge.server.admission import BridgeOptions
 from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import BridgeOptions
-from hms_gateway.bridge.thrift.errors import CallFailed, NotTried
+from hms_gateway.bridge.thrift.messages import CallFailed, NotTried
 from hms_gateway.composition.thrift_port import failure_of
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.observability.metrics import Metrics

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.bridge.relays.reply_outcome import reply_outcome
+from hms_gateway.bridge.relays.transcoding import reply_outcome
 from hms_gateway.rpc.structs import METHODS, MetaException, NoSuchObjectException, Table
 from hms_gateway.rpc.wire import MessageType, TApplicationException
 from tests.bridge.thrift_bytes import BINARY, COMPACT

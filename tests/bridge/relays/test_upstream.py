@@ -7,9 +7,7 @@ import ssl
 import pytest
 import uvloop
 
-from hms_gateway.bridge.relays.client_tls import ClientTls
-from hms_gateway.bridge.relays.upstream import Origin, refused_certificate
-from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
+from hms_gateway.bridge.relays.upstream import ClientTls, Origin, UpstreamPool, refused_certificate
 from hms_gateway.gateway.certificates.tls import ClientRules, server_context
 from hms_gateway.runtime.file_versions import LOOK_EVERY_SECONDS
 from hms_gateway.runtime.logins.client_certificate import ClientCertificate

@@ -1,11 +1,9 @@
 """Who is let in without a password: the decision, the ways of finding an account out, and what is logged."""
 
-import asyncio
 import json
 import os
 import socket
 import sys
-import threading
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -14,9 +12,7 @@ import pytest
 import uvloop
 
 from hms_gateway.bridge.server import admission as admission_module
-from hms_gateway.bridge.server.admission import Admission
-from hms_gateway.bridge.server.peer_accounts import Ends, NetlinkAccounts, ProcAccounts, find_accounts
-from hms_gateway.bridge.server.serving import BridgeOptions
+from hms_gateway.bridge.server.admission import Admission, BridgeOptions, Ends, PeerAccounts, find_accounts
 from hms_gateway.runtime.logging import configure_logging
 from tests.bridge.canned_upstream import CannedUpstream
 from tests.bridge.thrift_bytes import bridge, call, client
@@ -26,7 +22,6 @@ ANOTHER = OWN + 1
 GET = call("get_all_databases")
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="sockets have owners on Linux")
-WAYS = (lambda: ProcAccounts(), NetlinkAccounts)
 pytestmark = linux
 
 
@@ -42,9 +37,9 @@ def a_connection(host="127.0.0.1", family=socket.AF_INET, client_family=None, cl
             yield Ends(accepted.getpeername()[:2], accepted.getsockname()[:2]), peer
 
 
-@pytest.fixture(params=["netlink", "proc"])
-def accounts(request):
-    accounts = NetlinkAccounts() if request.param == "netlink" else ProcAccounts()
+@pytest.fixture
+def accounts():
+    accounts = PeerAccounts()
     yield accounts
     accounts.close()
 
@@ -97,24 +92,6 @@ def test_a_connection_that_was_never_made_has_no_owner(accounts):
     assert accounts.owner(Ends(("::1", 1), ("::1", 2))) is None
 
 
-def test_one_reading_serves_many_questions():
-    with a_connection() as (first, _), a_connection("::1", socket.AF_INET6) as (second, _):
-        nowhere = Ends(("127.0.0.1", 1), ("127.0.0.1", 2))
-        assert ProcAccounts().owners([first, nowhere, second]) == [OWN, None, OWN]
-
-
-def test_another_account_is_read_from_the_lists(tmp_path):
-    (tmp_path / "tcp").write_text(
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-        "   0: 0100007F:0016 0100007F:0050 01 00000000:00000000 00:00000000 00000000  4711        0 99 1 0\n"
-        "   1: 0100007F:0017 0100007F:0050 06 00000000:00000000 03:0000176E 00000000     0        0 0 3 0\n"
-    )
-    accounts = ProcAccounts(tmp_path)
-    server = ("127.0.0.1", 0x50)
-    assert accounts.owner(Ends(("127.0.0.1", 0x16), server)) == (4711 if sys.byteorder == "little" else None)
-    assert accounts.owner(Ends(("127.0.0.1", 0x17), server)) is None
-
-
 def test_the_way_that_is_found_works_here():
     accounts = find_accounts()
     assert accounts is not None
@@ -123,17 +100,6 @@ def test_the_way_that_is_found_works_here():
     accounts.close()
 
 
-def asked(ask):
-    """What `ask` answers inside a loop, waiting for it where that takes a reading."""
-
-    async def work():
-        answer = ask()
-        return await answer if isinstance(answer, asyncio.Future) else answer
-
-    return uvloop.run(work())
-
-
-@pytest.mark.parametrize("find", WAYS)
 @pytest.mark.parametrize(
     ("sasl", "own", "is_open", "policy"),
     [
@@ -146,11 +112,11 @@ def asked(ask):
         ("require", ANOTHER, False, "require"),
     ],
 )
-def test_the_account_decides_unless_a_password_does(find, sasl, own, is_open, policy):
-    admission = Admission(BridgeOptions(sasl=sasl, is_open=is_open), find, lambda: own)
+def test_the_account_decides_unless_a_password_does(sasl, own, is_open, policy):
+    admission = Admission(BridgeOptions(sasl=sasl, is_open=is_open), find_accounts, lambda: own)
     admission.start()
     with a_connection() as (ends, _):
-        assert asked(lambda: admission.policy_for(ends)) == policy
+        assert admission.policy_for(ends) == policy
     admission.stop()
 
 
@@ -161,14 +127,14 @@ def test_where_accounts_are_not_known_only_passwords_open(logged):
         with a_connection() as (ends, _):
             assert admission.policy_for(ends) == policy
     texts = [line["event"] for line in logged()]
-    assert sum("does not name the account" in text for text in texts) == 2
+    assert sum("names no account" in text for text in texts) == 2
     assert all("--thrift-open" in line["hint"] for line in logged())
 
 
 def test_an_address_that_others_reach_is_beyond_accounts():
     """Whoever starts a bridge there has said so by --allow-remote."""
     options = BridgeOptions(host="0.0.0.0", allows_remote=True)
-    admission = Admission(options, NetlinkAccounts, lambda: ANOTHER)
+    admission = Admission(options, PeerAccounts, lambda: ANOTHER)
     admission.start()
     with a_connection() as (ends, _):
         assert (options.lets_in, admission.policy_for(ends)) == ("network", "off")
@@ -188,14 +154,13 @@ def test_refusals_are_logged_once_in_a_while(logged):
     assert logged()[0]["address"] == "127.0.0.1:5"
 
 
-@pytest.mark.parametrize("find", WAYS)
 @pytest.mark.parametrize("own", [OWN, ANOTHER])
-def test_a_server_closes_what_is_refused(find, own):
+def test_a_server_closes_what_is_refused(own):
     async def work():
         upstream = CannedUpstream({"get_all_databases": ["default"]})
         async with upstream.running(), bridge(upstream.url) as server:
             server.admission.stop()
-            server.admission = Admission(server.options, find, lambda: own)
+            server.admission = Admission(server.options, find_accounts, lambda: own)
             server.admission.start()
             async with client(server) as peer:
                 await peer.send(GET)
@@ -210,48 +175,6 @@ def test_a_server_closes_what_is_refused(find, own):
             assert server.connections == 0
 
     uvloop.run(work())
-
-
-def test_many_that_come_at_once_wait_for_few_readings():
-    readings = []
-
-    class Counted(ProcAccounts):
-        def owners(self, asked):
-            readings.append(len(asked))
-            return super().owners(asked)
-
-    async def work():
-        upstream = CannedUpstream({"get_all_databases": ["default"]})
-        async with upstream.running(), bridge(upstream.url) as server:
-            server.admission.stop()
-            server.admission = Admission(server.options, Counted)
-            server.admission.start()
-
-            async def one():
-                async with client(server) as peer:
-                    assert (await peer.ask(GET)).success == ["default"]
-
-            await asyncio.gather(*(one() for _ in range(50)))
-            assert sum(readings) == 50
-            assert len(readings) < 25
-
-    uvloop.run(work())
-
-
-def test_the_list_of_sockets_is_read_in_a_thread():
-    """It takes long on a machine with many sockets."""
-    threads = []
-
-    class Watched(ProcAccounts):
-        def owners(self, asked):
-            threads.append(threading.current_thread() is threading.main_thread())
-            return super().owners(asked)
-
-    admission = Admission(BridgeOptions(), Watched)
-    admission.start()
-    with a_connection() as (ends, _):
-        assert asked(lambda: admission.policy_for(ends)) == "off"
-    assert threads == [False]
 
 
 def test_nothing_is_left_open_by_asking_for_a_way():

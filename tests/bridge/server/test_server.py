@@ -13,11 +13,9 @@ import pytest
 import uvloop
 from msgspec.structs import replace
 
-from hms_gateway.bridge.server.call_log import CallLog
-from hms_gateway.bridge.server.client_connection import READ_AHEAD_BYTES_MAX
-from hms_gateway.bridge.server.server import BridgeServer
-from hms_gateway.bridge.server.serving import BridgeOptions
-from hms_gateway.bridge.server.side_port import SidePort
+from hms_gateway.bridge.server.admission import BridgeOptions
+from hms_gateway.bridge.server.metrics import CallLog, SidePort
+from hms_gateway.bridge.server.server import READ_AHEAD_BYTES_MAX, BridgeServer
 from hms_gateway.rpc.wire import ApplicationErrorType
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.limits import Limits
@@ -406,13 +404,13 @@ def test_one_line_for_each_call():
 
     async def work():
         async with both() as (upstream, server), client(server) as peer:
-            server.call_log = CallLog(lines)
+            server.metrics.call_log = CallLog(lines)
             await peer.ask(call("set_ugi", "alice", []))
             upstream.actions.append(answering(http(upstream.reply(GET), x_request_id="abc-1")))
             await peer.ask(GET)
             upstream.actions.append(answering(http(b"no", "403 Forbidden")))
             await peer.ask(GET)
-            server.call_log.close()
+            server.metrics.call_log.close()
 
     uvloop.run(work())
     first, second, third = map(json.loads, lines.getvalue().splitlines())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hms_gateway.bridge.thrift.connection import ThriftConnection
-from hms_gateway.bridge.thrift.errors import Unspeakable
+from hms_gateway.bridge.thrift.messages import Unspeakable
 from hms_gateway.rpc.structs import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hms_gateway.rpc.wire import LimitExceeded, MessageType, ProtocolError
 from hms_gateway.runtime.limits import Limits

@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.bridge.thrift.connection import ThriftConnection
-from hms_gateway.bridge.thrift.errors import Unspeakable
+from hms_gateway.bridge.thrift.messages import Unspeakable
 from hms_gateway.runtime.limits import Limits
 from tests.bridge.thrift_bytes import call, framed
 

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
-from hms_gateway.cli.calls.examples import example_call
+from hms_gateway.cli.calls.explaining import example_call
 from hms_gateway.rpc.structs import METHODS, Database, GetTableRequest
 
 

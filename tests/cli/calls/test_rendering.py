@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from hms_gateway.cli.calls.rendering import print_value
+from hms_gateway.cli.calls.plain_values import print_value
 from hms_gateway.rpc.idl import BaseType, ListType, MapType, StructType
 from hms_gateway.rpc.structs import (
     Database,

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
+from hms_gateway.cli.catalog.changes import events_after
 from hms_gateway.cli.catalog.comparing import differences
-from hms_gateway.cli.catalog.records import Record
-from hms_gateway.cli.catalog.tailing import events_after
+from hms_gateway.cli.catalog.exports import Record
 from hms_gateway.client.metastore_client import MetastoreClient
 from tests.support.server import PASSWORD, USER, GatewayServer
 

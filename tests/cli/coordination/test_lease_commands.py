@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hms_gateway.cli.coordination import lease_commands
+from hms_gateway.cli.coordination import leases
 from tests.cli.conftest import OTHER_USER
 
 
@@ -107,7 +107,7 @@ def test_a_command_runs_under_the_lease(run, tmp_path):
 
 
 def test_a_lease_is_extended_as_long_as_its_command_runs(run, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(lease_commands, "_EXTENSIONS_PER_LEASE", 36_000)
+    monkeypatch.setattr(leases, "_EXTENSIONS_PER_LEASE", 36_000)
     is_extended = threading.Event()
 
     def watch():
@@ -126,7 +126,7 @@ def test_a_lease_is_extended_as_long_as_its_command_runs(run, client, tmp_path, 
 
 
 def test_a_command_is_told_to_stop_when_its_lease_is_taken_away(run, client, monkeypatch, tmp_path):
-    monkeypatch.setattr(lease_commands, "_EXTENSIONS_PER_LEASE", 36_000)
+    monkeypatch.setattr(leases, "_EXTENSIONS_PER_LEASE", 36_000)
     is_gone = threading.Event()
 
     def take_away():

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
-from hms_gateway.cli.coordination import lock_commands
+from hms_gateway.cli.coordination import locks
 from hms_gateway.rpc.structs import (
     CheckLockRequest,
     CommitTxnRequest,
@@ -167,7 +167,7 @@ def test_a_place_is_kept_unless_it_is_to_be_given_up(run, client, monkeypatch, w
         seen.append(held(client))
         client.call("unlock", UnlockRequest(in_the_way.lockid))
 
-    monkeypatch.setattr(lock_commands.time, "sleep", pause)
+    monkeypatch.setattr(locks.time, "sleep", pause)
     acquired = run("locks", "acquire", *words, "drop table t")
     assert (acquired.exit_code, seen) == (0, [between])
     assert held(client) == ["EXCLUSIVE default.t"]

@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.cli.hiveql.queries import check_query, read_view_query
-from hms_gateway.cli.hiveql.statements import QualifiedName
+from hms_gateway.cli.hiveql.shell_state import QualifiedName
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 
 TABLES = {

@@ -4,9 +4,69 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_gateway.cli.hiveql import statements as say
+from hms_gateway.cli.hiveql.altering import (
+    AddedPartition,
+    AddKey,
+    AddPartitions,
+    AlterDatabase,
+    AlterTable,
+    Compact,
+    DropConstraint,
+    DropPartitions,
+    ExchangePartition,
+    Rename,
+    RenamePartition,
+    SetBuckets,
+    SetLocation,
+    SetOwner,
+    SetProperties,
+    SetSerde,
+    Touch,
+    UnsetProperties,
+)
+from hms_gateway.cli.hiveql.defining import (
+    AlterViewQuery,
+    CreateTable,
+    CreateTableLike,
+    DropDatabase,
+    DropFunction,
+    DropTable,
+    Truncate,
+)
+from hms_gateway.cli.hiveql.granting import (
+    CreateRole,
+    DropRole,
+    GrantPrivileges,
+    GrantRoles,
+    ShowGrants,
+    ShowPrincipals,
+    ShowRoles,
+)
+from hms_gateway.cli.hiveql.locking import (
+    AbortTransactions,
+    DropLeases,
+    ShowCompactions,
+    ShowLeases,
+    ShowLocks,
+    ShowTransactions,
+    Unlock,
+)
+from hms_gateway.cli.hiveql.session import ForEngines, Repair, SetOption, Use
+from hms_gateway.cli.hiveql.shell_state import KeyValue, PlaceName, PrincipalName, QualifiedName
+from hms_gateway.cli.hiveql.showing import (
+    Describe,
+    DescribeDatabase,
+    DescribeFunction,
+    ShowColumns,
+    ShowCreateDatabase,
+    ShowCreateTable,
+    ShowDatabases,
+    ShowFunctions,
+    ShowPartitions,
+    ShowTableProperties,
+    ShowTables,
+)
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
-from hms_gateway.cli.hiveql.statements import KeyValue, PlaceName, PrincipalName, QualifiedName
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.rpc.structs import HiveObjectType, PrincipalType
 
@@ -15,103 +75,103 @@ DS = (KeyValue("ds", "1"),)
 USER = PrincipalName(PrincipalType.USER, "ann")
 
 READ = {
-    "show databases like 'a*'": say.ShowDatabases("a*"),
-    "SHOW SCHEMAS": say.ShowDatabases(),
-    "show tables": say.ShowTables("sales"),
-    "show tables in D 'a*|b'": say.ShowTables("d", "a*|b"),
-    "show views": say.ShowTables("sales", kind="VIRTUAL_VIEW"),
-    "show partitions T": say.ShowPartitions(T),
-    "show partitions t partition (ds='1')": say.ShowPartitions(T, DS),
-    "show partitions t where ds > '1' and hr = 2 limit 5": say.ShowPartitions(T, (), "ds > '1' and hr = 2", 5, 24),
-    "show columns in t in d": say.ShowColumns(QualifiedName("d", "t")),
-    "show functions like 'f*'": say.ShowFunctions(None, "f*"),
-    "show tblproperties t ('a')": say.ShowTableProperties(T, "a"),
-    "show create table `t`": say.ShowCreateTable(T),
-    "show create database d": say.ShowCreateDatabase("d"),
-    "show transactions": say.ShowTransactions(),
-    "show compactions": say.ShowCompactions(),
-    "show locks": say.ShowLocks(),
-    "show locks extended": say.ShowLocks(None, True),
-    "show locks t partition (ds='1') extended": say.ShowLocks(PlaceName("sales", "t", DS), True),
-    "show locks database d": say.ShowLocks(PlaceName("d")),
-    "show lease *": say.ShowLeases(),
-    "show lease t, database d": say.ShowLeases((PlaceName("sales", "t"), PlaceName("d"))),
-    "show lease hr.*": say.ShowLeases((PlaceName("hr"),)),
-    "drop force lease *": say.DropLeases(),
-    "drop force lease hr.*, d.t": say.DropLeases((PlaceName("hr"), PlaceName("d", "t"))),
-    "drop force lease d.t": say.DropLeases((PlaceName("d", "t"),)),
-    "show grant user ann on table t": say.ShowGrants(USER, HiveObjectType.TABLE, PlaceName("sales", "t")),
-    "show grant role r": say.ShowGrants(PrincipalName(PrincipalType.ROLE, "r"), None),
-    "show grant on database d": say.ShowGrants(None, HiveObjectType.DATABASE, PlaceName("d")),
-    "show roles": say.ShowRoles(),
-    "show role grant user ann": say.ShowRoles(USER),
-    "show principals r": say.ShowPrincipals("r"),
-    "desc t": say.Describe(T),
-    "describe formatted d.t partition (ds='1')": say.Describe(QualifiedName("d", "t"), DS, is_detailed=True),
-    "describe extended t": say.Describe(T, is_detailed=True),
-    "describe t a": say.Describe(T, column="a"),
-    "describe database extended d": say.DescribeDatabase("d", True),
-    "describe function d.f": say.DescribeFunction("d", "f"),
-    "use D": say.Use("d"),
-    "set": say.SetOption(),
-    "set hive.lock.numretries=3": say.SetOption("hive.lock.numretries", "3"),
-    "set metaconf:a.b": say.SetOption("metaconf:a.b"),
-    "drop database if exists d cascade": say.DropDatabase("d", True, True),
-    "drop table t purge": say.DropTable(T, is_purging=True),
-    "drop view if exists t": say.DropTable(T, True, True),
-    "drop function f": say.DropFunction("sales", "f"),
-    "truncate table t partition (ds='1')": say.Truncate(T, DS),
-    "alter table t rename to u": say.AlterTable(T, say.Rename(QualifiedName("sales", "u"))),
-    "alter table d.t rename to u": say.AlterTable(QualifiedName("d", "t"), say.Rename(QualifiedName("d", "u"))),
-    "alter view t rename to d.u": say.AlterTable(T, say.Rename(QualifiedName("d", "u")), is_view=True),
+    "show databases like 'a*'": ShowDatabases("a*"),
+    "SHOW SCHEMAS": ShowDatabases(),
+    "show tables": ShowTables("sales"),
+    "show tables in D 'a*|b'": ShowTables("d", "a*|b"),
+    "show views": ShowTables("sales", kind="VIRTUAL_VIEW"),
+    "show partitions T": ShowPartitions(T),
+    "show partitions t partition (ds='1')": ShowPartitions(T, DS),
+    "show partitions t where ds > '1' and hr = 2 limit 5": ShowPartitions(T, (), "ds > '1' and hr = 2", 5, 24),
+    "show columns in t in d": ShowColumns(QualifiedName("d", "t")),
+    "show functions like 'f*'": ShowFunctions(None, "f*"),
+    "show tblproperties t ('a')": ShowTableProperties(T, "a"),
+    "show create table `t`": ShowCreateTable(T),
+    "show create database d": ShowCreateDatabase("d"),
+    "show transactions": ShowTransactions(),
+    "show compactions": ShowCompactions(),
+    "show locks": ShowLocks(),
+    "show locks extended": ShowLocks(None, True),
+    "show locks t partition (ds='1') extended": ShowLocks(PlaceName("sales", "t", DS), True),
+    "show locks database d": ShowLocks(PlaceName("d")),
+    "show lease *": ShowLeases(),
+    "show lease t, database d": ShowLeases((PlaceName("sales", "t"), PlaceName("d"))),
+    "show lease hr.*": ShowLeases((PlaceName("hr"),)),
+    "drop force lease *": DropLeases(),
+    "drop force lease hr.*, d.t": DropLeases((PlaceName("hr"), PlaceName("d", "t"))),
+    "drop force lease d.t": DropLeases((PlaceName("d", "t"),)),
+    "show grant user ann on table t": ShowGrants(USER, HiveObjectType.TABLE, PlaceName("sales", "t")),
+    "show grant role r": ShowGrants(PrincipalName(PrincipalType.ROLE, "r"), None),
+    "show grant on database d": ShowGrants(None, HiveObjectType.DATABASE, PlaceName("d")),
+    "show roles": ShowRoles(),
+    "show role grant user ann": ShowRoles(USER),
+    "show principals r": ShowPrincipals("r"),
+    "desc t": Describe(T),
+    "describe formatted d.t partition (ds='1')": Describe(QualifiedName("d", "t"), DS, is_detailed=True),
+    "describe extended t": Describe(T, is_detailed=True),
+    "describe t a": Describe(T, column="a"),
+    "describe database extended d": DescribeDatabase("d", True),
+    "describe function d.f": DescribeFunction("d", "f"),
+    "use D": Use("d"),
+    "set": SetOption(),
+    "set hive.lock.numretries=3": SetOption("hive.lock.numretries", "3"),
+    "set metaconf:a.b": SetOption("metaconf:a.b"),
+    "drop database if exists d cascade": DropDatabase("d", True, True),
+    "drop table t purge": DropTable(T, is_purging=True),
+    "drop view if exists t": DropTable(T, True, True),
+    "drop function f": DropFunction("sales", "f"),
+    "truncate table t partition (ds='1')": Truncate(T, DS),
+    "alter table t rename to u": AlterTable(T, Rename(QualifiedName("sales", "u"))),
+    "alter table d.t rename to u": AlterTable(QualifiedName("d", "t"), Rename(QualifiedName("d", "u"))),
+    "alter view t rename to d.u": AlterTable(T, Rename(QualifiedName("d", "u")), is_view=True),
     "alter table t set tblproperties ('a'='b', 'c'='it\\'s')":
-        say.AlterTable(T, say.SetProperties({"a": "b", "c": "it's"})),
-    "alter table t unset tblproperties if exists ('a')": say.AlterTable(T, say.UnsetProperties(["a"], True)),
+        AlterTable(T, SetProperties({"a": "b", "c": "it's"})),
+    "alter table t unset tblproperties if exists ('a')": AlterTable(T, UnsetProperties(["a"], True)),
     "alter table t set serde 'x' with serdeproperties ('a'='b')":
-        say.AlterTable(T, say.SetSerde("x", {"a": "b"})),
-    "alter table t set serdeproperties ('a'='b')": say.AlterTable(T, say.SetSerde(None, {"a": "b"})),
-    "alter table t partition (ds='1') set location 'x'": say.AlterTable(T, say.SetLocation("x"), (DS,)),
-    "alter table t set owner role r": say.AlterTable(T, say.SetOwner(PrincipalName(PrincipalType.ROLE, "r"))),
-    "alter table t not clustered": say.AlterTable(T, say.SetBuckets((), (), -1)),
+        AlterTable(T, SetSerde("x", {"a": "b"})),
+    "alter table t set serdeproperties ('a'='b')": AlterTable(T, SetSerde(None, {"a": "b"})),
+    "alter table t partition (ds='1') set location 'x'": AlterTable(T, SetLocation("x"), (DS,)),
+    "alter table t set owner role r": AlterTable(T, SetOwner(PrincipalName(PrincipalType.ROLE, "r"))),
+    "alter table t not clustered": AlterTable(T, SetBuckets((), (), -1)),
     "alter table t clustered by (a) sorted by (b desc, c) into 4 buckets":
-        say.AlterTable(T, say.SetBuckets(["a"], [("b", 0), ("c", 1)], 4)),
-    "alter table t touch partition (ds='1')": say.AlterTable(T, say.Touch(), (DS,)),
+        AlterTable(T, SetBuckets(["a"], [("b", 0), ("c", 1)], 4)),
+    "alter table t touch partition (ds='1')": AlterTable(T, Touch(), (DS,)),
     "alter table t partition (ds='1') rename to partition (ds='2')":
-        say.AlterTable(T, say.RenamePartition((KeyValue("ds", "2"),)), (DS,)),
+        AlterTable(T, RenamePartition((KeyValue("ds", "2"),)), (DS,)),
     "alter table t add if not exists partition (ds='1') location 'x' partition (ds=-2)":
-        say.AddPartitions(T, [say.AddedPartition(DS, "x"), say.AddedPartition((KeyValue("ds", "-2"),), None)], True),
+        AddPartitions(T, [AddedPartition(DS, "x"), AddedPartition((KeyValue("ds", "-2"),), None)], True),
     "alter table t drop if exists partition (ds < '1', hr != 2) purge":
-        say.DropPartitions(T, [(KeyValue("ds", "1", "<"), KeyValue("hr", "2", "!="))], True, True),
+        DropPartitions(T, [(KeyValue("ds", "1", "<"), KeyValue("hr", "2", "!="))], True, True),
     "alter table t exchange partition (ds='1') with table d.u":
-        say.ExchangePartition(T, DS, QualifiedName("d", "u")),
-    "alter table t partition (ds='1') compact 'major'": say.Compact(T, DS, "MAJOR"),
-    "alter table t drop constraint c": say.DropConstraint(T, "c"),
-    "alter table t add constraint c primary key (a, b) disable novalidate": say.AddKey(T, "c", ["a", "b"]),
+        ExchangePartition(T, DS, QualifiedName("d", "u")),
+    "alter table t partition (ds='1') compact 'major'": Compact(T, DS, "MAJOR"),
+    "alter table t drop constraint c": DropConstraint(T, "c"),
+    "alter table t add constraint c primary key (a, b) disable novalidate": AddKey(T, "c", ["a", "b"]),
     "alter table t add constraint c foreign key (a) references d.u (b)":
-        say.AddKey(T, "c", ["a"], QualifiedName("d", "u"), ["b"]),
-    "alter database d set dbproperties ('a'='b')": say.AlterDatabase("d", parameters={"a": "b"}),
-    "alter database d set owner user ann": say.AlterDatabase("d", owner=USER),
-    "alter view t as select 1": say.AlterViewQuery(T, "select 1", 16),
-    "unlock table t": say.Unlock(PlaceName("sales", "t")),
-    "abort transactions 1 2, 3": say.AbortTransactions([1, 2, 3]),
+        AddKey(T, "c", ["a"], QualifiedName("d", "u"), ["b"]),
+    "alter database d set dbproperties ('a'='b')": AlterDatabase("d", parameters={"a": "b"}),
+    "alter database d set owner user ann": AlterDatabase("d", owner=USER),
+    "alter view t as select 1": AlterViewQuery(T, "select 1", 16),
+    "unlock table t": Unlock(PlaceName("sales", "t")),
+    "abort transactions 1 2, 3": AbortTransactions([1, 2, 3]),
     "grant select, all privileges on t to user ann, role r with grant option":
-        say.GrantPrivileges(["SELECT", "ALL"], HiveObjectType.TABLE, PlaceName("sales", "t"),
+        GrantPrivileges(["SELECT", "ALL"], HiveObjectType.TABLE, PlaceName("sales", "t"),
                             [USER, PrincipalName(PrincipalType.ROLE, "r")], is_option=True),
     "revoke grant option for insert on database d from ann":
-        say.GrantPrivileges(["INSERT"], HiveObjectType.DATABASE, PlaceName("d"), [USER], True, True),
-    "grant role r to user ann with admin option": say.GrantRoles(["r"], [USER], is_option=True),
-    "revoke r from ann": say.GrantRoles(["r"], [USER], True),
-    "create role r": say.CreateRole("r"),
-    "drop role r": say.DropRole("r"),
-    "msck repair table t sync partitions": say.Repair(T, True, True),
-    "repair table t": say.Repair(T),
-    "select 1 from t": say.ForEngines("SELECT"),
-    "insert into t values (1)": say.ForEngines("INSERT"),
-    "create table t as select 1": say.ForEngines("CREATE TABLE … AS SELECT"),
-    "alter table t concatenate": say.ForEngines("ALTER TABLE … CONCATENATE"),
-    "explain select 1": say.ForEngines("EXPLAIN"),
+        GrantPrivileges(["INSERT"], HiveObjectType.DATABASE, PlaceName("d"), [USER], True, True),
+    "grant role r to user ann with admin option": GrantRoles(["r"], [USER], is_option=True),
+    "revoke r from ann": GrantRoles(["r"], [USER], True),
+    "create role r": CreateRole("r"),
+    "drop role r": DropRole("r"),
+    "msck repair table t sync partitions": Repair(T, True, True),
+    "repair table t": Repair(T),
+    "select 1 from t": ForEngines("SELECT"),
+    "insert into t values (1)": ForEngines("INSERT"),
+    "create table t as select 1": ForEngines("CREATE TABLE … AS SELECT"),
+    "alter table t concatenate": ForEngines("ALTER TABLE … CONCATENATE"),
+    "explain select 1": ForEngines("EXPLAIN"),
     "create table if not exists t like d.u location 'x'":
-        say.CreateTableLike(T, QualifiedName("d", "u"), True, False, "x"),
+        CreateTableLike(T, QualifiedName("d", "u"), True, False, "x"),
 }  # fmt: skip
 
 
@@ -176,7 +236,7 @@ TYPES = {
 @pytest.mark.parametrize(("text", "expected"), TYPES.items())
 def test_types_are_kept_as_the_metastore_keeps_them(text, expected):
     statement = parse_statement(f"create table t (a {text})")
-    assert isinstance(statement, say.CreateTable)
+    assert isinstance(statement, CreateTable)
     assert [column.type for column in statement.table.sd.cols] == [expected]
 
 
@@ -187,7 +247,7 @@ def test_a_table_with_everything():
            row format delimited fields terminated by ',' null defined as 'n' stored as textfile
            location 'file:/x' tblproperties ('k'='v')"""
     )
-    assert isinstance(statement, say.CreateTable)
+    assert isinstance(statement, CreateTable)
     table = statement.table
     assert (table.dbName, table.tableName, table.tableType, statement.if_not_exists) == (
         "d", "t", "EXTERNAL_TABLE", True,

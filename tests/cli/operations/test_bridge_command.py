@@ -20,9 +20,9 @@ def settings_of(monkeypatch):
     def settings_of(*options: str, **variables: str) -> BridgeSettings:
         given: list[BridgeSettings] = []
         monkeypatch.setattr(
-            "hms_gateway.bridge.server.running.run_bridge", lambda settings, _announce: given.append(settings)
+            "hms_gateway.cli.operations.bridge_command.run_bridge", lambda settings, _announce: given.append(settings)
         )
-        monkeypatch.setattr("hms_gateway.runtime.logging.configure_logging", lambda *_: None)
+        monkeypatch.setattr("hms_gateway.cli.operations.bridge_command.configure_logging", lambda *_: None)
         result = run(*options, **variables)
         assert result.exit_code == 0, result.output
         return given[0]
@@ -102,14 +102,14 @@ def test_wrong_options_are_one_line(options, text):
     ],
 )
 def test_what_keeps_the_bridge_from_starting_is_one_line(monkeypatch, options, text):
-    monkeypatch.setattr("hms_gateway.runtime.logging.configure_logging", lambda *_: None)
+    monkeypatch.setattr("hms_gateway.cli.operations.bridge_command.configure_logging", lambda *_: None)
     result = run("--health-port", "0", "--no-call-log", *options, HMS_GATEWAY_PASSWORD="x")
     assert result.exit_code == 2
     assert text in result.stderr.replace("\n", " ")
 
 
 def test_a_port_that_is_taken_is_said(monkeypatch):
-    monkeypatch.setattr("hms_gateway.runtime.logging.configure_logging", lambda *_: None)
+    monkeypatch.setattr("hms_gateway.cli.operations.bridge_command.configure_logging", lambda *_: None)
     port = free_port()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port))

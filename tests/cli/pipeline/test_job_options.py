@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hms_gateway.cli.pipeline.job_options import with_job_options
+from hms_gateway.cli.pipeline.commands import JOB
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
@@ -18,10 +18,10 @@ def options_of(monkeypatch):
         monkeypatch.delenv(variable)
     seen = []
 
-    @click.command()
-    @with_job_options
-    def toy(job):
-        seen.append(job.options)
+    def note(**given):
+        seen.append(JOB.take(given).options)
+
+    toy = click.Command("toy", params=list(JOB.options), callback=note)
 
     def run(*words):
         result = CliRunner().invoke(toy, words)

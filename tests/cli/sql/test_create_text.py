@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from hms_gateway.cli.hiveql.running.running import run_statement
-from hms_gateway.cli.hiveql.running.shell_state import ShellState
+from hms_gateway.cli.hiveql.shell_state import ShellState
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.metastore.vocabulary.create_text import create_table_text, literal
 from hms_gateway.metastore.vocabulary.hiveql_tokens import tokens_of
@@ -30,7 +29,7 @@ def state(client):
 
 
 def run(state, text):
-    return run_statement(parse_statement(text, state.database), state)
+    return parse_statement(text, state.database).run(state)
 
 
 def comparable(table):

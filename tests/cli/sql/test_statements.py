@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
-from hms_gateway.cli.hiveql.running.running import run_statement
-from hms_gateway.cli.hiveql.running.shell_state import ShellState
+from hms_gateway.cli.hiveql.shell_state import ShellState
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.cli.sql.session import Watch
 from hms_gateway.cli.terminal.formats import write_rows
@@ -211,7 +210,7 @@ def test_a_session(state):
     for statement, expected in steps(SESSION):
         stream = io.StringIO()
         try:
-            found = run_statement(parse_statement(statement, state.database), state)
+            found = parse_statement(statement, state.database).run(state)
             if found is not None:
                 write_rows(stream, "tsv", found.columns, found.rows)
         except Exception as error:
@@ -230,7 +229,7 @@ def test_a_session(state):
 
 def test_transactions_are_shown_and_aborted(state, client):
     def run(statement):
-        return run_statement(parse_statement(statement, state.database), state)
+        return parse_statement(statement, state.database).run(state)
 
     def shown():
         return {row[0]: row[1] for row in run("show transactions").rows}
@@ -243,9 +242,9 @@ def test_transactions_are_shown_and_aborted(state, client):
 
 def test_a_column_is_described_with_its_statistics(state, client):
     def described(statement):
-        return dict(run_statement(parse_statement(statement, state.database), state).rows)
+        return dict(parse_statement(statement, state.database).run(state).rows)
 
-    run_statement(parse_statement("create table measured (n int comment 'c', d date, p decimal(5,2))"), state)
+    parse_statement("create table measured (n int comment 'c', d date, p decimal(5,2))").run(state)
     try:
         assert described("describe formatted measured n") == {
             "col_name": "n", "data_type": "int", "comment": "c", "min": None, "max": None, "num_nulls": None,

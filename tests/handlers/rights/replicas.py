@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 
 import uvloop
 
+from hms_gateway.bridge.server.admission import BridgeOptions
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
-from hms_gateway.bridge.server.serving import BridgeOptions
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
@@ -403,8 +403,7 @@ def _bridges(made: list[Replica]) -> Iterator[None]:
         servers: list[Any] = []
         for replica, encoding in zip(made, itertools.cycle(("binary", "tjson")), strict=False):
             passing, acting = (
-                make_bridge(replica.bridge_settings(encoding, acts=acts), BridgeMetrics(), None)
-                for acts in (False, True)
+                make_bridge(replica.bridge_settings(encoding, acts=acts), BridgeMetrics()) for acts in (False, True)
             )
             replica.bridge_port, replica.acting_port = await passing.start(), await acting.start()
             servers += passing, acting

@@ -138,7 +138,7 @@ def test_text_keeps_its_lines(tmp_path):
 
 @pytest.mark.parametrize("cut", range(1, 9))
 def test_lines_are_counted_in_any_pieces(cut):
-    text, lines = b"a\r\nb\rc\n\r\n\nd\r\r\n", text_files.Lines()
+    text, lines = b"a\r\nb\rc\n\r\n\nd\r\r\n", text_files.TextLines()
     for at in range(0, len(text), cut):
         lines.add(text[at : at + cut])
     assert lines.rows == 7

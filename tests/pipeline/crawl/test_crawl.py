@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.cli.pipeline.crawl_command import show
+from hms_gateway.cli.pipeline.results import crawl as show
 from hms_gateway.pipeline.compact.job import CompactArguments, compact
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl import steps as registering

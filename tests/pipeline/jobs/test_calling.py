@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
-from hms_gateway.cli.pipeline.migrate_command import _source
+from hms_gateway.cli.pipeline.jobs import source_of
 from hms_gateway.client.metastore_client import Busy, MetastoreClient, NotAuthorized, NotReached
 from hms_gateway.pipeline.errors import CallsRefused, GatewayAway, LeaseLost
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -100,7 +100,7 @@ def test_a_hint_names_the_options_of_the_source(gateway, tmp_path):
     nothing = dict.fromkeys(("certificate", "key", "cacert"))
     flags = dict.fromkeys(("negotiate", "insecure", "framed"), False)
     login = {"user": gateway.options["user"], "password_file": tmp_path / "password"}
-    source = _source(url=gateway.options["url"], **login, **nothing, **flags)
+    source = source_of(url=gateway.options["url"], **login, **nothing, **flags)
     with PatientClient(source, 0) as asked, pytest.raises(CallsRefused, match="is not trusted") as caught:
         asked.call("get_all_databases")
     assert "give its certificate with --source-cacert, or --source-insecure" in caught.value.hint

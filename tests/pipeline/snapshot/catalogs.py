@@ -31,7 +31,7 @@ from hms_gateway.rpc.structs import (
     ThriftException,
 )
 from tests.handlers.peers import Peer, metastore_in
-from tests.support.catalog import empty_database
+from tests.support.kept_store import empty_database
 
 DATABASES = ("d1", "d2")
 TABLES = ("t1", "t2", "t3")

@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 from click.testing import CliRunner
 
-from hms_gateway.cli.pipeline.group import pipeline
+from hms_gateway.cli.pipeline.commands import PIPELINE
 from hms_gateway.pipeline.errors import UsageRefused
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot import diff as comparison
@@ -126,13 +126,13 @@ def test_the_command_prints_and_its_status_says_whether_they_differ(spark, tmp_p
     before = write(tmp_path / "a", {key: json.dumps({"parameters": {"numRows": "5"}})}, 3)
     changed = {key: json.dumps({"parameters": {"numRows": "6"}}), ("columns", "sales", "orders", "", "[new]"): "{}"}
     after = write(tmp_path / "b", changed, 9)
-    printed = CliRunner().invoke(pipeline, ["diff", before, after])
+    printed = CliRunner().invoke(PIPELINE, ["diff", before, after])
     assert printed.exit_code == 1, printed.output
     assert "+ columns      sales.orders [new]" in printed.output
     assert "~ tables       sales.orders parameters.numRows: '5' -> '6'" in printed.output
     assert "2 objects differ, event 3 to event 9" in printed.output
-    as_json = CliRunner().invoke(pipeline, ["diff", after, before, "--json", "--only", "*.orders"])
+    as_json = CliRunner().invoke(PIPELINE, ["diff", after, before, "--json", "--only", "*.orders"])
     assert json.loads(as_json.stdout)["counts"] == {"columns": {"dropped": 1}, "tables": {"changed": 1}}
-    same = CliRunner().invoke(pipeline, ["diff", before, before])
+    same = CliRunner().invoke(PIPELINE, ["diff", before, before])
     assert (same.exit_code, same.output) == (0, "no difference, event 3 to event 3\n")
-    assert CliRunner().invoke(pipeline, ["diff", before, str(tmp_path)]).exit_code == 2
+    assert CliRunner().invoke(PIPELINE, ["diff", before, str(tmp_path)]).exit_code == 2

@@ -15,17 +15,15 @@ PACKAGE = Path(hms_gateway.__file__).parent
 # Modules and rooms that call methods or answer them, and so name them. Words that also name
 # something else do not count.
 CALLERS = {
-    "bridge/relays/greeting.py",
+    "bridge/relays/relay.py",
     # A bridge gives no token away that would be one of its own user.
     "bridge/relays/https_relay.py",
-    "bridge/relays/local_answers.py",
     # A list of write ids is given by one method.
     "cache/replies.py",
     # Whether statistics hold is part of an answer.
     "cache/reader_lists.py",
-    "cli/coordination/audit_commands.py",
-    "cli/coordination/lease_commands.py",
-    "cli/coordination/lock_commands.py",
+    "cli/coordination/leases.py",
+    "cli/coordination/locks.py",
     "client/acquiring.py",
     "client/transaction.py",
     # The one method whose declared exceptions differ between the dialects.

@@ -1,1 +1,1 @@
-"""Where a call goes from the bridge: over HTTPS to a gateway, or to the processor of this process."""
+"""The targets of a call: a gateway over HTTPS, or the processor of this process."""

@@ -1,40 +1,176 @@
 """Posts messages to the gateway or another MS-HMSHTTP server, and decides what a failure means (clients §13).
 
 A call that changes something carries a key, under which our gateway stores the outcome together with the change
-(design D11): sent again with the same key, it is answered and not done again. What happens when an answer fails to
-come depends on two questions: may the call have been sent, and may it be sent again?
+(design D11): sent again with the same key, it is answered and not done again. The effect of a missing answer depends on
+two questions: may the call have been sent, and may it be sent again?
 
     not sent                        tried again for a while, then the client's connection is closed: it may repeat
     sent, reading or keyed          tried again for a while
         then reading                the client's connection is closed: it may repeat
         then changing               an exception that clients do not repeat on
     sent, changing without a key    that exception at once
+
+Long answers are kept, so that the gateway need not send them again: it says that they are current. None is given to a
+client before the gateway has said so in reply to the client's own call, so it does not matter whose call an answer was
+fetched for. An answer is kept when it is asked for the second time: most long ones are read once.
 """
 
 import asyncio
+import hashlib
 import uuid
 from base64 import b64encode
+from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import lru_cache
+from typing import Final, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import msgspec
 import structlog
 
-from hms_gateway.bridge.relays.held_answers import ASKING_FOR_A_TAG, HeldAnswers, tag_of
 from hms_gateway.bridge.relays.relay import RelayedReply
-from hms_gateway.bridge.relays.transcoding import Encoding
-from hms_gateway.bridge.relays.upstream import Answer, TooSlow, UpstreamError, UpstreamNotTrusted
-from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
-from hms_gateway.bridge.thrift.errors import CallFailed, NotTried, ReplyBroken
-from hms_gateway.bridge.thrift.messages import ThriftMessage
+from hms_gateway.bridge.relays.transcoding import Encoding, payload_begin
+from hms_gateway.bridge.relays.upstream import (
+    HELD_BYTES_MAX,
+    Answer,
+    TooSlow,
+    UpstreamError,
+    UpstreamNotTrusted,
+    UpstreamPool,
+)
+from hms_gateway.bridge.thrift.connection import Session
+from hms_gateway.bridge.thrift.messages import CallFailed, NotTried, ReplyBroken, ThriftMessage, codec_of
 from hms_gateway.bridge.thrift.sasl import Credentials
-from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.rpc.idl.method_facts import changes_something
+from hms_gateway.rpc.idl.method_facts import changes_something, method_facts
+from hms_gateway.rpc.wire import Codecs, MessageType
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+from hms_gateway.runtime.logins.client_certificate import ClientCertificate
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
+
+# Shorter ones are sent as fast as they are asked about.
+LONG_FROM_BYTES: Final = 64 * 1024
+ARGUMENTS_BYTES_MAX: Final = 16 * 1024
+# The tag of no answer.
+ASKING_FOR_A_TAG: Final = b'"none"'
+_ASKED_MAX: Final = 1_000
+
+_Key: TypeAlias = tuple[str, str, bytes]
+
+
+class HeldAnswer(msgspec.Struct):
+    """The result without the message's header. `tag` None: the gateway's tag of it is its hash."""
+
+    payload: bytes
+    tag: bytes | None
+
+
+class HeldAnswers:
+    """Up to `bytes_max` of them, those that were used last. Used from the event loop's thread."""
+
+    def __init__(self, codecs: Codecs, bytes_max: int) -> None:
+        self._codecs = codecs
+        self._bytes_max = bytes_max
+        # One leaves room for another.
+        self.answer_bytes_max: Final = bytes_max // 2
+        self._answers: OrderedDict[_Key, HeldAnswer] = OrderedDict()
+        self._asked: OrderedDict[_Key, None] = OrderedDict()
+        self.size_bytes = 0
+        # Of answers that are being sent, which take at most as much again.
+        self._collected_bytes = 0
+
+    def find(self, message: ThriftMessage) -> HeldAnswer | None:
+        """The answer to the same call."""
+        key = _key(message)
+        found = self._answers.get(key)
+        if found is not None:
+            self._answers.move_to_end(key)
+        return found
+
+    def was_asked(self, message: ThriftMessage) -> bool:
+        """True if a long answer was given to the same call before."""
+        return bool(self._asked) and _key(message) in self._asked
+
+    def wants(self, message: ThriftMessage, length: int | None) -> bool:
+        """True if the answer to a call is to be kept; `length` None for one that is long and comes in chunks."""
+        if length is not None and not LONG_FROM_BYTES <= length <= self.answer_bytes_max:
+            return False
+        facts = method_facts().get(message.name)
+        if facts is None or not facts.cached_by or len(message.body) > ARGUMENTS_BYTES_MAX:
+            return False
+        key = _key(message)
+        if key in self._asked:
+            return True
+        self._asked[key] = None
+        if len(self._asked) > _ASKED_MAX:
+            self._asked.popitem(last=False)
+        return False
+
+    def keep(self, message: ThriftMessage, body: bytes, tag: bytes | None) -> None:
+        """Keep a whole reply that says `ok`."""
+        key = _key(message)
+        payload = body[payload_begin(body, is_compact=message.protocol == "compact") :]
+        self._forget(key)
+        self._answers[key] = HeldAnswer(payload, tag)
+        self.size_bytes += len(payload) + len(key[2])
+        while self.size_bytes > self._bytes_max:
+            self._forget(next(iter(self._answers)))
+
+    async def kept(
+        self, chunks: AsyncGenerator[bytes, None], message: ThriftMessage, tag: bytes | None
+    ) -> AsyncGenerator[bytes, None]:
+        """The same chunks; when all of them were taken, and there was room for them meanwhile, they are held."""
+        parts: list[bytes] | None = []
+        size = 0
+        try:
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    if parts is not None and self._has_room(size, len(chunk)):
+                        parts.append(chunk)
+                        size += len(chunk)
+                        self._collected_bytes += len(chunk)
+                    else:
+                        parts = None
+                        self._collected_bytes -= size
+                        size = 0
+                    yield chunk
+            if parts:
+                self.keep(message, b"".join(parts), tag)
+        finally:
+            self._collected_bytes -= size
+
+    def _has_room(self, size: int, more: int) -> bool:
+        return size + more <= self.answer_bytes_max and self._collected_bytes + more <= self._bytes_max
+
+    def reply(self, message: ThriftMessage, held: HeldAnswer) -> bytes:
+        """The whole reply to a call whose answer is still the one that is held."""
+        before, after = codec_of(self._codecs, message.protocol).envelope(
+            message.name, MessageType.REPLY, message.seqid
+        )
+        return b"".join((before, held.payload, after))
+
+    def _forget(self, key: _Key) -> None:
+        held = self._answers.pop(key, None)
+        if held is not None:
+            self.size_bytes -= len(held.payload) + len(key[2])
+
+
+async def tag_of(held: HeldAnswer) -> bytes:
+    """The tag by which the gateway knows an answer."""
+    if held.tag is None:
+        held.tag = await asyncio.get_running_loop().run_in_executor(None, _hash, held.payload)
+    return held.tag
+
+
+def _hash(payload: bytes) -> bytes:
+    """The gateway's tag of a reply that its cache may keep."""
+    return b'"%b"' % hashlib.blake2b(payload, digest_size=16).hexdigest().encode()
+
+
+def _key(message: ThriftMessage) -> _Key:
+    return message.protocol, message.name, message.body[message.payload_begin :]
+
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
 CHANGING_REPLY_BYTES_MAX = 64 * 1024 * 1024
@@ -50,27 +186,26 @@ _log = structlog.get_logger("hms_gateway.bridge")
 
 
 class RelayOptions(msgspec.Struct, frozen=True):
-    """`token`, `tickets` or the certificate that TLS shows (`has_certificate`) log in without `credentials`.
+    """`token`, Kerberos tickets where it `negotiates`, or the `certificate` of TLS log in without `credentials`.
 
     `keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
     `patience_seconds` is how long a far side that is away is waited for. `acts_for_users` sends the user of
-    `set_ugi` as `doAs`. `reply_bytes_max` bounds what has to be held whole: framed and transcoded replies.
+    `set_ugi` as `doAs`.
     """
 
     url: str
     credentials: Credentials | None = None
     token: LoginToken | None = None
-    tickets: ServiceTickets | None = None
-    has_certificate: bool = False
-    keeps_keys: bool = True
+    negotiates: bool = False
+    certificate: ClientCertificate | None = None
+    keeps_keys: bool | None = None
     acts_for_users: bool = False
     call_seconds_max: float = 600.0
     patience_seconds: float = 5.0
-    reply_bytes_max: int = 256 * 1024 * 1024
 
 
 class _Attempts(msgspec.Struct):
-    """What the attempts of one call have come to. `give_up_at` is on the loop's clock, `held_tag` of an answer held."""
+    """State of the attempts of one call. `give_up_at` is on the loop's clock, `held_tag` of an answer held."""
 
     key: str | None
     give_up_at: float
@@ -84,20 +219,29 @@ class HttpsRelay:
     """The relay of the bridge."""
 
     def __init__(
-        self, pool: UpstreamPool, encoding: Encoding, options: RelayOptions, held: HeldAnswers | None = None
+        self,
+        pool: UpstreamPool,
+        encoding: Encoding,
+        options: RelayOptions,
+        reply_bytes_max: int,
+        held: HeldAnswers | None = None,
     ) -> None:
-        """With `held` the far side is a gateway, whose tags are known."""
+        """`reply_bytes_max` bounds framed and transcoded replies, which have to be held whole; `held` is given for a
+        gateway, whose tags are known.
+        """
         self._held = held
         self._pool = pool
         self._encoding = encoding
         self._options = options
+        self._reply_bytes_max = reply_bytes_max
         self._url = urlsplit(options.url)
+        self._tickets = ServiceTickets(self._url.hostname or "") if options.negotiates else None
         self._loop = asyncio.get_running_loop()
         self._head = lru_cache(maxsize=1024)(self._make_head)
         self._own_login = _own_login(options)
 
     async def call(self, message: ThriftMessage, session: Session) -> RelayedReply | None:
-        """As `Relay.call`."""
+        """See `Relay.call`."""
         if message.name == TOKEN_METHOD and session.credentials is None and session.proven_user is None:
             # It would be one of the bridge's own user, and open other doors, for longer.
             text = "a delegation token needs a login of the client's own; start the bridge with --sasl require"
@@ -133,7 +277,7 @@ class HttpsRelay:
         return self._pool.open_connections
 
     async def close(self) -> None:
-        """As `Relay.close`."""
+        """See `Relay.close`."""
         self._pool.close()
 
     async def _attempt(self, message: ThriftMessage, session: Session, body: bytes, attempts: _Attempts) -> Answer:
@@ -145,15 +289,16 @@ class HttpsRelay:
         # Tickets and tokens end here: their user is called for under the bridge's own login, whatever `set_ugi` says.
         acts_for = session.proven_user or (session.user if self._options.acts_for_users else "")
         head = self._head(credentials, acts_for, token)
-        if credentials is None and token is None and self._options.tickets is not None:
-            head += await self._ticket(self._options.tickets)
+        if credentials is None and token is None and self._tickets is not None:
+            head += await self._ticket(self._tickets)
         key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()
         if session.proof is not None:
             key += b"%b: %b\r\n" % (PROOF_HEADER, session.proof.header)
         held = b"" if attempts.held_tag is None else b"if-none-match: %b\r\n" % attempts.held_tag
         head = b"%bcontent-length: %d\r\n%b%b\r\n" % (head, len(body), key, held)
         connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
-        answer = await connection.request(head, body, self._options.call_seconds_max)
+        held_bytes_max = HELD_BYTES_MAX if attempts.key is None else CHANGING_REPLY_BYTES_MAX
+        answer = await connection.request(head, body, self._options.call_seconds_max, held_bytes_max)
         if answer.status == 401 and token is not None and await self._has_another(token):
             # Nothing has happened, and there is another token now.
             await answer.whole(ERROR_TEXT_BYTES_MAX)
@@ -165,8 +310,6 @@ class HttpsRelay:
             return answer
         if answer.status != 200:
             raise self._refusal(answer.status, await self._problem(answer), credentials)
-        if attempts.key is not None and answer.body is None:
-            await answer.held(CHANGING_REPLY_BYTES_MAX)
         return answer
 
     async def _token(self) -> str | None:
@@ -180,7 +323,7 @@ class HttpsRelay:
             raise CallFailed(f"the bridge has no token: {error}", "unauthorized") from error
 
     async def _has_another(self, refused: str) -> bool:
-        """Whether the source has another token than the one that was refused."""
+        """True if the source has another token than the one that was refused."""
         assert self._options.token is not None
         try:
             return await self._loop.run_in_executor(None, self._options.token.renewed, refused) is not None
@@ -217,8 +360,8 @@ class HttpsRelay:
             await answer.whole(ERROR_TEXT_BYTES_MAX)
             return None
         must_be_whole = self._encoding.needs_whole or (session.needs_length and answer.length is None)
-        if must_be_whole and await answer.whole(self._options.reply_bytes_max) is None:
-            raise CallFailed(f"the reply is over the limit of {self._options.reply_bytes_max} bytes", "too_large")
+        if must_be_whole and await answer.whole(self._reply_bytes_max) is None:
+            raise CallFailed(f"the reply is over the limit of {self._reply_bytes_max} bytes", "too_large")
         if answer.body is not None:
             body, outcome = await self._encoding.reply(message, answer.body, answer.content_type)
             if self._held is not None and outcome == "ok" and self._held.wants(message, len(body)):
@@ -235,7 +378,7 @@ class HttpsRelay:
         return RelayedReply(None, chunks, answer.length, outcome, answer.request_id)
 
     async def _problem(self, answer: Answer) -> str:
-        """What an answer that is not a reply says, in one line."""
+        """The text of an answer that is not a reply, in one line."""
         body = await answer.whole(ERROR_TEXT_BYTES_MAX) or b""
         said = self._encoding.problem(body)
         if said is None:
@@ -273,12 +416,12 @@ class HttpsRelay:
 
 
 def _own_login(options: RelayOptions) -> str:
-    """How the bridge logs in for clients without a password, for messages."""
+    """The bridge's login for clients without a password, for messages."""
     if options.token is not None:
         return "the bridge's token"
-    if options.tickets is not None:
+    if options.negotiates:
         return "the bridge's Kerberos ticket"
-    return "the bridge's certificate" if options.has_certificate else "a bridge without a password"
+    return "the bridge's certificate" if options.certificate is not None else "a bridge without a password"
 
 
 async def _passed_on(answer: Answer) -> AsyncGenerator[bytes, None]:

@@ -12,10 +12,16 @@ from typing import Any, Protocol
 import structlog
 
 from hms_gateway.bridge.relays.relay import RelayedReply
-from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried, ReplyBroken
-from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
-from hms_gateway.bridge.thrift.messages import ThriftMessage
-from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.bridge.thrift.connection import Session
+from hms_gateway.bridge.thrift.messages import (
+    BridgeError,
+    CallFailed,
+    NotTried,
+    ReplyBroken,
+    ThriftMessage,
+    application_exception,
+    codec_of,
+)
 from hms_gateway.rpc.call import Call, Caller, Dialect, Unavailable
 from hms_gateway.rpc.processor import Reply as ProcessorReply
 from hms_gateway.rpc.wire import ApplicationError, Codec, Codecs, Message, MessageType
@@ -38,7 +44,7 @@ class RelayedStream(Protocol):
 
 
 class Ran(Protocol):
-    """What became of a call; the payload of a long reply is in `stream`."""
+    """The result of a call; the payload of a long reply is in `stream`."""
 
     @property
     def reply(self) -> ProcessorReply: ...
@@ -69,7 +75,7 @@ class Cache(Protocol):
 
     @property
     def is_apart(self) -> bool:
-        """Whether keys end with `viewer`."""
+        """True if keys end with `viewer`."""
 
     def viewer(self, user: str, groups: frozenset[str]) -> Any:
         """Whose reply it is."""
@@ -77,7 +83,7 @@ class Cache(Protocol):
     def lookup(self, key: Any) -> Any: ...
 
     def scopes_of(self, key: Any) -> Objects:
-        """What the reply depends on that is kept for the key."""
+        """The objects that the reply kept for the key depends on."""
 
     def reading(self, key: Any, codec: Codec, sent: bytes | None) -> Any:
         """The call as that of a reader with such a list, whose `key` is without it; None for one without."""
@@ -85,7 +91,7 @@ class Cache(Protocol):
     def lookup_for(self, reading: Any) -> Any: ...
 
     def tag_reading(self, reading: Any) -> Any:
-        """What is to be called first in the thread of such a call, its `confirm` last, and handed to `remember`."""
+        """A function to call first in the thread of such a call, its `confirm` last, and to hand to `remember`."""
 
     def ticket(self) -> int: ...
 
@@ -136,7 +142,7 @@ class ProcessorRelay:
         self._reply_bytes_max = reply_bytes_max
 
     async def call(self, message: ThriftMessage, session: Session) -> RelayedReply | None:
-        """As `Relay.call`."""
+        """See `Relay.call`."""
         caller = await self._identify(session)
         await self._admit(caller, message.name, session)
         reply = await self._answer(message, session, caller)

@@ -1,4 +1,4 @@
-"""What the body of a POST is made of: the client's message as it came, or the same in TJSON (clients §13).
+"""The body of a POST: the client's message as it came, or the same in TJSON (clients §13); and the outcome of a reply.
 
 Binary does not distinguish text from bytes, so TJSON needs the IDL. Maps with lists as keys go out in the form that
 Apache's own encoder gives them (clients A.5): the far side is a Java server that reads only this one.
@@ -7,12 +7,11 @@ Apache's own encoder gives them (clients A.5): the far side is a Java server tha
 import asyncio
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Protocol
 
-from hms_gateway.bridge.relays.reply_outcome import reply_outcome
-from hms_gateway.bridge.thrift.errors import CallFailed
-from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
-from hms_gateway.bridge.thrift.messages import ThriftMessage
+from hms_gateway.bridge.thrift.messages import CallFailed, ThriftMessage, application_exception, codec_of
+from hms_gateway.rpc.idl import StructType
 from hms_gateway.rpc.structs import METHODS, SkewedInfo, Struct
 from hms_gateway.rpc.wire import (
     ApplicationErrorType,
@@ -22,6 +21,70 @@ from hms_gateway.rpc.wire import (
     ProtocolError,
     TApplicationException,
 )
+
+_STRUCT = 12
+
+
+def reply_outcome(method: str, beginning: bytes, *, is_compact: bool) -> str:
+    """`ok`, the class of the declared exception, or `exception` for an application exception.
+
+    `beginning` is a reply in strict binary or compact, or enough of it. Raises ValueError when it is neither.
+    """
+    if beginning[:1] != b"\x82" if is_compact else beginning[:2] != b"\x80\x01":
+        raise ValueError("not a Thrift message")
+    try:
+        kind, position = _compact_head(beginning) if is_compact else _binary_head(beginning)
+        if kind == MessageType.EXCEPTION:
+            return "exception"
+        if kind != MessageType.REPLY:
+            raise ValueError("no reply")
+        return _outcome(method, *_first_field(beginning, position, is_compact=is_compact))
+    except IndexError:
+        raise ValueError("a reply of too few bytes") from None
+
+
+def payload_begin(reply: bytes, *, is_compact: bool) -> int:
+    """The position of the struct in a reply, in strict binary or compact."""
+    return (_compact_head(reply) if is_compact else _binary_head(reply))[1]
+
+
+def _outcome(method: str, type_code: int, number: int) -> str:
+    """The result struct has the value in field 0, a declared exception in another."""
+    return _declared(method).get(number, "ok") if type_code == _STRUCT and number else "ok"
+
+
+@cache
+def _declared(method: str) -> dict[int, str]:
+    known = METHODS.get(method)
+    throws = () if known is None else known.definition.throws
+    return {field.id: field.type.name for field in throws if isinstance(field.type, StructType)}
+
+
+def _binary_head(reply: bytes) -> tuple[int, int]:
+    """Message type, and where the struct begins."""
+    return reply[3], 8 + int.from_bytes(reply[4:8], "big") + 4
+
+
+def _compact_head(reply: bytes) -> tuple[int, int]:
+    position = 2
+    while reply[position] >= 0x80:  # the seqid
+        position += 1
+    position += 1
+    length = reply[position]
+    if length >= 0x80:
+        length = (length & 0x7F) | reply[position + 1] << 7
+        position += 1
+    return reply[1] >> 5, position + 1 + length
+
+
+def _first_field(reply: bytes, position: int, *, is_compact: bool) -> tuple[int, int]:
+    """Type code and number; for compact, structs have the same code as in binary."""
+    if is_compact:
+        return reply[position] & 0x0F, reply[position] >> 4
+    if reply[position] == 0:
+        return 0, 0
+    return reply[position], reply[position + 1] << 8 | reply[position + 2]
+
 
 # Larger messages are transcoded in a thread: no other call waits for them.
 IN_LOOP_BYTES_MAX = 64 * 1024
@@ -43,7 +106,7 @@ class Encoding(Protocol):
         """The reply as the client reads it, and the outcome. Raises CallFailed when `body` is not a reply."""
 
     def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
-        """What a long reply is, by its first bytes. Raises CallFailed when it is none."""
+        """The outcome of a long reply, by its first bytes. Raises CallFailed when it is none."""
 
     def problem(self, body: bytes) -> str | None:
         """The text of an application exception in the body of an answer that is not 200; None when there is none."""

@@ -1,16 +1,38 @@
-"""Who may use a Thrift port without a password: by default the processes of the account that runs it."""
+"""Admission to a Thrift port without a password: by default the processes of the account that runs it.
 
-import asyncio
+sock_diag(7) of Linux names the account of the socket at the other end of a connection, by addresses and ports.
+"""
+
+import contextlib
 import os
+import socket
+import struct
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
+import msgspec
 import structlog
 
-from hms_gateway.bridge.server.peer_accounts import Accounts, Ends, ProcAccounts, find_accounts
-from hms_gateway.bridge.server.serving import BridgeOptions
-from hms_gateway.bridge.thrift.sasl import SaslPolicy
+from hms_gateway.bridge.thrift.sasl import Mechanism, SaslPolicy
+from hms_gateway.runtime.addresses import is_loopback
 
+_SOCK_DIAG: Final = 4  # the netlink protocol
+_SOCK_DIAG_BY_FAMILY: Final = 20
+_NLM_F_REQUEST: Final = 1
+_ANY_STATE = _NO_COOKIE = 0xFFFFFFFF
+_HEADER: Final = struct.Struct("=IHHII")
+_OPTIONS: Final = struct.Struct("=BBBxI")
+_SOCKET_ID: Final = struct.Struct("!2s2s16s16s4x")
+_COOKIE: Final = struct.Struct("=II")
+# Family, state, (timer, retransmissions,) ports and addresses, (interface, cookie, expiry, both queues,) owner, inode.
+_ANSWER: Final = struct.Struct("=BBxx2s2s16s16s24xII")
+# ESTABLISHED, FIN_WAIT1, FIN_WAIT2: the other end of a connection that was accepted. A listener on the same port or a
+# connection that has yet to be made is another socket.
+_CONNECTED_STATES: Final = frozenset((1, 4, 5))
+_IPV4_IN_IPV6: Final = b"\0" * 10 + b"\xff\xff"
 # One line for the connections that are refused within so many seconds.
 LOG_EVERY_SECONDS = 10.0
 
@@ -21,63 +43,74 @@ _WAYS_IN = (
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
+class Ends(NamedTuple):
+    """The two ends of a connection: addresses and ports."""
+
+    client: tuple[str, int]
+    server: tuple[str, int]
+
+
+class BridgeOptions(msgspec.Struct, frozen=True):
+    """Address, login and bounds of a Thrift port. A client without SASL acts with the bridge's password.
+
+    `allows_remote` says that other machines may reach the port, `is_open` that every account of this one may use it.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 9083
+    allows_remote: bool = False
+    sasl: SaslPolicy = "off"
+    write_stall_seconds_max: float = 60.0
+    shares_port: bool = False
+    """Several processes listen on the same port, and the system shares the connections out among them."""
+    is_open: bool = False
+    mechanisms: Mapping[str, Mechanism] = {}
+    """By their names, how clients may log in besides PLAIN."""
+
+    @property
+    def lets_in(self) -> Literal["passwords", "network", "machine", "account"]:
+        """The possible callers: those with a password, all on the network, of this machine, or of this account."""
+        if self.sasl == "require":
+            return "passwords"
+        if not is_loopback(self.host):
+            return "network"
+        return "machine" if self.is_open else "account"
+
+
 class Admission:
     """Decides about each connection that was accepted. Used on the event loop only."""
 
     def __init__(
         self,
         options: BridgeOptions,
-        find: Callable[[], Accounts | None] = find_accounts,
-        own_account: Callable[[], int] | None = None,
+        find: Callable[[], "PeerAccounts | None"] | None = None,
+        own_account: Callable[[], int] = os.geteuid,
     ) -> None:
         self._sasl = options.sasl
         self._checks = options.lets_in == "account"
-        self._find = find
+        self._find = find or find_accounts
         self._own_account = own_account
-        self._account = -1
-        self._accounts: Accounts | None = None
-        self._readings: _Readings | None = None
+        self._accounts: PeerAccounts | None = None
         self._refusals = ConnectionRefusals()
 
     def start(self) -> None:
-        """Find out how accounts are known here. Where they are not, only clients that log in are let in."""
-        if not self._checks:
-            return
-        self._accounts = self._find()
-        if self._accounts is None:
-            _log.warning(
-                "this system does not name the account of a connection: clients without SASL are refused",
-                hint=_WAYS_IN,
-            )
-            return
-        self._account = (self._own_account or os.geteuid)()
-        if isinstance(self._accounts, ProcAccounts):
-            self._readings = _Readings(self._accounts.owners)
-            _log.warning(
-                "sock_diag is not available: the look-up of accounts in /proc/net/tcp delays each connection",
-                hint="allow the address family AF_NETLINK (RestrictAddressFamilies of systemd, seccomp of a container)",
-            )
+        """Find out if accounts are known here. If they are not, only clients that log in are let in."""
+        if self._checks:
+            self._accounts = self._find()
+            if self._accounts is None:
+                _log.warning("sock_diag names no account here: clients without SASL are refused", hint=_WAYS_IN)
 
     def stop(self) -> None:
+        """Close what was opened."""
         if self._accounts is not None:
             self._accounts.close()
 
-    def policy_for(self, ends: Ends | None) -> "SaslPolicy | asyncio.Future[SaslPolicy | None] | None":
-        """How the client of a connection has to log in, at once or after a reading of all sockets."""
+    def policy_for(self, ends: Ends | None) -> SaslPolicy | None:
+        """The login that the client of a connection needs; None to refuse it."""
         if not self._checks:
             return self._sasl
-        if ends is None or self._accounts is None:
-            return self._decided(ends, None)
-        if self._readings is None:
-            assert not isinstance(self._accounts, ProcAccounts)
-            return self._decided(ends, self._accounts.owner(ends))
-        return asyncio.ensure_future(self._decided_later(ends, self._readings))
-
-    async def _decided_later(self, ends: Ends, readings: "_Readings") -> SaslPolicy | None:
-        return self._decided(ends, await readings.owner(ends))
-
-    def _decided(self, ends: Ends | None, owner: int | None) -> SaslPolicy | None:
-        if owner is not None and owner == self._account:
+        owner = None if ends is None or self._accounts is None else self._accounts.owner(ends)
+        if owner is not None and owner == self._own_account():
             return self._sasl
         if self._sasl != "off":
             return "require"
@@ -85,38 +118,98 @@ class Admission:
         return None
 
 
-class _Readings:
-    """Has connections that come meanwhile wait for one more reading, which serves all of them."""
+class PeerAccounts:
+    """Asks the kernel for the accounts of sockets."""
 
-    def __init__(self, read: Callable[[Sequence[Ends]], list[int | None]]) -> None:
-        self._read = read
-        self._asked: list[tuple[Ends, asyncio.Future[int | None]]] = []
-        self._task: asyncio.Task[None] | None = None
+    def __init__(self) -> None:
+        """Raises OSError where the kernel has no sock_diag."""
+        kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        self._socket = socket.socket(socket.AF_NETLINK, kind, _SOCK_DIAG)
+        self._number = 0
 
-    async def owner(self, ends: Ends) -> int | None:
-        answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self._asked.append((ends, answer))
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
-        return await answer
-
-    async def _run(self) -> None:
+    def owner(self, ends: Ends) -> int | None:
+        """The account whose process holds the client's end; None if none is known."""
+        client, server = _packed(ends.client), _packed(ends.server)
+        self._number = (self._number + 1) & 0xFFFFFFFF
         try:
-            while self._asked:
-                asked, self._asked = self._asked, []
-                owners = await self._owners([ends for ends, _ in asked])
-                for (_, answer), owner in zip(asked, owners, strict=True):
-                    if not answer.done():
-                        answer.set_result(owner)
-        finally:
-            self._task = None
+            self._socket.send(_request(self._number, client, server))
+            # The kernel has answered by the time that it has taken the question.
+            while True:
+                answer = self._socket.recv(4096)
+                length, kind, _, number, _ = _HEADER.unpack_from(answer)
+                if number == self._number:
+                    break
+        except OSError:
+            return None
+        if kind != _SOCK_DIAG_BY_FAMILY or length < _HEADER.size + _ANSWER.size:
+            return None
+        return _owner_in(answer, client, server)
 
-    async def _owners(self, asked: list[Ends]) -> list[int | None]:
-        try:
-            return await asyncio.to_thread(self._read, asked)
-        except Exception:
-            _log.exception("connections refused: their accounts cannot be read")
-            return [None] * len(asked)
+    def close(self) -> None:
+        """Close the socket of the questions."""
+        self._socket.close()
+
+
+def find_accounts() -> PeerAccounts | None:
+    """Accounts by sock_diag, shown to work by a connection of this process; None where it does not."""
+    if sys.platform != "linux" or _shares_overflow_account():
+        return None
+    with contextlib.suppress(OSError), _own_connection() as ends:
+        accounts = PeerAccounts()
+        if accounts.owner(ends) == os.geteuid():
+            return accounts
+        accounts.close()
+    return None
+
+
+@contextlib.contextmanager
+def _own_connection() -> Iterator[Ends]:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=1) as listener,
+        socket.create_connection(listener.getsockname(), timeout=5) as client,
+    ):
+        yield Ends(client.getsockname(), client.getpeername())
+
+
+def _shares_overflow_account() -> bool:
+    """In a user namespace all accounts of outside look like one, the overflow account: is it this process's own?"""
+    try:
+        overflow = int(Path("/proc/sys/kernel/overflowuid").read_text())
+        mapped = Path("/proc/self/uid_map").read_text().split()
+    except (OSError, ValueError):
+        return False
+    return os.geteuid() == overflow and mapped != ["0", "0", str(2**32 - 1)]
+
+
+def _request(number: int, client: bytes, server: bytes) -> bytes:
+    family = socket.AF_INET if len(client) == 6 else socket.AF_INET6
+    body = _OPTIONS.pack(family, socket.IPPROTO_TCP, 0, _ANY_STATE)
+    body += _SOCKET_ID.pack(client[-2:], server[-2:], client[:-2], server[:-2]) + _COOKIE.pack(_NO_COOKIE, _NO_COOKIE)
+    return _HEADER.pack(_HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, number, 0) + body
+
+
+def _owner_in(answer: bytes, client: bytes, server: bytes) -> int | None:
+    fields = _ANSWER.unpack_from(answer, _HEADER.size)
+    family, state, client_port, server_port, client_host, server_host, owner, inode = fields
+    found = _shortened(client_host, family) + client_port, _shortened(server_host, family) + server_port
+    # No inode: the process has closed it, and the kernel names account 0 for such sockets.
+    is_held = state in _CONNECTED_STATES and inode != 0
+    return int(owner) if is_held and found == (client, server) else None
+
+
+def _packed(address: tuple[str, int]) -> bytes:
+    """Host and port in network order. An IPv4 address within IPv6 is the IPv4 address."""
+    host, port = address
+    if ":" not in host:
+        return socket.inet_pton(socket.AF_INET, host) + port.to_bytes(2, "big")
+    packed = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
+    return _shortened(packed, socket.AF_INET6) + port.to_bytes(2, "big")
+
+
+def _shortened(host: bytes, family: int) -> bytes:
+    if family == socket.AF_INET:
+        return host[:4]
+    return host[12:] if host.startswith(_IPV4_IN_IPV6) else host
 
 
 class ConnectionRefusals:

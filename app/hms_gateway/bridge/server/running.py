@@ -1,4 +1,4 @@
-"""Puts a bridge together and runs it: what `hms-gateway bridge` does."""
+"""Puts a bridge together and runs it."""
 
 import asyncio
 import contextlib
@@ -6,32 +6,24 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 import msgspec
 import structlog
 import uvloop
 
-from hms_gateway.bridge.relays.client_tls import ClientTls
-from hms_gateway.bridge.relays.greeting import find_problem, prove
-from hms_gateway.bridge.relays.held_answers import HeldAnswers
-from hms_gateway.bridge.relays.https_relay import HttpsRelay, RelayOptions
+from hms_gateway.bridge.relays.https_relay import HeldAnswers, HttpsRelay, RelayOptions
+from hms_gateway.bridge.relays.relay import find_problem, prove
 from hms_gateway.bridge.relays.transcoding import Tjson, Unchanged
-from hms_gateway.bridge.relays.upstream import Origin
-from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
-from hms_gateway.bridge.server.call_log import CallLog
-from hms_gateway.bridge.server.metrics import BridgeMetrics
+from hms_gateway.bridge.relays.upstream import ClientTls, Origin, UpstreamPool
+from hms_gateway.bridge.server.admission import BridgeOptions
+from hms_gateway.bridge.server.metrics import BridgeMetrics, CallLog, SidePort
 from hms_gateway.bridge.server.server import BridgeServer, serve_until_told
-from hms_gateway.bridge.server.serving import BridgeOptions
-from hms_gateway.bridge.server.side_port import SidePort
-from hms_gateway.bridge.thrift.errors import CallFailed
-from hms_gateway.bridge.thrift.exchanges import Mechanism, Tickets, TokenDigests
-from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.bridge.thrift.messages import CallFailed
+from hms_gateway.bridge.thrift.sasl import Mechanism, TicketExchange, TokenExchange
 from hms_gateway.rpc.wire import make_codecs
-from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys, ServiceTickets
+from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.logins.client_certificate import ClientCertificate
-from hms_gateway.runtime.logins.login_tokens import LoginChecks, LoginToken
+from hms_gateway.runtime.logins.login_tokens import LoginChecks
 
 _OPEN_TO = {
     "machine": "--open: every account of this machine",
@@ -40,47 +32,37 @@ _OPEN_TO = {
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
-class BridgeSettings(msgspec.Struct, frozen=True):
-    """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
+class BridgeSettings(RelayOptions, frozen=True):
+    """All settings. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
 
-    `token`, or Kerberos tickets where it `negotiates`, log in instead of `credentials`. `certificate` is shown beside
-    them, or is the login. With `keytab` clients may log in with tickets themselves: users of `realms`, or of the
-    keytab's own.
+    With `keytab` clients may log in with tickets themselves: users of `realms`, or of the keytab's own.
     """
 
-    url: str
     server: BridgeOptions = msgspec.field(default_factory=BridgeOptions)
-    credentials: Credentials | None = None
-    token: LoginToken | None = None
-    negotiates: bool = False
     keytab: Path | None = None
     realms: tuple[str, ...] = ()
-    certificate: ClientCertificate | None = None
     cacert: Path | None = None
     is_insecure: bool = False
     encoding: Literal["binary", "tjson"] = "binary"
-    keeps_keys: bool | None = None
-    acts_for_users: bool = False
     side_host: str = "127.0.0.1"
     side_port: int | None = 9084
     upstream_connections_max: int = 100
-    call_seconds_max: float = 600.0
-    patience_seconds: float = 5.0
     logs_calls: bool = True
     limits: Limits = msgspec.field(default_factory=Limits)
 
     @property
     def has_login(self) -> bool:
-        """Whether the bridge can call without a client's login."""
+        """True if the bridge can call without a client's login."""
         return self.has_login_of_a_user or self.certificate is not None
 
     @property
     def has_login_of_a_user(self) -> bool:
+        """True for any login but a certificate."""
         return self.negotiates or self.credentials is not None or self.token is not None
 
     @property
     def may_be_no_user(self) -> bool:
-        """Whether a certificate alone may prove a trusted proxy, which is not a user itself."""
+        """True if a certificate alone may prove a trusted proxy, which is not a user itself."""
         return self.acts_for_users and not self.has_login_of_a_user
 
 
@@ -96,8 +78,8 @@ def run_bridge(settings: BridgeSettings, on_listening: Callable[[int, int | None
 
 async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:
     call_log = CallLog() if settings.logs_calls else None
-    metrics = BridgeMetrics()
-    server = make_bridge(settings, metrics, call_log)
+    metrics = BridgeMetrics(call_log)
+    server = make_bridge(settings, metrics)
     side = SidePort({"/healthz": lambda: b"ok\n", "/metrics": metrics.text})
     greeting: asyncio.Task[None] | None = None
 
@@ -144,7 +126,7 @@ def _named(problem: str) -> Iterator[None]:
         raise OSError(f"{problem}: {error}") from error
 
 
-def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: CallLog | None) -> BridgeServer:
+def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics) -> BridgeServer:
     """A bridge that is not listening yet. Inside a running loop.
 
     Raises ValueError, OSError, KerberosError, CertificateError.
@@ -154,26 +136,18 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
         tls = ClientTls(settings.cacert, is_insecure=settings.is_insecure, certificate=settings.certificate)
     pool = UpstreamPool(Origin.of(settings.url, tls), settings.upstream_connections_max)
     is_binary = settings.encoding == "binary"
-    relay_options = RelayOptions(
-        url=settings.url,
-        credentials=settings.credentials,
-        token=settings.token,
-        tickets=ServiceTickets(urlsplit(settings.url).hostname or "") if settings.negotiates else None,
-        has_certificate=settings.certificate is not None,
-        keeps_keys=is_binary if settings.keeps_keys is None else settings.keeps_keys,
-        acts_for_users=settings.acts_for_users,
-        call_seconds_max=settings.call_seconds_max,
-        patience_seconds=settings.patience_seconds,
-        reply_bytes_max=settings.limits.body_bytes_max,
-    )
+    if settings.keeps_keys is None:
+        settings = msgspec.structs.replace(settings, keeps_keys=is_binary)
     held = HeldAnswers(codecs, settings.limits.cache_bytes_max) if is_binary else None
-    relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), relay_options, held)
+    relay = HttpsRelay(
+        pool, Unchanged() if is_binary else Tjson(codecs), settings, settings.limits.body_bytes_max, held
+    )
     if held is not None:
         metrics.watch("held_answer_bytes", "Long answers that are kept", lambda: held.size_bytes)
     metrics.watch("upstream_connections", "Connections to the gateway", lambda: relay.open_connections)
-    mechanisms: dict[str, Mechanism] = {"DIGEST-MD5": TokenDigests(partial(prove, relay, codecs))}
+    mechanisms: dict[str, Mechanism] = {"DIGEST-MD5": partial(TokenExchange, partial(prove, relay, codecs))}
     if settings.keytab is not None:
         tickets = SaslTickets(ServiceKeys(settings.keytab), settings.realms)
-        mechanisms = {"GSSAPI": Tickets(tickets, LoginChecks(settings.limits)), **mechanisms}
+        mechanisms = {"GSSAPI": partial(TicketExchange, tickets, LoginChecks(settings.limits)), **mechanisms}
     options = msgspec.structs.replace(settings.server, mechanisms=mechanisms)
-    return BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)
+    return BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=metrics)

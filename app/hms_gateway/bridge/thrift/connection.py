@@ -4,16 +4,19 @@ The first bytes show what the client speaks (clients §13): unframed binary (str
 frames with their length in front, or SASL around unframed messages.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 
-from hms_gateway.bridge.thrift.errors import Unspeakable
-from hms_gateway.bridge.thrift.exchanges import Mechanism
-from hms_gateway.bridge.thrift.messages import Head, ThriftMessage, read_head
-from hms_gateway.bridge.thrift.sasl import Asked, Credentials, SaslNegotiation, SaslPolicy, refuse
+import msgspec
+
+from hms_gateway.bridge.thrift.messages import Head, ThriftMessage, Unspeakable, read_head
+from hms_gateway.bridge.thrift.sasl import Asked, Credentials, Mechanism, SaslNegotiation, SaslPolicy, refuse
 from hms_gateway.bridge.thrift.struct_scanner import StructScanner
 from hms_gateway.rpc.wire import LimitExceeded, ProtocolError
+from hms_gateway.runtime.addresses import is_loopback, share_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import Proof
+from hms_gateway.runtime.shares import Bound
 
 _HTTP_VERBS = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC")
 _MECHANISM_BYTES_MAX = 255
@@ -61,7 +64,7 @@ class ThriftConnection:
 
     @property
     def is_between_messages(self) -> bool:
-        """Whether nothing of a next message has arrived."""
+        """True if nothing of a next message has arrived."""
         return not self._received and not self._messages
 
     @property
@@ -78,7 +81,7 @@ class ThriftConnection:
         self._received += data
 
     def data_to_send(self) -> bytes:
-        """What has to be sent before any reply: answers of the SASL negotiation."""
+        """The bytes to send before any reply: answers of the SASL negotiation."""
         data, self._to_send = self._to_send, b""
         return data
 
@@ -105,7 +108,7 @@ class ThriftConnection:
         return self.wrap_chunk((len(reply).to_bytes(_FRAME_BYTES, "big") + reply) if self.is_framed else reply)
 
     def wrap_head(self, length: int) -> bytes:
-        """What goes before the chunks of a reply of `length` bytes."""
+        """The bytes before the chunks of a reply of `length` bytes."""
         return self.wrap_chunk(length.to_bytes(_FRAME_BYTES, "big")) if self.is_framed else b""
 
     def wrap_chunk(self, chunk: bytes) -> bytes:
@@ -152,7 +155,7 @@ class ThriftConnection:
         self._messages = bytearray()
 
     def _unwrap(self) -> bool:
-        """Negotiate, then take frames off; whether there may be a message."""
+        """Negotiate, then take frames off; True if there may be a message."""
         negotiation = self._negotiation
         assert negotiation is not None
         while not negotiation.is_done:
@@ -233,7 +236,7 @@ def _is_sasl(beginning: bytes) -> bool:
 
 
 def _is_framed(beginning: bytes) -> bool | None:
-    """Whether a length comes before the message; None when that is not known yet."""
+    """True if a length comes before the message; None when that is not known yet."""
     if beginning[0] in (0x80, 0x82):
         return False
     if len(beginning) < _TELLING_BYTES:
@@ -250,3 +253,47 @@ def _http_refusal(text: str) -> bytes:
     body = text.encode() + b"\n"
     head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
     return head % len(body) + body
+
+
+class Session(msgspec.Struct):
+    """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them; `proven_user` is
+    whose Kerberos ticket was accepted on this connection, or whose delegation token, of which there is a `proof`.
+    `logged_in_as` is what the user of the credentials is called here, `real_user` who got the token for its owner.
+
+    `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
+    `claim` counts the connection as that of the user whose password was right, and gives the bound in the way.
+    `gone` is set when the client has closed its side of the connection, or it is lost.
+    """
+
+    address: str = ""
+    share_address: str | None = None
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    credentials: Credentials | None = None
+    proven_user: str | None = None
+    proof: Proof | None = None
+    logged_in_as: str = ""
+    real_user: str = ""
+    claim: Callable[[str], Bound | None] = lambda user: None
+    needs_length: bool = False
+    gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+
+    async def until_gone(self) -> None:
+        """Returns when the connection is lost."""
+        await self.gone.wait()
+
+    @property
+    def shown_user(self) -> str:
+        """The caller, for the log."""
+        named = self.credentials.user if self.credentials is not None else self.proven_user or self.user
+        return self.logged_in_as or named
+
+    @property
+    def tried_user(self) -> str:
+        """The user whose password is not known to be right."""
+        return self.credentials.user if self.credentials is not None and not self.logged_in_as else ""
+
+
+def share_address(host: str) -> str | None:
+    """Whose share of an address a client from `host` uses; all users of this machine have the same address."""
+    return None if is_loopback(host) else share_of(host)

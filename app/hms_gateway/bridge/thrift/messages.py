@@ -1,15 +1,21 @@
-"""A Thrift message as it came over TCP, read no further than the bridge must."""
+"""Thrift messages as they come over TCP, read no further than the bridge must; its errors and its own replies.
 
+Hive's client repeats a call when a MetaException's text matches `_REPEATED`, and on most types of application
+exceptions (clients §4.3). Replies of the bridge about failed calls have words and shapes that make no client repeat it.
+"""
+
+import re
 from typing import NamedTuple
 
 import msgspec
 
-from hms_gateway.bridge.thrift.struct_scanner import BinaryScanner, CompactScanner, StructScanner
-from hms_gateway.rpc.wire import MessageType, ProtocolError
+from hms_gateway.bridge.thrift.struct_scanner import BinaryScanner, CompactScanner, MoreNeeded, StructScanner, varint
+from hms_gateway.rpc.idl import StructType
+from hms_gateway.rpc.structs import METHODS, MetaException
+from hms_gateway.rpc.wire import ApplicationErrorType, Codec, Codecs, MessageType, ProtocolError, TApplicationException
 from hms_gateway.runtime.limits import Limits
 
 METHOD_NAME_BYTES_MAX = 1024
-_VARINT_BYTES_MAX = 10
 
 
 class Head(NamedTuple):
@@ -22,7 +28,7 @@ class Head(NamedTuple):
     size: int
 
     def scanner(self, position: int, limits: Limits) -> StructScanner:
-        """What finds the end of the struct that begins at `position`."""
+        """A scanner for the end of the struct that begins at `position`."""
         scanner = CompactScanner if self.protocol == "compact" else BinaryScanner
         return scanner(position, limits)
 
@@ -84,33 +90,17 @@ def _compact_head(buffer: bytearray | bytes) -> Head | None:
         return None
     if buffer[1] & 0x1F != 1:
         raise ProtocolError(f"compact version {buffer[1] & 0x1F} is not known, only 1")
-    seqid_read = _varint(buffer, 2)
-    if seqid_read is None:
+    try:
+        seqid, position = varint(buffer, 2)
+        length, position = varint(buffer, position)
+    except MoreNeeded:
         return None
-    seqid, position = seqid_read
-    length_read = _varint(buffer, position)
-    if length_read is None:
-        return None
-    length, position = length_read
     end = position + _name_length(length)
     if len(buffer) < end:
         return None
     name = _text(buffer[position:end])
     seqid = (seqid & 0xFFFFFFFF) - ((seqid & 0x80000000) << 1)
     return Head("compact", name, _type(buffer[1] >> 5, name, seqid), seqid, end)
-
-
-def _varint(buffer: bytearray | bytes, position: int) -> tuple[int, int] | None:
-    value = 0
-    for shift in range(0, 7 * _VARINT_BYTES_MAX, 7):
-        if position >= len(buffer):
-            return None
-        byte = buffer[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise ProtocolError("the message is broken: a number has too many bytes")
 
 
 def _name_length(length: int) -> int:
@@ -127,3 +117,77 @@ def _type(number: int, name: str, seqid: int) -> MessageType:
     if number not in (MessageType.CALL, MessageType.ONEWAY):
         raise ProtocolError(f"expected a call, got message type {number}", name=name, seqid=seqid)
     return MessageType(number)
+
+
+class BridgeError(Exception):
+    """Base; the text is for the log and, where there is one, for the answer."""
+
+
+class Unspeakable(BridgeError):
+    """The peer does not speak Thrift in a way we understand: send `last_words` as they are and close.
+
+    `reason` is its word in log and metrics.
+    """
+
+    def __init__(self, text: str, last_words: bytes = b"", reason: str = "not_thrift") -> None:
+        super().__init__(text)
+        self.last_words = last_words
+        self.reason = reason
+
+
+class NotTried(BridgeError):
+    """Nothing of the call reached the metastore, so the connection is closed and the client may repeat it."""
+
+
+class CallFailed(BridgeError):
+    """The call may have happened, or trying again cannot help: answered with an exception that no client repeats.
+
+    `outcome` is its word in log and metrics.
+    """
+
+    def __init__(self, text: str, outcome: str) -> None:
+        super().__init__(text)
+        self.outcome = outcome
+
+
+class ReplyBroken(BridgeError):
+    """The far side stopped in the middle of a reply whose beginning the client already has."""
+
+
+_REPEATED = re.compile(r"(JDO\w*|TProtocol|TTransport)Exception")
+# Among the few types on which no generation of Hive's client repeats the call, the one closest to the truth.
+NOT_REPEATED_TYPE = ApplicationErrorType.INVALID_PROTOCOL
+
+
+def failure_reply(codecs: Codecs, message: ThriftMessage, text: str) -> bytes:
+    """`text` as the method's MetaException where the IDL declares one, else as an application exception."""
+    text = _REPEATED.sub(r"\1Error", text)
+    codec = codec_of(codecs, message.protocol)
+    slot = _meta_exception_slot(message.name)
+    if slot is None:
+        return application_exception(codec, message.name, message.seqid, text, NOT_REPEATED_TYPE)
+    before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
+    payload = codec.encode(METHODS[message.name].result(**{slot: MetaException(text)}))
+    assert isinstance(payload, bytes)
+    return before + payload + after
+
+
+def application_exception(codec: Codec, name: str, seqid: int, text: str, type: ApplicationErrorType) -> bytes:
+    """An EXCEPTION message."""
+    before, after = codec.envelope(name, MessageType.EXCEPTION, seqid)
+    payload = codec.encode(TApplicationException(text, int(type)))
+    assert isinstance(payload, bytes)
+    return before + payload + after
+
+
+def codec_of(codecs: Codecs, protocol: str) -> Codec:
+    """The codec a message came in."""
+    return codecs.compact if protocol == "compact" else codecs.binary
+
+
+def _meta_exception_slot(name: str) -> str | None:
+    method = METHODS.get(name)
+    for field in () if method is None else method.definition.throws:
+        if field.type == StructType("MetaException"):
+            return field.name
+    return None

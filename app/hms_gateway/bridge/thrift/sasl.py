@@ -2,19 +2,145 @@
 
 A negotiation message is a status byte, four bytes of length and the payload. The client sends START with the name of
 the mechanism, then its credentials or its ticket; the server answers OK as long as more is needed, then COMPLETE. From
-then on everything travels in pieces with their length in front, in both directions. What takes time or a question to
-others is an `Asked`, which the connection awaits.
+then on everything travels in pieces with their length in front, in both directions. A message that takes time or a
+question to others is an `Asked`, which the connection awaits. GSSAPI takes Kerberos tickets, DIGEST-MD5 delegation
+tokens.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, Protocol
 
-from hms_gateway.bridge.thrift.errors import Unspeakable
-from hms_gateway.bridge.thrift.exchanges import LoginExchange, LoginRefused, Mechanism
-from hms_gateway.runtime.kerberos import KerberosError
-from hms_gateway.runtime.logins.delegation_token import Proof
+from hms_gateway.bridge.thrift.messages import Unspeakable
+from hms_gateway.runtime.kerberos import KerberosError, SaslExchange, SaslTickets
+from hms_gateway.runtime.logins.delegation_token import (
+    DigestError,
+    Proof,
+    TokenName,
+    UnreadableToken,
+    challenge,
+    last_answer,
+    new_nonce,
+    read_response,
+)
+from hms_gateway.runtime.logins.login_tokens import LoginChecks, TooManyChecks
+
+# Gives the answer that proves a token to its client; raises LoginRefused for a client without its password.
+Prove = Callable[[Proof, str, str | None], Awaitable[str]]
+
+
+class LoginRefused(Exception):
+    """The login is not accepted; the text is meant for who logs in. `reason` is its word in metrics."""
+
+    def __init__(self, text: str, reason: str = "not_thrift") -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class LoginExchange(Protocol):
+    """The server's side of one login: the client's messages in, ours out, until there is a `user`.
+
+    `wraps` says whether what follows is wrapped. `proof` is what showed that the client has a token.
+    """
+
+    @property
+    def user(self) -> str | None: ...
+
+    @property
+    def proof(self) -> Proof | None: ...
+
+    @property
+    def wraps(self) -> bool: ...
+
+    async def answer(self, message: bytes) -> bytes:
+        """Our answer to the client's next message. Raises LoginRefused."""
+
+    def wrap(self, content: bytes) -> Iterable[bytes]: ...
+
+    def unwrap(self, content: bytes) -> bytes: ...
+
+
+# Begins a login of a client whose share of an address is this one.
+Mechanism = Callable[[str | None], LoginExchange]
+
+
+class TicketExchange:
+    """A login by GSSAPI. Tickets are looked at in threads, whose work is shared out."""
+
+    def __init__(self, tickets: SaslTickets, checks: LoginChecks, share_address: str | None) -> None:
+        self._tickets = tickets
+        self._checks = checks
+        self._share_address = share_address
+        self._exchange: SaslExchange | None = None
+        self.proof: Proof | None = None
+
+    @property
+    def user(self) -> str | None:
+        return None if self._exchange is None else self._exchange.user
+
+    @property
+    def wraps(self) -> bool:
+        return self._exchange is not None and self._exchange.wraps
+
+    async def answer(self, message: bytes) -> bytes:
+        """The next reply, as in `LoginExchange.answer`."""
+        try:
+            return await self._checks.run(self._step, message, address=self._share_address)
+        except TooManyChecks as error:
+            raise LoginRefused(str(error), error.bound.name) from None
+        except KerberosError as error:
+            raise LoginRefused(f"the Kerberos ticket is not accepted: {error}") from error
+
+    def wrap(self, content: bytes) -> Iterable[bytes]:
+        assert self._exchange is not None
+        return self._exchange.wrap(content)
+
+    def unwrap(self, content: bytes) -> bytes:
+        """Raises KerberosError."""
+        assert self._exchange is not None
+        return self._exchange.unwrap(content)
+
+    def _step(self, message: bytes) -> bytes:
+        if self._exchange is None:
+            self._exchange = self._tickets.begin()
+        return self._exchange.answer(message)
+
+
+class TokenExchange:
+    """A login by a token. Nothing is wrapped after it: integrity and privacy of DIGEST-MD5 are those of MD5 and RC4."""
+
+    wraps = False
+
+    def __init__(self, prove: Prove, share_address: str | None) -> None:
+        self._prove = prove
+        self._share_address = share_address
+        self._nonce: str | None = None
+        self.user: str | None = None
+        self.proof: Proof | None = None
+
+    async def answer(self, message: bytes) -> bytes:
+        """The next reply, as in `LoginExchange.answer`."""
+        if self._nonce is None:
+            if message:
+                raise LoginRefused("the client answers a challenge of DIGEST-MD5 that was not sent; send nothing first")
+            self._nonce = new_nonce()
+            return challenge(self._nonce)
+        try:
+            proof = read_response(message, self._nonce)
+            owner = TokenName.decode(proof.token_name).owner
+        except (DigestError, UnreadableToken) as error:
+            raise LoginRefused(f"the delegation token is not accepted: {error}") from None
+        proven = await self._prove(proof, owner, self._share_address)
+        self.user, self.proof = owner, proof
+        return last_answer(proven)
+
+    def wrap(self, content: bytes) -> Iterable[bytes]:
+        return (content,)
+
+    def unwrap(self, content: bytes) -> bytes:
+        return content
+
 
 SaslPolicy = Literal["off", "allow", "require"]
 
@@ -45,7 +171,7 @@ class Asked:
     message: bytes
 
     async def answer(self) -> bytes:
-        """What to send. Raises Unspeakable, with the answer that ends the negotiation."""
+        """The bytes to send. Raises Unspeakable, with the answer that ends the negotiation."""
         try:
             answer = await self.exchange.answer(self.message)
         except LoginRefused as error:
@@ -85,7 +211,7 @@ class SaslNegotiation:
         return exchange.wrap(content) if exchange is not None and exchange.wraps else (content,)
 
     def unwrap(self, piece: bytes) -> bytes:
-        """What is in a piece. Raises Unspeakable."""
+        """The content of a piece. Raises Unspeakable."""
         exchange = self._exchange
         if exchange is None or not exchange.wraps:
             return piece
@@ -124,7 +250,7 @@ class SaslNegotiation:
             raise _refusal(SaslStatus.BAD, text)
         self._has_begun = True
         if name in self._mechanisms:
-            self._exchange = self._mechanisms[name].begin(self._share_address)
+            self._exchange = self._mechanisms[name](self._share_address)
         return b""
 
     def _go_on(self, status: int, payload: bytes, exchange: LoginExchange) -> Asked:

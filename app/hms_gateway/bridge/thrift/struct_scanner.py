@@ -28,7 +28,7 @@ _STRUCT = None
 _VARINT_BYTES_MAX = 10
 
 
-class _MoreNeeded(Exception):
+class MoreNeeded(Exception):
     """The bytes end inside what is being read."""
 
 
@@ -47,7 +47,7 @@ class _Nothing:
 
 
 class _Source:
-    """What the C decoder needs of a protocol and its transport."""
+    """Protocol and transport, as far as the C decoder needs them."""
 
     string_length_limit = None
     container_length_limit = None
@@ -81,14 +81,14 @@ class StructScanner:
         self._source_begin = 0
 
     def scan(self, buffer: bytearray) -> bool:
-        """Whether the struct has ended, at `position`. Raises ProtocolError, LimitExceeded."""
+        """Scan on; True when the struct has ended, at `position`. Raises ProtocolError, LimitExceeded."""
         self._source = None
         try:
             if self._open is None:
                 self._enter(buffer)
             while self._open:
                 self._step(buffer, self._open)
-        except _MoreNeeded:
+        except MoreNeeded:
             return False
         finally:
             self._source = None
@@ -97,7 +97,7 @@ class StructScanner:
 
     def _enter(self, buffer: bytearray) -> None:
         if self.position >= len(buffer):
-            raise _MoreNeeded
+            raise MoreNeeded
         self._open = []
         self._open_struct(buffer, self.position)
 
@@ -243,7 +243,7 @@ class CompactScanner(StructScanner):
         head = _byte(buffer, position)
         position += 1
         if head & 0x0F and not head >> 4:
-            _, position = _varint(buffer, position)
+            _, position = varint(buffer, position)
         return head & 0x0F, position
 
     def _field_size(self, code: int) -> int:
@@ -251,36 +251,36 @@ class CompactScanner(StructScanner):
         return 0 if code in (1, 2) else self.sizes[code]
 
     def _length(self, buffer: bytearray, position: int) -> tuple[int, int]:
-        return _varint(buffer, position)
+        return varint(buffer, position)
 
     def _other_value(self, buffer: bytearray, code: int, position: int) -> None:
         if code in (4, 5, 6):
-            _, self.position = _varint(buffer, position)
+            _, self.position = varint(buffer, position)
         elif code in (9, 10):
             head = _byte(buffer, position)
-            count, position = (head >> 4, position + 1) if head < 0xF0 else _varint(buffer, position + 1)
+            count, position = (head >> 4, position + 1) if head < 0xF0 else varint(buffer, position + 1)
             self._open_container(count, (head & 0x0F, head & 0x0F), 1, position)
         elif code == 11:
-            count, position = _varint(buffer, position)
+            count, position = varint(buffer, position)
             types = _byte(buffer, position) if count else 0
             self._open_container(count, (types >> 4, types & 0x0F), 2, position + bool(count))
         else:
             raise ProtocolError(f"the message is broken: {code} is not a type")
 
 
-def _byte(buffer: bytearray, position: int) -> int:
+def _byte(buffer: bytearray | bytes, position: int) -> int:
     if position >= len(buffer):
-        raise _MoreNeeded
+        raise MoreNeeded
     return buffer[position]
 
 
 def _slice(buffer: bytearray, position: int, size: int) -> bytearray:
     if position + size > len(buffer):
-        raise _MoreNeeded
+        raise MoreNeeded
     return buffer[position : position + size]
 
 
-def _varint(buffer: bytearray, position: int) -> tuple[int, int]:
+def varint(buffer: bytearray | bytes, position: int) -> tuple[int, int]:
     """An unsigned variable-length number, and where it ends."""
     value = shift = 0
     for _ in range(_VARINT_BYTES_MAX):

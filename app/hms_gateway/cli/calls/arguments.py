@@ -1,4 +1,4 @@
-"""Words of the command line -> arguments of a method, read by the method's IDL types."""
+"""Words of the command line as names of objects, and as arguments of a method by its IDL types."""
 
 import difflib
 import json
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
+from hms_gateway.cli.terminal.output import fail
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
 from hms_gateway.rpc.idl import BaseType, EnumType, Field, ListType, StructType, Type
 from hms_gateway.rpc.structs import STRUCTS, Method
+from hms_gateway.txn.rules.names import Target
 
 _NUMBERS = {BaseType.I8, BaseType.I16, BaseType.I32, BaseType.I64, BaseType.DOUBLE}
 _TRUE = {"true", "yes", "1"}
@@ -41,8 +43,6 @@ def parse_arguments(
     request_fields: dict[str, Any] = {}
     read = read_stdin or sys.stdin.buffer.read
     for word in words:
-        if not is_text(word):
-            raise ArgumentError(f"{word!r} is not UTF-8")
         name, separator, text = word.partition("=")
         if separator and name in fields:
             _set(given, fields[name], text, read)
@@ -56,11 +56,6 @@ def parse_arguments(
     if request_fields:
         _add_request_fields(method, given, request_fields)
     return given
-
-
-def is_text(word: str) -> bool:
-    """Bytes of the command line that are not text arrive as lone surrogates."""
-    return word.isascii() or not any("\ud800" <= character <= "\udfff" for character in word)
 
 
 def _only_struct(method: Method) -> dict[str, Field] | None:
@@ -163,3 +158,20 @@ def _add_request_fields(method: Method, given: dict[str, Any], request_fields: d
         raise ArgumentError(f"give {argument.name} as JSON or by its fields, not both")
     assert isinstance(argument.type, StructType)
     given[argument.name] = STRUCTS[argument.type.name](**request_fields)
+
+
+def parse_object(text: str, database: str) -> Target:
+    """`table`, `database.table`, `database.table/ds=1/hr=2`, or `database.*` for the database as a whole.
+
+    A table without a database is in `database`. Names stay as they are spelled.
+    """
+    named, slash, partition = text.partition("/")
+    db_name, point, table_name = named.partition(".")
+    if not point:
+        db_name, table_name = database, named
+    is_database = point and table_name == "*"
+    if not db_name or not table_name or "." in table_name or (slash and (is_database or not partition)):
+        fail(f"{text!r} is not an object", "write database.table, database.table/partition, or database.*")
+    if is_database:
+        return Target(db_name)
+    return Target(db_name, table_name, partition or None)

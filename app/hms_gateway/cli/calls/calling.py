@@ -4,16 +4,15 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.status import Status
 
 from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
-from hms_gateway.cli.calls.explaining import find_method
-from hms_gateway.cli.calls.plain_values import as_json
-from hms_gateway.cli.calls.rendering import print_value
-from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.calls.explaining import find_method, print_explanation, print_methods
+from hms_gateway.cli.calls.plain_values import as_json, print_value
+from hms_gateway.cli.calls.targets import CallTarget, target_of
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth, TokenAuth
 from hms_gateway.rpc.binding import methods_of
@@ -26,13 +25,33 @@ PROGRESS_AFTER_SECONDS = 1.0
 
 
 def run_call(
-    target: CallTarget, name: str, words: Sequence[str], *, as_plain_json: bool, limit: int | None = None
+    of_target: Mapping[str, Any],
+    *,
+    method: str | None,
+    words: Sequence[str],
+    as_plain_json: bool,
+    limit: int | None,
+    explain: bool,
+    show_list: bool,
 ) -> None:
+    """Call and print the answer, or explain methods."""
+    if show_list:
+        print_methods()
+    elif method is None:
+        fail("which method?", "hms-gateway call --list shows all of them, hms-gateway call --help how to call them")
+    elif explain:
+        print_explanation(method)
+    else:
+        find_method(method)
+        _call(target_of(**of_target), method, words, as_plain_json=as_plain_json, limit=limit)
+
+
+def _call(target: CallTarget, name: str, words: Sequence[str], *, as_plain_json: bool, limit: int | None) -> None:
     """Call and print the answer, of a list the first `limit`.
 
     Exits with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without an answer.
     """
-    method = methods_of(dialect_at(target.url))[find_method(name).name]
+    method = methods_of(dialect_at(target.url))[name]
     misspelt = next((word for word in words if word.startswith("--")), None)
     if misspelt is not None:
         fail(f"unknown option {misspelt}", "write a text that begins with a dash as name=value")

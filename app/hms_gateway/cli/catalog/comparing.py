@@ -1,4 +1,4 @@
-"""`hms-gateway diff`: what two catalogs, or a catalog and an export, do not have in common."""
+"""Work of `hms-gateway diff`: the differences of two catalogs, or of a catalog and an export."""
 
 import contextlib
 import sys
@@ -12,8 +12,15 @@ import msgspec
 
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.names import CatalogName, parse_name
-from hms_gateway.cli.catalog.records import Record, opened, read_header, read_records, records_of
+from hms_gateway.cli.catalog.exports import (
+    CatalogName,
+    Record,
+    opened,
+    parse_name,
+    read_header,
+    read_records,
+    records_of,
+)
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.metastore_client import MetastoreClient

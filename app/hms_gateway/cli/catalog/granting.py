@@ -10,10 +10,10 @@ import click
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.listing import answer_of
-from hms_gateway.cli.hiveql import statements as say
-from hms_gateway.cli.hiveql.running.shell_state import ResultRows, ShellState
+from hms_gateway.cli.hiveql.granting import CreateRole, DropRole, GrantPrivileges, GrantRoles, ShowPrincipals, ShowRoles
+from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, ResultRows, ShellState, Statement
 from hms_gateway.cli.hiveql.statement_reader import PRIVILEGES
-from hms_gateway.cli.hiveql.statements import PlaceName, PrincipalName, Statement
+from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import Cell, write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.metastore_client import MetastoreClient
@@ -27,18 +27,28 @@ PUBLIC: Final = "public"
 EVERYTHING: Final = "*"
 
 
-def change(target: CallTarget, privilege: str, thing: str, party: str, *, is_revoked: bool, is_option: bool) -> None:
-    """Grant or revoke a privilege or a role; notes what may be a slip."""
+def grant(target: CallTarget, **given: Any) -> None:
+    """Grant a privilege or a role."""
+    _change(target, is_revoked=False, **given)
+
+
+def revoke(target: CallTarget, **given: Any) -> None:
+    """Revoke a privilege or a role."""
+    _change(target, is_revoked=True, is_option=False, **given)
+
+
+def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_revoked: bool, is_option: bool) -> None:
+    """Run the statement; notes what may be a slip."""
     principal = _party(party)
     statement: Statement
     if privilege == ROLE:
-        statement = say.GrantRoles([thing], [principal], is_revoked, is_option)
+        statement = GrantRoles([thing], [principal], is_revoked, is_option)
     else:
         if privilege.upper() not in PRIVILEGES:
             known = ", ".join(PRIVILEGES).lower()
             fail(f"the privilege {privilege} is not known", f"known are {known}; and the word role")
         kind, place = _place(thing)
-        statement = say.GrantPrivileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
+        statement = GrantPrivileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
     hint = f"hms-gateway grants {party} lists what it has" if is_revoked else ""
     with connected(target, hint) as client:
         if privilege != ROLE and not is_revoked:
@@ -49,13 +59,13 @@ def change(target: CallTarget, privilege: str, thing: str, party: str, *, is_rev
                 click.echo(f"note: {note}", err=True)
 
 
-def show(target: CallTarget, party: str | None, thing: str | None, form: str) -> None:
-    """Grants to a party, on an object, or all."""
+def show(target: CallTarget, party: str | None, thing: str | None, form: str | None) -> None:
+    """Print grants to a party, on an object, or all."""
     principal = None if party is None else _party(party)
     place = None if thing is None else _place(thing)[1]
     with connected(target) as client:
         found = list(_grants(client, principal, place))
-    write_rows(sys.stdout, form, _COLUMNS, found)
+    write_rows(sys.stdout, rows_form(form), _COLUMNS, found)
     if all(thing == PUBLIC for _, _, thing, *_ in found) and party is not None and place is None and "." in party:
         click.echo(f"note: hms-gateway grants --on {party} shows who has rights on a table of that name", err=True)
 
@@ -99,25 +109,27 @@ def _is_about(ref: HiveObjectRef, place: PlaceName) -> bool:
     return place.table_name is None or not ref.objectName or ref.objectName.lower() == place.table_name.lower()
 
 
-def show_role(target: CallTarget, role: str | None, form: str) -> None:
-    """The roles, or who has one."""
-    statement = say.ShowRoles() if role is None else say.ShowPrincipals(role)
+def show_role(target: CallTarget, role: str | None, form: str | None) -> None:
+    """Print the roles, or the members of one."""
+    statement = ShowRoles() if role is None else ShowPrincipals(role)
     _answer(target, statement, form)
 
 
 def create_role(target: CallTarget, role: str) -> None:
-    _answer(target, say.CreateRole(role))
+    """Run CREATE ROLE."""
+    _answer(target, CreateRole(role))
 
 
 def drop_role(target: CallTarget, role: str) -> None:
-    _answer(target, say.DropRole(role))
+    """Run DROP ROLE."""
+    _answer(target, DropRole(role))
 
 
-def _answer(target: CallTarget, statement: Statement, form: str = "") -> None:
+def _answer(target: CallTarget, statement: Statement, form: str | None = None) -> None:
     with connected(target) as client:
         found = _answered(client, target, statement)
         if found is not None:
-            write_rows(sys.stdout, form, found.columns, found.rows)
+            write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
 
 
 def _answered(client: MetastoreClient, target: CallTarget, statement: Statement) -> ResultRows | None:

@@ -1,4 +1,4 @@
-"""`hms-gateway ls` and `hms-gateway describe`."""
+"""Work of `hms-gateway ls` and `hms-gateway describe`: statements of HiveQL, run for a command."""
 
 import re
 import sys
@@ -8,20 +8,21 @@ from typing import Any, Final
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.names import CatalogName, parse_name
-from hms_gateway.cli.hiveql.running.running import run_statement
-from hms_gateway.cli.hiveql.running.shell_state import Cell, CommandRefused, ResultRows, ShellState, keys_of, time_text
-from hms_gateway.cli.hiveql.statements import (
-    Describe,
-    DescribeDatabase,
+from hms_gateway.cli.catalog.exports import CatalogName, parse_name
+from hms_gateway.cli.hiveql.shell_state import (
+    Cell,
+    CommandRefused,
     KeyValue,
     PartitionSpec,
     QualifiedName,
-    ShowDatabases,
-    ShowPartitions,
-    ShowTables,
+    ResultRows,
+    ShellState,
     Statement,
+    keys_of,
+    time_text,
 )
+from hms_gateway.cli.hiveql.showing import Describe, DescribeDatabase, ShowDatabases, ShowPartitions, ShowTables
+from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.metastore_client import MetastoreClient
@@ -29,7 +30,7 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_
 from hms_gateway.rpc.idl import StructType
 from hms_gateway.rpc.structs import Database, Partition, Table
 
-# What a text says of the shell, for those who are not in it.
+# Words of the shell, and of the command line.
 _COMMANDS: Final = (
     (re.compile(r"SHOW DATABASES lists"), "hms-gateway ls lists"),
     (re.compile(r"SHOW (?:TABLES IN|PARTITIONS) (\S+) lists"), r"hms-gateway ls \1 lists"),
@@ -40,19 +41,19 @@ _OF_TABLES: Final = ("name", "type", "owner", "created", "columns", "partition_k
 _OF_PARTITIONS: Final = ("name", "created", "rows", "bytes", "location")
 
 
-def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int | None, form: str) -> None:
-    """Databases, tables of one, or partitions of a table."""
+def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int | None, form: str | None) -> None:
+    """Print databases, tables of one, or partitions of a table."""
     with connected(target) as client:
         state = ShellState(client, target.user, "")
         place = None if name is None else parse_name(name, is_partition_too=True)
         rows = _listed(state, place, limit)
         if is_long:
             rows = _details(client, place, [str(row[0]) for row in rows.rows])
-        if form == "names":
+        if form is None and not is_long:
             for row in rows.rows:
                 sys.stdout.write(f"{row[0]}\n")
         else:
-            write_rows(sys.stdout, form, rows.columns, rows.rows)
+            write_rows(sys.stdout, rows_form(form), rows.columns, rows.rows)
 
 
 def _listed(state: ShellState, name: CatalogName | None, limit: int | None) -> ResultRows:
@@ -103,16 +104,16 @@ def _location(found: Table | Partition) -> str | None:
     return found.sd.location if found.sd else None
 
 
-def run_describe(target: CallTarget, text: str, *, form: str) -> None:
-    """What DESCRIBE FORMATTED shows; as JSON, the struct."""
-    name = parse_name(text, is_partition_too=True)
+def run_describe(target: CallTarget, name: str, *, form: str | None) -> None:
+    """Print the rows of DESCRIBE FORMATTED; as JSON, the struct."""
+    place = parse_name(name, is_partition_too=True)
     with connected(target) as client:
         if form == "json":
-            kind, value = _struct(client, name)
+            kind, value = _struct(client, place)
             sys.stdout.write(as_json(kind, value) + "\n")
             return
-        found = _rows(_statement(name), ShellState(client, target.user, ""))
-        write_rows(sys.stdout, form, found.columns, found.rows)
+        found = _rows(_statement(place), ShellState(client, target.user, ""))
+        write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
 
 
 def _statement(name: CatalogName) -> Statement:
@@ -137,7 +138,7 @@ def _struct(client: MetastoreClient, name: CatalogName) -> tuple[Any, Any]:
 def answer_of(statement: Statement, state: ShellState) -> ResultRows | None:
     """Run a statement and return its rows. Ends the command when it is refused."""
     try:
-        return run_statement(statement, state)
+        return statement.run(state)
     except CommandRefused as error:
         text = str(error)
         for statement_words, command in _COMMANDS:

@@ -15,7 +15,7 @@ STOP_SECONDS_MAX = 10.0
 
 
 class HoldingLost(Exception):
-    """What protected the command is gone, so the command was stopped; the text says why."""
+    """The lock or lease is lost, so the command was stopped; the text says why."""
 
 
 def run_while_held(

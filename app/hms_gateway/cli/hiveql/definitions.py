@@ -1,14 +1,44 @@
-"""Reads the parts of which CREATE and ALTER are made: types, columns, properties, formats, partition specifications."""
+"""Reads ALTER, and its parts and those of CREATE: types, columns, properties, formats, partition specifications."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
-from hms_gateway.cli.hiveql.statements import KeyValue, PartitionSpec, PrincipalName, QualifiedName
+from hms_gateway.cli.hiveql.altering import (
+    AddColumns,
+    AddedPartition,
+    AddKey,
+    AddPartitions,
+    AlterDatabase,
+    AlterTable,
+    Change,
+    ChangeColumn,
+    ChangePartitionColumn,
+    Compact,
+    DropConstraint,
+    DropPartitions,
+    ExchangePartition,
+    Rename,
+    RenamePartition,
+    ReplaceColumns,
+    SetBuckets,
+    SetFormat,
+    SetLocation,
+    SetOwner,
+    SetProperties,
+    SetSerde,
+    Touch,
+    UnsetProperties,
+    UnsetSerdeProperties,
+)
+from hms_gateway.cli.hiveql.defining import AlterViewQuery
+from hms_gateway.cli.hiveql.session import ForEngines
+from hms_gateway.cli.hiveql.shell_state import KeyValue, PartitionSpec, PrincipalName, QualifiedName, Statement
 from hms_gateway.metastore.vocabulary.hiveql_tokens import TokenReader
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.rpc.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.rpc.structs import Order as SortOrder
 
+_Item = TypeVar("_Item")
 _PRIMITIVES: Final = frozenset(
     (
         "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "TIMESTAMP", "DATE",
@@ -49,6 +79,20 @@ class DefinitionReader(TokenReader):
         if not self._is_name():
             raise self._expected(wanted)
         return self._name().lower()
+
+    def _listed(self, read: Callable[[], _Item]) -> list[_Item]:
+        """One or more, with commas between them."""
+        found = [read()]
+        while self._takes(","):
+            found.append(read())
+        return found
+
+    def _bracketed(self, read: Callable[[], _Item]) -> list[_Item]:
+        """The same in brackets."""
+        self._needs("(")
+        found = self._listed(read)
+        self._needs_any(",", ")")
+        return found
 
     def _if_exists(self) -> bool:
         if not self._takes("IF"):
@@ -150,13 +194,10 @@ class DefinitionReader(TokenReader):
                 return ",".join(fields)
 
     def _union_types(self) -> str:
-        types = [self._type()]
-        while self._takes(","):
-            types.append(self._type())
-        return ",".join(types)
+        return ",".join(self._listed(self._type))
 
     def _column(self) -> FieldSchema:
-        name = self._object_name("the name of a column")
+        name = self._column_name()
         column = FieldSchema(name=name, type=self._type())
         if self._takes("COMMENT"):
             column.comment = self._string("the comment in quotes")
@@ -165,9 +206,7 @@ class DefinitionReader(TokenReader):
     def _columns(self) -> list[FieldSchema]:
         """In brackets."""
         self._needs("(")
-        columns = [self._column()]
-        while self._takes(","):
-            columns.append(self._column())
+        columns = self._listed(self._column)
         if self._peek() in _CONSTRAINTS:
             raise self._expected(", or ) (constraints are added by ALTER TABLE … ADD CONSTRAINT)")
         self._needs_any(",", ")")
@@ -175,32 +214,24 @@ class DefinitionReader(TokenReader):
 
     def _names(self) -> list[str]:
         """In brackets."""
-        self._needs("(")
-        names = [self._object_name("the name of a column")]
-        while self._takes(","):
-            names.append(self._object_name("the name of a column"))
-        self._needs_any(",", ")")
-        return names
+        return self._bracketed(self._column_name)
+
+    def _column_name(self) -> str:
+        return self._object_name("the name of a column")
 
     # properties
 
     def _properties(self) -> dict[str, str]:
         """`('a'='b', …)`."""
-        self._needs("(")
-        properties: dict[str, str] = {}
-        while True:
-            name = self._string("the name of a property in quotes")
-            self._needs("=")
-            properties[name] = self._string(f"the value of {name} in quotes")
-            if self._needs_any(",", ")") == ")":
-                return properties
+        return dict(self._bracketed(self._property))
 
-    def _property_names(self) -> list[str]:
-        self._needs("(")
-        names = [self._string("the name of a property in quotes")]
-        while self._needs_any(",", ")") == ",":
-            names.append(self._string("the name of a property in quotes"))
-        return names
+    def _property(self) -> tuple[str, str]:
+        name = self._property_name()
+        self._needs("=")
+        return name, self._string(f"the value of {name} in quotes")
+
+    def _property_name(self) -> str:
+        return self._string("the name of a property in quotes")
 
     # formats
 
@@ -237,56 +268,39 @@ class DefinitionReader(TokenReader):
         """After CLUSTERED BY."""
         descriptor.bucketCols = self._names()
         if self._takes("SORTED", "BY"):
-            descriptor.sortCols = [SortOrder(col=name, order=order) for name, order in self._sorted()]
+            descriptor.sortCols = self._bracketed(self._sorted)
         self._needs("INTO")
         descriptor.numBuckets = self._number("the number of buckets")
         self._needs("BUCKETS")
 
-    def _sorted(self) -> list[tuple[str, int]]:
-        self._needs("(")
-        found = []
-        while True:
-            name = self._object_name("the name of a column")
-            found.append((name, 0 if self._takes("DESC") else 1))
-            self._takes("ASC")
-            if self._needs_any(",", ")") == ")":
-                return found
+    def _sorted(self) -> SortOrder:
+        found = SortOrder(col=self._column_name(), order=0 if self._takes("DESC") else 1)
+        self._takes("ASC")
+        return found
 
     def _skewed(self, descriptor: StorageDescriptor) -> None:
         """After SKEWED BY."""
         names = self._names()
         self._needs("ON")
-        self._needs("(")
-        values = [self._skewed_values()]
-        while self._takes(","):
-            values.append(self._skewed_values())
-        self._needs_any(",", ")")
+        values = self._bracketed(self._skewed_values)
         if self._takes("STORED", "AS", "DIRECTORIES"):
             descriptor.storedAsSubDirectories = True
         descriptor.skewedInfo = SkewedInfo(skewedColNames=names, skewedColValues=values, skewedColValueLocationMaps={})
 
     def _skewed_values(self) -> list[str]:
-        if not self._takes("("):
-            return [self._value()]
-        values = [self._value()]
-        while self._takes(","):
-            values.append(self._value())
-        self._needs_any(",", ")")
-        return values
+        return self._bracketed(self._value) if self._peek() == "(" else [self._value()]
 
     # partitions
 
     def _spec(self) -> PartitionSpec:
         """After PARTITION."""
-        self._needs("(")
-        parts: list[KeyValue] = []
-        while True:
-            key = self._object_name("a partition key")
-            sign = self._takes_any(*_SIGNS)
-            begin = self._position()
-            parts.append(KeyValue(key, self._value() if sign else None, sign or "=", begin))
-            if self._needs_any(",", ")") == ")":
-                return tuple(parts)
+        return tuple(self._bracketed(self._key_value))
+
+    def _key_value(self) -> KeyValue:
+        key = self._object_name("a partition key")
+        sign = self._takes_any(*_SIGNS)
+        begin = self._position()
+        return KeyValue(key, self._value() if sign else None, sign or "=", begin)
 
     def _optional_spec(self) -> PartitionSpec:
         return self._spec() if self._takes("PARTITION") else ()
@@ -305,3 +319,221 @@ class DefinitionReader(TokenReader):
             raise self._expected("a value")
         text = sign + token.text
         return f"{text}.{self._next('digits').text}" if self._takes(".") else text
+
+
+class AlterationReader(DefinitionReader):
+    def _alter(self) -> Statement:
+        what = self._needs_any("TABLE", "VIEW", "DATABASE", "SCHEMA")
+        if what == "TABLE":
+            return self._alter_table()
+        return self._alter_view() if what == "VIEW" else self._alter_database()
+
+    def _alter_database(self) -> Statement:
+        name = self._object_name("the name of a database")
+        self._needs("SET")
+        what = self._needs_any("DBPROPERTIES", "LOCATION", "MANAGEDLOCATION", "OWNER")
+        if what == "DBPROPERTIES":
+            return AlterDatabase(name, parameters=self._properties())
+        if what == "LOCATION":
+            return AlterDatabase(name, location=self._string("the location in quotes"))
+        if what == "MANAGEDLOCATION":
+            return AlterDatabase(name, managed_location=self._string("the location in quotes"))
+        return AlterDatabase(name, owner=self._principal())
+
+    def _alter_view(self) -> Statement:
+        name = self._table_name()
+        if self._takes("AS"):
+            begin = self._position()
+            return AlterViewQuery(name, self._query_text(), begin)
+        if self._takes("RENAME"):
+            self._needs("TO")
+            return AlterTable(name, Rename(self._table_name()), is_view=True)
+        if self._takes("UNSET"):
+            return AlterTable(name, self._unset(), is_view=True)
+        if not self._takes("SET"):
+            raise self._expected("AS, RENAME TO, SET TBLPROPERTIES or UNSET TBLPROPERTIES")
+        self._needs("TBLPROPERTIES")
+        return AlterTable(name, SetProperties(self._properties()), is_view=True)
+
+    def _query_text(self) -> str:
+        """The rest of the statement, which begins a query."""
+        if self._peek() not in ("SELECT", "WITH", "FROM", "VALUES", "("):
+            raise self._expected("a query")
+        text = self._rest()
+        self._at = len(self._tokens)
+        return text
+
+    def _alter_table(self) -> Statement:
+        table = self._table_name()
+        if self._takes("PARTITION", "COLUMN"):
+            self._needs("(")
+            column = FieldSchema(name=self._object_name("a partition key"), type=self._type())
+            self._needs(")")
+            return AlterTable(table, ChangePartitionColumn(column))
+        specs = (self._spec(),) if self._takes("PARTITION") else ()
+        word = self._peek()
+        readers: dict[str, Callable[[QualifiedName, tuple[PartitionSpec, ...]], Statement]] = {
+            "ADD": self._add,
+            "DROP": self._drop_part,
+            "COMPACT": self._compact,
+            "EXCHANGE": self._exchange,
+            "TOUCH": self._touch,
+        }
+        if word in readers:
+            self._at += 1
+            return readers[word](table, specs)
+        if word in ("CONCATENATE", "ARCHIVE", "UNARCHIVE", "RECOVER"):
+            self._at = len(self._tokens)
+            return ForEngines(f"ALTER TABLE … {word}")
+        return AlterTable(table, self._change(table, specs), specs)
+
+    def _change(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Change:
+        if self._takes("RENAME", "TO"):
+            if specs:
+                self._needs("PARTITION")
+                return RenamePartition(self._spec())
+            return Rename(self._table_name_in(table.db_name))
+        if self._takes("REPLACE", "COLUMNS"):
+            return ReplaceColumns(self._columns(), self._cascades())
+        if self._takes("CHANGE"):
+            return self._change_column()
+        if self._takes("UNSET"):
+            return self._unset()
+        if self._takes("CLUSTERED", "BY"):
+            descriptor = StorageDescriptor(sortCols=[])
+            self._buckets(descriptor)
+            sorted_by = [(order.col or "", order.order or 0) for order in descriptor.sortCols or ()]
+            return SetBuckets(descriptor.bucketCols or [], sorted_by, descriptor.numBuckets or 0)
+        if self._takes("NOT", "CLUSTERED"):
+            return SetBuckets((), (), -1)
+        if self._takes("SET"):
+            return self._set()
+        raise self._expected(
+            "RENAME TO, ADD, DROP, REPLACE COLUMNS, CHANGE, SET, UNSET, PARTITION, CLUSTERED BY, COMPACT, EXCHANGE "
+            "or TOUCH"
+        )
+
+    def _table_name_in(self, db_name: str) -> QualifiedName:
+        """A new name without a database stays in the one where the table is."""
+        first = self._object_name("the new name")
+        return (
+            QualifiedName(first, self._object_name("the new name"))
+            if self._takes(".")
+            else QualifiedName(db_name, first)
+        )
+
+    def _cascades(self) -> bool:
+        return self._takes_any("CASCADE", "RESTRICT") == "CASCADE"
+
+    def _change_column(self) -> Change:
+        self._takes("COLUMN")
+        name = self._column_name()
+        column = self._column()
+        after = "" if self._takes("FIRST") else None
+        if self._takes("AFTER"):
+            after = self._object_name("the name of a column")
+        return ChangeColumn(name, column, after, self._cascades())
+
+    def _unset(self) -> Change:
+        """After UNSET."""
+        what = self._needs_any("TBLPROPERTIES", "SERDEPROPERTIES")
+        if_exists = self._if_exists()
+        names = self._bracketed(self._property_name)
+        return UnsetProperties(names, if_exists) if what == "TBLPROPERTIES" else UnsetSerdeProperties(names)
+
+    def _set(self) -> Change:
+        """After SET."""
+        what = self._needs_any("TBLPROPERTIES", "SERDEPROPERTIES", "SERDE", "FILEFORMAT", "LOCATION", "OWNER")
+        if what == "TBLPROPERTIES":
+            return SetProperties(self._properties())
+        if what == "SERDEPROPERTIES":
+            return SetSerde(None, self._properties())
+        if what == "SERDE":
+            library = self._string("the class in quotes")
+            return SetSerde(library, self._properties() if self._takes("WITH", "SERDEPROPERTIES") else {})
+        if what == "FILEFORMAT":
+            chosen = self._format()
+            serde = SerDeInfo(serializationLib=chosen.serde) if chosen.serde else None
+            return SetFormat(chosen.input_format, chosen.output_format, serde)
+        return (
+            SetLocation(self._string("the location in quotes")) if what == "LOCATION" else SetOwner(self._principal())
+        )
+
+    def _touch(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
+        found = list(specs)
+        while self._takes("PARTITION"):
+            found.append(self._spec())
+            self._takes(",")
+        return AlterTable(table, Touch(), tuple(found))
+
+    def _add(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
+        """After ADD."""
+        if self._takes("COLUMNS"):
+            return AlterTable(table, AddColumns(self._columns(), self._cascades()), specs)
+        name = self._object_name("the name of the constraint") if self._takes("CONSTRAINT") else None
+        if self._takes_any("PRIMARY", "FOREIGN"):
+            return self._add_key(table, name)
+        if name is not None:
+            raise self._expected("PRIMARY KEY or FOREIGN KEY")
+        if_not_exists = self._if_not_exists()
+        if self._peek() != "PARTITION":
+            raise self._expected("COLUMNS, PARTITION or CONSTRAINT")
+        partitions = []
+        while self._takes("PARTITION"):
+            spec = self._spec()
+            partitions.append(
+                AddedPartition(spec, self._string("the location in quotes") if self._location() else None)
+            )
+            self._takes(",")
+        return AddPartitions(table, partitions, if_not_exists)
+
+    def _location(self) -> bool:
+        return self._takes("LOCATION")
+
+    def _add_key(self, table: QualifiedName, name: str | None) -> Statement:
+        """After PRIMARY or FOREIGN."""
+        is_foreign = self._tokens[self._at - 1].upper == "FOREIGN"
+        self._needs("KEY")
+        columns = self._names()
+        if not is_foreign:
+            self._constraint_state()
+            return AddKey(table, name, columns)
+        self._needs("REFERENCES")
+        references = self._table_name()
+        referenced = self._names()
+        self._constraint_state()
+        return AddKey(table, name, columns, references, referenced)
+
+    def _constraint_state(self) -> None:
+        """A metastore enforces no constraint."""
+        self._takes("DISABLE")
+        self._takes("NOVALIDATE")
+        self._takes_any("RELY", "NORELY")
+
+    def _drop_part(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
+        """After DROP."""
+        if self._takes("CONSTRAINT"):
+            return DropConstraint(table, self._object_name("the name of the constraint"))
+        if_exists = self._if_exists()
+        if self._peek() != "PARTITION":
+            raise self._expected("PARTITION or CONSTRAINT")
+        found = []
+        while self._takes("PARTITION"):
+            found.append(self._spec())
+            self._takes(",")
+        return DropPartitions(table, found, if_exists, self._takes("PURGE"))
+
+    def _compact(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
+        """After COMPACT."""
+        kind = self._string("'major' or 'minor'").upper()
+        if kind not in ("MAJOR", "MINOR"):
+            self._at -= 1
+            raise self._expected("'major' or 'minor'")
+        return Compact(table, specs[0] if specs else (), kind)
+
+    def _exchange(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
+        """After EXCHANGE."""
+        self._needs("PARTITION")
+        spec = self._spec()
+        self._needs("WITH", "TABLE")
+        return ExchangePartition(table, spec, self._table_name())

@@ -88,7 +88,7 @@ class _Parser(TokenReader):
         return self._make_name(keys, values)
 
     def _query(self) -> Command:
-        """What may insert into several places, and begin with what it reads: `FROM u INSERT INTO t SELECT …`."""
+        """A query, which may insert into several places: `FROM u INSERT INTO t SELECT …`."""
         begin = self._at
         places = []
         for at in self._outside_brackets("INSERT"):
@@ -282,7 +282,7 @@ class _Parser(TokenReader):
         return [Equal(column, self._make_name([column], [value.text]), value.text, value.is_string)]
 
     def _begins_query(self) -> bool:
-        """Whether the word before is the first of a bracket: `(FROM u SELECT …)`."""
+        """True if the word before is the first of a bracket: `(FROM u SELECT …)`."""
         return self._at >= 2 and self._tokens[self._at - 2].upper == "("
 
     def _sources(self) -> list[LockPlace]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hms_gateway.cli.hiveql.statements import QualifiedName
+from hms_gateway.cli.hiveql.shell_state import QualifiedName
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.rpc.structs import FieldSchema
 
@@ -54,7 +54,7 @@ def read_view_query(query: str, database: str, columns_of: ColumnsOf) -> ViewQue
 
 
 def _unresolved(query: str, said: str) -> CommandError:
-    """With the place that sqlglot names, which is the end of a word."""
+    """The error at the place that sqlglot names, which is the end of a word."""
     text = said.split("\n")[0]
     found = _PLACE.search(text)
     if found is None:
@@ -100,7 +100,7 @@ def _position(text: str, line: int, column: int) -> int:
 
 
 def _tables(tree: "exp.Expression", database: str) -> list[QualifiedName]:
-    """Those that are not named by WITH."""
+    """Tables that are not named by WITH."""
     from sqlglot import exp
 
     own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}

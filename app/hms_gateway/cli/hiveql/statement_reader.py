@@ -4,11 +4,55 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hms_gateway.cli.hiveql import statements as say
+from hms_gateway.cli.hiveql.defining import (
+    CreateDatabase,
+    CreateFunction,
+    CreateTable,
+    CreateTableLike,
+    CreateView,
+    DropDatabase,
+    DropFunction,
+    DropTable,
+    Truncate,
+)
+from hms_gateway.cli.hiveql.definitions import AlterationReader
+from hms_gateway.cli.hiveql.granting import (
+    CreateRole,
+    DropRole,
+    GrantPrivileges,
+    GrantRoles,
+    ShowGrants,
+    ShowPrincipals,
+    ShowRoles,
+)
 from hms_gateway.cli.hiveql.lock_commands import parse_command
+from hms_gateway.cli.hiveql.locking import (
+    AbortTransactions,
+    DropLeases,
+    ExplainLocks,
+    LockStatement,
+    ShowCompactions,
+    ShowLeases,
+    ShowLocks,
+    ShowTransactions,
+    Unlock,
+)
 from hms_gateway.cli.hiveql.queries import check_query
-from hms_gateway.cli.hiveql.showings import ShowReader
-from hms_gateway.cli.hiveql.statements import PrincipalName, QualifiedName, Statement
+from hms_gateway.cli.hiveql.session import ForEngines, Help, Repair, SetOption, Use
+from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, QualifiedName, Statement
+from hms_gateway.cli.hiveql.showing import (
+    Describe,
+    DescribeDatabase,
+    DescribeFunction,
+    ShowColumns,
+    ShowCreateDatabase,
+    ShowCreateTable,
+    ShowDatabases,
+    ShowFunctions,
+    ShowPartitions,
+    ShowTableProperties,
+    ShowTables,
+)
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
@@ -17,6 +61,7 @@ from hms_gateway.rpc.structs import (
     FieldSchema,
     Function,
     FunctionType,
+    HiveObjectType,
     ResourceType,
     ResourceUri,
     SerDeInfo,
@@ -24,6 +69,153 @@ from hms_gateway.rpc.structs import (
     StorageDescriptor,
     Table,
 )
+
+
+class ShowReader(AlterationReader):
+    def _show(self) -> Statement:
+        """After SHOW."""
+        if self._takes("CREATE"):
+            if self._needs_any("TABLE", "VIEW", "DATABASE", "SCHEMA") in ("DATABASE", "SCHEMA"):
+                return ShowCreateDatabase(self._object_name("the name of a database"))
+            return ShowCreateTable(self._table_name())
+        if self._takes("MATERIALIZED"):
+            self._needs("VIEWS")
+            return self._show_tables("MATERIALIZED_VIEW")
+        word = self._peek()
+        if word not in _SHOWN:
+            raise self._expected(f"what to show ({', '.join(_SHOWN)}, CREATE TABLE, CREATE DATABASE)", _SHOWN)
+        self._at += 1
+        return _SHOWN[word](self)
+
+    def _show_tables(self, kind: str | None = None) -> Statement:
+        database = self._database_after_in() or self._default_db
+        return ShowTables(database, self._pattern(), kind)
+
+    def _database_after_in(self) -> str | None:
+        return self._object_name("the name of a database") if self._takes_any("IN", "FROM") else None
+
+    def _show_partitions(self) -> Statement:
+        table = self._table_name()
+        spec = self._optional_spec()
+        begin, text = 0, ""
+        if self._takes("WHERE"):
+            begin, text = self._position(), self._condition_text()
+        limit = self._number("a number of rows") if self._takes("LIMIT") else None
+        return ShowPartitions(table, spec, text, limit, begin)
+
+    def _condition_text(self) -> str:
+        """All up to LIMIT: it is read when the partition keys are known."""
+        begin = self._position()
+        while not self._is_at_end() and self._peek() != "LIMIT":
+            self._at += 1
+        end = self._tokens[self._at - 1].end
+        if end <= begin:
+            raise self._expected("a condition on partition keys")
+        return self._text[begin:end]
+
+    def _show_columns(self) -> Statement:
+        self._needs_any("FROM", "IN")
+        table = self._table_name()
+        database = self._database_after_in()
+        return ShowColumns(table if database is None else table._replace(db_name=database), self._pattern())
+
+    def _show_functions(self) -> Statement:
+        database = self._database_after_in()
+        return ShowFunctions(database, self._pattern())
+
+    def _show_properties(self) -> Statement:
+        table = self._table_name()
+        key = None
+        if self._takes("("):
+            key = self._string("the name of a property in quotes")
+            self._needs(")")
+        return ShowTableProperties(table, key)
+
+    def _show_locks(self) -> Statement:
+        if self._takes("EXTENDED") or self._is_at_end():
+            return ShowLocks(None, self._tokens[-1].upper == "EXTENDED")
+        place = self._place_name()
+        return ShowLocks(place, self._takes("EXTENDED"))
+
+    def _show_leases(self) -> Statement:
+        return ShowLeases(() if self._is_at_end() else self._places_or_all())
+
+    def _places_or_all(self) -> tuple[PlaceName, ...]:
+        """Nothing for `*`."""
+        return () if self._takes("*") else tuple(self._listed(self._place_name))
+
+    def _place_name(self) -> PlaceName:
+        """`DATABASE d`, `[TABLE] t`, `t PARTITION (…)`."""
+        if self._takes_any("DATABASE", "SCHEMA"):
+            return PlaceName(self._object_name("the name of a database"))
+        self._takes("TABLE")
+        if self._peek(1) == "." and self._peek(2) == "*":
+            database = self._object_name("the name of a database")
+            self._takes(".", "*")
+            return PlaceName(database)
+        table = self._table_name()
+        return PlaceName(table.db_name, table.table_name, self._optional_spec())
+
+    def _show_grants(self) -> Statement:
+        principal = None
+        if self._peek() in ("USER", "GROUP", "ROLE") or (self._peek() and self._peek() != "ON"):
+            principal = self._principal()
+        if not self._takes("ON"):
+            return ShowGrants(principal, None)
+        if self._takes("ALL"):
+            return ShowGrants(principal, None)
+        kind, place = self._granted_place()
+        return ShowGrants(principal, kind, place)
+
+    def _granted_place(self) -> tuple[HiveObjectType, PlaceName]:
+        """After ON."""
+        place = self._place_name()
+        if place.table_name is None:
+            return HiveObjectType.DATABASE, place
+        return HiveObjectType.PARTITION if place.spec else HiveObjectType.TABLE, place
+
+    def _show_role(self) -> Statement:
+        self._needs("GRANT")
+        return ShowRoles(self._principal())
+
+    def _describe(self) -> Statement:
+        """After DESCRIBE."""
+        if self._takes_any("DATABASE", "SCHEMA"):
+            is_extended = self._takes("EXTENDED")
+            return DescribeDatabase(self._object_name("the name of a database"), is_extended)
+        if self._takes("FUNCTION"):
+            self._takes("EXTENDED")
+            name = self._table_name()
+            return DescribeFunction(name.db_name, name.table_name)
+        is_detailed = bool(self._takes_any("EXTENDED", "FORMATTED"))
+        table = self._table_name()
+        spec = self._optional_spec()
+        column = None if self._is_at_end() else self._object_name("PARTITION or the name of a column")
+        return Describe(table, spec, column, is_detailed)
+
+
+_SHOWN: Mapping[str, Callable[[ShowReader], Statement]] = MappingProxyType(
+    {
+        "DATABASES": lambda reader: ShowDatabases(reader._pattern()),
+        "SCHEMAS": lambda reader: ShowDatabases(reader._pattern()),
+        "TABLES": ShowReader._show_tables,
+        "VIEWS": lambda reader: reader._show_tables("VIRTUAL_VIEW"),
+        "PARTITIONS": ShowReader._show_partitions,
+        "COLUMNS": ShowReader._show_columns,
+        "TBLPROPERTIES": ShowReader._show_properties,
+        "FUNCTIONS": ShowReader._show_functions,
+        "GRANT": ShowReader._show_grants,
+        "ROLES": lambda reader: ShowRoles(),
+        "ROLE": ShowReader._show_role,
+        "PRINCIPALS": lambda reader: ShowPrincipals(reader._principal_name()),
+        "LOCKS": ShowReader._show_locks,
+        "LEASE": ShowReader._show_leases,
+        "LEASES": ShowReader._show_leases,
+        "TRANSACTIONS": lambda reader: ShowTransactions(),
+        "COMPACTIONS": lambda reader: ShowCompactions(),
+    }
+)
+
 
 PRIVILEGES: Final = (
     "ALL", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "CREATE", "DROP", "INDEX", "LOCK", "SHOW_DATABASE",
@@ -61,19 +253,13 @@ class StatementReader(ShowReader):
     def _for_engines(self, verb: str) -> Statement:
         if verb in _QUERIES:
             check_query(self._text)
-        return say.ForEngines("SELECT" if verb == "(" else verb)
-
-    def _help(self) -> Statement:
-        return say.Help()
-
-    def _use(self) -> Statement:
-        return say.Use(self._object_name("the name of a database"))
+        return ForEngines("SELECT" if verb == "(" else verb)
 
     def _set_option(self) -> Statement:
         """After SET: names of settings have points and colons, and values are what follows."""
         name, equals, value = self._rest().partition("=")
         self._at = len(self._tokens)
-        return say.SetOption(name.strip(), value.strip().strip("'\"") if equals else None)
+        return SetOption(name.strip(), value.strip().strip("'\"") if equals else None)
 
     # CREATE and DROP
 
@@ -89,7 +275,7 @@ class StatementReader(ShowReader):
         if self._takes("FUNCTION"):
             return self._create_function()
         if self._takes("ROLE"):
-            return say.CreateRole(self._principal_name())
+            return CreateRole(self._principal_name())
         is_external = self._takes("EXTERNAL")
         if self._peek() in ("TEMPORARY", "TRANSACTIONAL", "MANAGED"):
             raise self._expected("TABLE (temporary tables are kept by engines; 'transactional'='true' is a property)")
@@ -111,7 +297,7 @@ class StatementReader(ShowReader):
             else:
                 self._needs("DBPROPERTIES")
                 database.parameters = self._properties()
-        return say.CreateDatabase(database, if_not_exists)
+        return CreateDatabase(database, if_not_exists)
 
     def _create_table(self, *, is_external: bool) -> Statement:
         if_not_exists = self._if_not_exists()
@@ -126,11 +312,11 @@ class StatementReader(ShowReader):
                 self._takes("AS")
                 check_query(self._text, self._position())
                 self._at = len(self._tokens)
-                return say.ForEngines("CREATE TABLE … AS SELECT")
+                return ForEngines("CREATE TABLE … AS SELECT")
             self._table_clause(draft)
         if not draft.descriptor.cols and draft.row_format is None:
             raise self._expected("the columns in brackets, before the other clauses")
-        return say.CreateTable(draft.table(name), if_not_exists)
+        return CreateTable(draft.table(name), if_not_exists)
 
     def _create_like(self, name: QualifiedName, *, if_not_exists: bool, is_external: bool) -> Statement:
         like = self._table_name()
@@ -141,7 +327,7 @@ class StatementReader(ShowReader):
                 location = self._string("the location in quotes")
             else:
                 parameters = self._properties()
-        return say.CreateTableLike(name, like, if_not_exists, is_external, location, parameters)
+        return CreateTableLike(name, like, if_not_exists, is_external, location, parameters)
 
     def _table_clause(self, draft: "_TableDraft") -> None:
         what = self._needs_any(*_CLAUSES)
@@ -173,10 +359,8 @@ class StatementReader(ShowReader):
         name = self._table_name()
         columns: list[tuple[str, str | None]] = []
         parameters: dict[str, str] = {}
-        if self._takes("("):
-            columns.append(self._view_column())
-            while self._needs_any(",", ")") == ",":
-                columns.append(self._view_column())
+        if self._peek() == "(":
+            columns = self._bracketed(self._view_column)
         while self._needs_any("COMMENT", "TBLPROPERTIES", "AS") != "AS":
             if self._tokens[self._at - 1].upper == "COMMENT":
                 parameters["comment"] = self._string("the comment in quotes")
@@ -185,7 +369,7 @@ class StatementReader(ShowReader):
         begin = self._position()
         query = self._query_text()
         check_query(self._text, begin)
-        return say.CreateView(name, query, begin, columns, parameters, if_not_exists, or_replace)
+        return CreateView(name, query, begin, columns, parameters, if_not_exists, or_replace)
 
     def _view_column(self) -> tuple[str, str | None]:
         name = self._object_name("the name of a column")
@@ -204,10 +388,8 @@ class StatementReader(ShowReader):
             resourceUris=[],
         )
         if self._takes("USING"):
-            function.resourceUris = [self._resource()]
-            while self._takes(","):
-                function.resourceUris.append(self._resource())
-        return say.CreateFunction(function, if_not_exists)
+            function.resourceUris = self._listed(self._resource)
+        return CreateFunction(function, if_not_exists)
 
     def _resource(self) -> ResourceUri:
         kind = self._needs_any(*_RESOURCES)
@@ -217,23 +399,23 @@ class StatementReader(ShowReader):
         """After DROP."""
         if self._takes("FORCE"):
             self._needs_any("LEASE", "LEASES")
-            return say.DropLeases(self._places_or_all())
+            return DropLeases(self._places_or_all())
         what = self._needs_any("DATABASE", "SCHEMA", "TABLE", "VIEW", "FUNCTION", "ROLE")
         if what == "ROLE":
-            return say.DropRole(self._principal_name())
+            return DropRole(self._principal_name())
         if_exists = self._if_exists()
         if what in ("DATABASE", "SCHEMA"):
             name = self._object_name("the name of a database")
-            return say.DropDatabase(name, if_exists, self._takes_any("CASCADE", "RESTRICT") == "CASCADE")
+            return DropDatabase(name, if_exists, self._takes_any("CASCADE", "RESTRICT") == "CASCADE")
         table = self._table_name()
         if what == "FUNCTION":
-            return say.DropFunction(table.db_name, table.table_name, if_exists)
-        return say.DropTable(table, if_exists, what == "VIEW", what == "TABLE" and self._takes("PURGE"))
+            return DropFunction(table.db_name, table.table_name, if_exists)
+        return DropTable(table, if_exists, what == "VIEW", what == "TABLE" and self._takes("PURGE"))
 
     def _truncate(self) -> Statement:
         self._takes("TABLE")
         table = self._table_name()
-        return say.Truncate(table, self._optional_spec())
+        return Truncate(table, self._optional_spec())
 
     # locks and transactions
 
@@ -241,22 +423,22 @@ class StatementReader(ShowReader):
         """Read once more as a command that needs locks."""
         command = parse_command(self._text, make_name, self._default_db)
         self._at = len(self._tokens)
-        return say.LockStatement(command, " ".join(self._text.split()).rstrip("; "))
+        return LockStatement(command, " ".join(self._text.split()).rstrip("; "))
 
     def _unlock(self) -> Statement:
         if self._peek() not in ("TABLE", "DATABASE", "SCHEMA"):
             raise self._expected("TABLE or DATABASE")
-        return say.Unlock(self._place_name())
+        return Unlock(self._place_name())
 
     def _explain(self) -> Statement:
         if not self._takes("LOCKS"):
             self._at = len(self._tokens)
-            return say.ForEngines("EXPLAIN")
+            return ForEngines("EXPLAIN")
         begin = self._position()
         with counted_from(begin):
             command = parse_command(self._text[begin:], make_name, self._default_db)
         self._at = len(self._tokens)
-        return say.ExplainLocks(command)
+        return ExplainLocks(command)
 
     def _abort(self) -> Statement:
         self._needs("TRANSACTIONS")
@@ -264,15 +446,9 @@ class StatementReader(ShowReader):
         while not self._is_at_end():
             self._takes(",")
             ids.append(self._number("the number of a transaction"))
-        return say.AbortTransactions(ids)
+        return AbortTransactions(ids)
 
     # grants
-
-    def _grant(self) -> Statement:
-        return self._granted(is_revoked=False)
-
-    def _revoke(self) -> Statement:
-        return self._granted(is_revoked=True)
 
     def _granted(self, *, is_revoked: bool) -> Statement:
         is_option = is_revoked and self._takes_any("GRANT", "ADMIN") != ""
@@ -280,16 +456,14 @@ class StatementReader(ShowReader):
             self._needs("OPTION", "FOR")
         if self._peek() not in PRIVILEGES:
             return self._granted_roles(is_revoked=is_revoked, is_option=is_option)
-        privileges = [self._privilege()]
-        while self._takes(","):
-            privileges.append(self._privilege())
+        privileges = self._listed(self._privilege)
         self._needs("ON")
         kind, place = self._granted_place()
         principals = self._principals("FROM" if is_revoked else "TO")
         if not is_revoked and self._takes("WITH"):
             self._needs("GRANT", "OPTION")
             is_option = True
-        return say.GrantPrivileges(privileges, kind, place, principals, is_revoked, is_option)
+        return GrantPrivileges(privileges, kind, place, principals, is_revoked, is_option)
 
     def _privilege(self) -> str:
         word = self._needs_any(*PRIVILEGES)
@@ -300,21 +474,16 @@ class StatementReader(ShowReader):
     def _granted_roles(self, *, is_revoked: bool, is_option: bool) -> Statement:
         if not self._takes("ROLE") and not self._is_name():
             raise self._expected(f"a privilege ({', '.join(PRIVILEGES)}) or ROLE")
-        roles = [self._principal_name()]
-        while self._takes(","):
-            roles.append(self._principal_name())
+        roles = self._listed(self._principal_name)
         principals = self._principals("FROM" if is_revoked else "TO")
         if not is_revoked and self._takes("WITH"):
             self._needs("ADMIN", "OPTION")
             is_option = True
-        return say.GrantRoles(roles, principals, is_revoked, is_option)
+        return GrantRoles(roles, principals, is_revoked, is_option)
 
     def _principals(self, word: str) -> list[PrincipalName]:
         self._needs(word)
-        principals = [self._principal()]
-        while self._takes(","):
-            principals.append(self._principal())
-        return principals
+        return self._listed(self._principal)
 
     def _repair(self) -> Statement:
         """After MSCK or REPAIR."""
@@ -324,11 +493,11 @@ class StatementReader(ShowReader):
         what = self._takes_any("ADD", "DROP", "SYNC")
         if what:
             self._needs("PARTITIONS")
-        return say.Repair(table, what != "DROP", what in ("DROP", "SYNC"))
+        return Repair(table, what != "DROP", what in ("DROP", "SYNC"))
 
 
 class _TableDraft:
-    """What CREATE TABLE has said so far; the clauses may come in any order."""
+    """The clauses of CREATE TABLE that were read; they may come in any order."""
 
     def __init__(self, *, is_external: bool) -> None:
         self.is_external = is_external
@@ -373,7 +542,7 @@ _READERS: Final[Mapping[str, Callable[[StatementReader], Statement]]] = MappingP
         "SHOW": StatementReader._show,
         "DESCRIBE": StatementReader._describe,
         "DESC": StatementReader._describe,
-        "USE": StatementReader._use,
+        "USE": lambda reader: Use(reader._object_name("the name of a database")),
         "SET": StatementReader._set_option,
         "CREATE": StatementReader._create,
         "ALTER": StatementReader._alter,
@@ -383,11 +552,11 @@ _READERS: Final[Mapping[str, Callable[[StatementReader], Statement]]] = MappingP
         "UNLOCK": StatementReader._unlock,
         "EXPLAIN": StatementReader._explain,
         "ABORT": StatementReader._abort,
-        "GRANT": StatementReader._grant,
-        "REVOKE": StatementReader._revoke,
+        "GRANT": lambda reader: reader._granted(is_revoked=False),
+        "REVOKE": lambda reader: reader._granted(is_revoked=True),
         "MSCK": StatementReader._repair,
         "REPAIR": StatementReader._repair,
-        "HELP": StatementReader._help,
-        "?": StatementReader._help,
+        "HELP": lambda reader: Help(),
+        "?": lambda reader: Help(),
     }
 )

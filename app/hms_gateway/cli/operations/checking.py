@@ -1,4 +1,4 @@
-"""`hms-gateway check`: where the catalog and the directories differ."""
+"""Work of `hms-gateway check`: differences of the catalog and the directories."""
 
 import json
 import sys
@@ -36,10 +36,17 @@ _REMOVED_AT_ONCE: Final = 500
 
 
 class CheckOptions(msgspec.Struct, frozen=True):
+    """`removes_files` also removes directories without files."""
+
     removes: bool
     removes_files: bool
     older_than_seconds: float
     form: str | None
+
+    @property
+    def removes_any(self) -> bool:
+        """True if directories are removed at all."""
+        return self.removes or self.removes_files
 
 
 class _Found(NamedTuple):
@@ -50,8 +57,9 @@ class _Found(NamedTuple):
     is_left: bool = True
 
 
-def run_check(settings: Settings, options: CheckOptions) -> None:
-    """Print what was found; exit code 1 where something is left, 2 where the check is not possible."""
+def run_check(settings: Settings, **given: Any) -> None:
+    """Print the findings; exit code 1 where something is left, 2 where the check is not possible."""
+    options = CheckOptions(**given)
     report = _Report(options.form or ("" if out.is_terminal else "json"))
     try:
         report.write(_found(settings, options, report))
@@ -131,11 +139,11 @@ class _Check:
         )
         root = normalize_location(self._settings.warehouse_location)
         options = self._options
-        unknown = UnknownDirectories(self._store, self._files, root, self._problem, puts_back=options.removes)
+        unknown = UnknownDirectories(self._store, self._files, root, self._problem, puts_back=options.removes_any)
         for group in unknown.find(known):
             old = self._old_ones(group)
             while found := list(islice(old, _REMOVED_AT_ONCE)):
-                is_doomed = [options.removes and removal.takes(one.tree) for one in found]
+                is_doomed = [options.removes_any and removal.takes(one.tree) for one in found]
                 spared = compress(found, map(not_, is_doomed))
                 yield from map(self._unknown_directory, [*spared, *removal.remove(list(compress(found, is_doomed)))])
                 yield from self._taken_problems()

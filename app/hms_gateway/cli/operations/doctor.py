@@ -1,4 +1,4 @@
-"""`hms-gateway doctor`: what is wrong with an installation, and what to do about it."""
+"""Work of `hms-gateway doctor`: problems of an installation, and their remedies."""
 
 import http.client
 import shutil
@@ -273,7 +273,7 @@ def _is_shown(file: Path, host: str, port: int) -> bool:
 
 
 def _gateway(url: str) -> Iterator[Finding]:
-    """Whether it answers, is ready, and what its clock says; it sends no secret, so any certificate will do."""
+    """Ask if it is ready, and its clock; this sends no secret, so any certificate will do."""
     place = urlsplit(url)
     port = place.port or (443 if place.scheme == "https" else 80)
     host = place.hostname or "localhost"

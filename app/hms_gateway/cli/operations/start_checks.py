@@ -1,4 +1,4 @@
-"""What would keep a gateway from serving, found before it starts: all of it at once, a line for each problem."""
+"""Problems that would keep a gateway from serving, found before it starts: a line for each, all at once."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _Check = Callable[[Settings], Iterator[str]]
 
 
 def start_problems(settings: Settings) -> list[str]:
-    """What is wrong, each with what to do about it."""
+    """The problems, each with its remedy."""
     try:
         sqlite_file(database_url(settings))
     except StoreError as error:
@@ -55,7 +55,7 @@ def connections_problem(settings: Settings, store: SqlStore) -> str | None:
 
 
 def files_min(settings: Settings) -> int:
-    """How many files a process has to be allowed to open."""
+    """The number of files that a process has to be allowed to open."""
     return OTHER_FILES_MIN + FILES_PER_DATABASE_CONNECTION * settings.database_connections_max
 
 
@@ -126,28 +126,6 @@ def _database(settings: Settings) -> Iterator[str]:
         yield f"database {file} is damaged ({damage}); restore a backup (docs/operations.md, Backup)"
 
 
-def _certificate(settings: Settings) -> Iterator[str]:
-    if settings.tls and settings.tls_certificate is not None and settings.tls_key is not None:
-        try:
-            server_context(settings.tls_certificate, settings.tls_key)
-        except CertificateError as error:
-            yield str(error)
-
-
-def _users(settings: Settings) -> Iterator[str]:
-    try:
-        read_users(settings.users_path)
-    except UserFileError as error:
-        yield str(error)
-
-
-def _tokens(settings: Settings) -> Iterator[str]:
-    try:
-        read_tokens(settings.tokens_path)
-    except TokenFileError as error:
-        yield str(error)
-
-
 def rights_problems(settings: Settings) -> Iterator[str]:
     """Problems of settings that name the authorization that holds."""
     if settings.authorization != "grants":
@@ -182,34 +160,39 @@ def _file_systems(settings: Settings) -> Iterator[str]:
                 yield f"directories of {scheme}: (file_systems) need a library: pip install 'hms-gateway[{extra}]'"
 
 
-def _keytab(settings: Settings) -> Iterator[str]:
-    try:
-        service_keys(settings)
-    except KerberosError as error:
-        yield f"kerberos.keytab: {error}"
+def _raised(check: Callable[[Settings], object], *errors: type[Exception], name: str = "") -> _Check:
+    """The check whose problem is the error that a function raises."""
+
+    def problems(settings: Settings) -> Iterator[str]:
+        try:
+            check(settings)
+        except errors as error:
+            yield f"{name}{error}"
+
+    return problems
 
 
-def _directory(settings: Settings) -> Iterator[str]:
-    if settings.ldap is None:
-        return
-    from hms_gateway.gateway.auth.directory import check_installed
+def _check_certificate(settings: Settings) -> None:
+    if settings.tls and settings.tls_certificate is not None and settings.tls_key is not None:
+        server_context(settings.tls_certificate, settings.tls_key)
 
-    try:
+
+def _check_libraries(settings: Settings) -> None:
+    if settings.ldap is not None:
+        from hms_gateway.gateway.auth import directory
+
+        directory.check_installed()
+    if settings.otel.endpoint is not None:
         check_installed()
-    except SettingsError as error:
-        yield str(error)
-
-
-def _tracing(settings: Settings) -> Iterator[str]:
-    if settings.otel.endpoint is None:
-        return
-    try:
-        check_installed()
-    except SettingsError as error:
-        yield str(error)
 
 
 _CHECKS: tuple[_Check, ...] = (
-    *(_open_files, _folders, _database, _certificate, _users, _tokens, _keytab, _directory),
-    *(rights_problems, _tracing, _file_systems),
+    *(_open_files, _folders, _database),
+    _raised(_check_certificate, CertificateError),
+    _raised(lambda settings: read_users(settings.users_path), UserFileError),
+    _raised(lambda settings: read_tokens(settings.tokens_path), TokenFileError),
+    _raised(service_keys, KerberosError, name="kerberos.keytab: "),
+    _raised(_check_libraries, SettingsError),
+    rights_problems,
+    _file_systems,
 )

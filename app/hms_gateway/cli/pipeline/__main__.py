@@ -6,8 +6,8 @@ from pathlib import Path
 if __name__ == "__main__":
     # spark-submit puts this folder in front, whose modules are none of the top level.
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
-    from hms_gateway.cli.pipeline.group import pipeline
-    from hms_gateway.cli.terminal.guarding import guard_terminals
+    from hms_gateway.cli.pipeline.commands import PIPELINE
+    from hms_gateway.cli.terminal.output import guard_terminals
 
     guard_terminals()
-    pipeline(prog_name="hms-gateway pipeline")
+    PIPELINE(prog_name="hms-gateway pipeline")

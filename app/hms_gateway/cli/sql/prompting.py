@@ -1,13 +1,20 @@
-"""The shell for people: a prompt with completion, history and editing over several lines.
+"""The shell for people: a prompt with completion, history and editing, and a pager for long outputs.
 
-What runs statements is loaded by a thread while the first prompt is on the screen.
+A thread loads the code that runs statements while the first prompt is on the screen.
 """
 
+import contextlib
+import io
 import os
-import threading
-from collections.abc import Callable
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer, DynamicCompleter, ThreadedCompleter
@@ -15,49 +22,19 @@ from prompt_toolkit.filters import has_completions, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from hms_gateway.cli.terminal.output import GuardedStream
 from hms_gateway.metastore.vocabulary.hiveql_tokens import is_complete, is_leaving
 
 if TYPE_CHECKING:
     from hms_gateway.cli.sql.conversation import Conversation
 
 
-class Late:
-    """What `begin` makes in a thread, as soon as it is there."""
-
-    def __init__(self, begin: "Callable[[], Conversation]") -> None:
-        self._begin = begin
-        self._thread: threading.Thread | None = None
-        self._made: Conversation | None = None
-        self._error: BaseException | None = None
-
-    def start(self, *_: Any) -> None:
-        """Once; later calls do nothing."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._make, name="loading", daemon=True)
-            self._thread.start()
-
-    def __call__(self) -> "Conversation":
-        """Raises what making it has raised."""
-        self.start()
-        assert self._thread is not None
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        assert self._made is not None
-        return self._made
-
-    def _make(self) -> None:
-        try:
-            self._made = self._begin()
-        except BaseException as error:
-            self._error = error
-
-
 class Prompting:
     """Runs statements until the person leaves. Nothing is called before the first prompt."""
 
     def __init__(self, begin: "Callable[[], Conversation]", database: str) -> None:
-        self._conversation = Late(begin)
+        self._begin = begin
+        self._loading: Future[Conversation] | None = None
         self._database = database
         self._prompt: PromptSession[str] = PromptSession(
             history=_history(),
@@ -68,10 +45,10 @@ class Prompting:
             prompt_continuation=_continuation,
             enable_history_search=True,
         )
-        self._prompt.app.after_render += self._conversation.start
+        self._prompt.app.after_render += self._load
 
     def run(self) -> None:
-        """What was typed when the metastore did not answer is there again in the next prompt."""
+        """Prompt and run; words that got no answer of the metastore are there again in the next prompt."""
         typed = ""
         while True:
             try:
@@ -83,13 +60,19 @@ class Prompting:
                 break
             if is_leaving(text):
                 break
-            conversation = self._conversation()
+            conversation = self._load().result()
             typed = "" if conversation.run(text) else text
             self._database = conversation.database
-        self._conversation().close()
+        self._load().result().close()
+
+    def _load(self, *_: Any) -> "Future[Conversation]":
+        """Begin once, in a thread."""
+        if self._loading is None:
+            self._loading = ThreadPoolExecutor(1, "loading").submit(self._begin)
+        return self._loading
 
     def _completer(self) -> Completer:
-        return self._conversation().completer
+        return self._load().result().completer
 
 
 def _continuation(width: int, line_number: int, is_soft_wrap: bool) -> str:
@@ -125,3 +108,83 @@ def _history() -> History:
     except OSError:
         return InMemoryHistory()
     return FileHistory(str(file))
+
+
+_DEFAULT_PAGER: Final = "less"
+# Quit when it fits on a screen, colours as they are, long lines not wrapped, the screen stays.
+_LESS_OPTIONS: Final = "FRSX"
+
+
+class PagedStream(io.TextIOBase):
+    """Keeps what fits on a screen until it is closed; gives it and the rest to a pager as soon as it does not fit.
+
+    Writing raises BrokenPipeError when the person has left the pager.
+    """
+
+    def __init__(self, lines_max: int, command: list[str] | None, stream: IO[str] | None = None) -> None:
+        self._lines_max = lines_max
+        self._command = command
+        self._stream = stream or sys.stdout
+        self._kept: list[str] = []
+        self._lines = 0
+        self._pager: subprocess.Popen[str] | None = None
+
+    def write(self, text: str, /) -> int:
+        if self._command is None:
+            return self._stream.write(text)
+        if self._pager is not None:
+            assert self._pager.stdin is not None
+            return self._pager.stdin.write(text)
+        self._kept.append(text)
+        self._lines += text.count("\n")
+        if self._lines >= self._lines_max:
+            self._start(self._command)
+        return len(text)
+
+    def _start(self, command: list[str]) -> None:
+        environment = {"LESS": _LESS_OPTIONS, **os.environ}
+        try:
+            self._pager = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, encoding="utf-8", env=environment)
+        except OSError:
+            self._command = None
+            self._stream.write("".join(self._kept))
+        else:
+            assert self._pager.stdin is not None
+            self._pager.stdin.write("".join(self._kept))
+        self._kept.clear()
+
+    def finish(self) -> None:
+        """Show what is left, and wait until the person leaves the pager. Ctrl-C is the pager's then."""
+        if self._pager is None:
+            self._stream.write("".join(self._kept))
+            self._stream.flush()
+            return
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                assert self._pager.stdin is not None
+                self._pager.stdin.close()
+            self._pager.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def paged() -> Iterator[IO[str]]:
+    """A stream for one statement's output on this terminal."""
+    stream = PagedStream(shutil.get_terminal_size().lines - 1, pager_command())
+    try:
+        yield cast("IO[str]", GuardedStream(cast("IO[str]", stream)))
+    finally:
+        stream.finish()
+
+
+def pager_command() -> list[str] | None:
+    """PAGER, else less where it is installed; None for none, which `PAGER=` and `PAGER=cat` ask for."""
+    try:
+        words = shlex.split(os.environ.get("PAGER", _DEFAULT_PAGER))
+    except ValueError:  # a quotation mark without its other one
+        return None
+    if not words or words == ["cat"] or shutil.which(words[0]) is None:
+        return None
+    return words

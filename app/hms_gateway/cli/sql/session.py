@@ -1,19 +1,20 @@
-"""Statements one after the other: read, run, and their rows written; what goes wrong is said with its place."""
+"""Statements one after the other: read, run by a client that reconnects, and written; errors with their places."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import IO, TypeVar
+from typing import IO, Any, Final, TypeVar
 
-from hms_gateway.cli.hiveql.running.running import run_statement
-from hms_gateway.cli.hiveql.running.shell_state import CommandRefused, ResultRows, ShellState
+from hms_gateway.cli.calls.calling import open_client
+from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.hiveql.session import Repair
+from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState, Statement
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
-from hms_gateway.cli.hiveql.statements import Repair, Statement
-from hms_gateway.cli.sql.reconnecting import ReconnectingClient
 from hms_gateway.cli.terminal.formats import Cell, write_rows, write_text
 from hms_gateway.cli.terminal.output import err
-from hms_gateway.client.metastore_client import ClientError
+from hms_gateway.client.metastore_client import ClientError, MetastoreClient, NotReached
 from hms_gateway.metastore.vocabulary.hiveql_tokens import (
     CommandError,
     is_leaving,
@@ -22,8 +23,54 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import (
     split_statements,
     tokens_of,
 )
+from hms_gateway.rpc.idl.method_facts import changes_something
 from hms_gateway.rpc.structs import ThriftException
 from hms_gateway.rpc.wire import ApplicationError
+
+RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
+
+
+class ReconnectingClient:
+    """Repeats calls that only read, and those not sent; `say` gets a line for the person at the terminal.
+
+    A change whose answer is lost may have been made, so it is not repeated: NotReached says so.
+    """
+
+    def __init__(
+        self, target: CallTarget, say: Callable[[str], None], pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._target = target
+        self._say = say
+        self._pause = pause
+        self._client: MetastoreClient | None = None
+        self._has_answered = False
+
+    def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
+        """See `MetastoreClient.call`."""
+        for seconds in (*RETRY_SECONDS, None):
+            if self._client is None:
+                self._client = open_client(self._target)
+            try:
+                answer = self._client.call(name, *arguments, **named)
+                self._has_answered = True
+                return answer
+            except NotReached as error:
+                self.close()
+                if error.was_sent and changes_something(name):
+                    text = f"{error}; it is not known whether {name} was done, so look before you repeat it"
+                    raise NotReached(text, error.hint, was_sent=True) from error
+                if seconds is None or not error.may_pass or not self._has_answered:
+                    raise
+                self._say(f"connection lost ({error}); trying again in {seconds:g} s")
+                self._pause(seconds)
+        raise AssertionError("the last try returns or raises")
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with contextlib.suppress(Exception):
+                client.close()
+
 
 Repairing = Callable[[Repair, ShellState], ResultRows]
 Row = TypeVar("Row", bound=Sequence[Cell])
@@ -133,7 +180,7 @@ class SqlSession:
     def _rows(self, statement: Statement) -> ResultRows | None:
         if isinstance(statement, Repair) and self._repair is not None:
             return self._repair(statement, self.state)
-        return run_statement(statement, self.state)
+        return statement.run(self.state)
 
     def _write(self, found: ResultRows) -> int | None:
         with self._output() as stream:

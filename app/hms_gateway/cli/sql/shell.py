@@ -1,4 +1,4 @@
-"""What `hms-gateway sql` does: statements of the command line, of files, of standard input, or of a person."""
+"""Work of `hms-gateway sql`: statements of the command line, of files, of standard input, or of a person."""
 
 import contextlib
 import signal
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.calls.targets import CallTarget, target_of
 from hms_gateway.cli.terminal import output
-from hms_gateway.cli.terminal.format_options import rows_form
+from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, fail
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.hiveql.running.shell_state import ShellState
+    from hms_gateway.cli.hiveql.shell_state import ShellState
     from hms_gateway.cli.sql.conversation import Conversation
     from hms_gateway.cli.sql.session import Output, SqlSession
 
@@ -24,6 +24,8 @@ EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 class ShellOptions(msgspec.Struct, frozen=True):
+    """Options of the command, but those about the metastore."""
+
     execute: Sequence[str]
     files: Sequence[Path]
     database: str
@@ -32,8 +34,9 @@ class ShellOptions(msgspec.Struct, frozen=True):
     hiveconf: Sequence[str]
 
 
-def run_shell(target: CallTarget, target_words: Mapping[str, Any], options: ShellOptions) -> None:
+def run_shell(target_words: Mapping[str, Any], **given: Any) -> None:
     """Ends the command with the exit status that the statements deserve."""
+    target, options = target_of(**target_words), ShellOptions(**given)
     is_interactive = not options.execute and not options.files and sys.stdin.isatty() and sys.stdout.isatty()
     form = rows_form(options.form)
     if is_interactive:
@@ -50,7 +53,7 @@ def _conversation(
     target: CallTarget, target_words: Mapping[str, Any], options: ShellOptions, form: str
 ) -> "Conversation":
     from hms_gateway.cli.sql.conversation import Conversation
-    from hms_gateway.cli.sql.paging import paged
+    from hms_gateway.cli.sql.prompting import paged
 
     return Conversation(_session(target, target_words, options, form, paged), target)
 
@@ -62,11 +65,10 @@ def _session(
     form: str,
     output: "Output | None" = None,
 ) -> "SqlSession":
-    from hms_gateway.cli.hiveql.running.locking import this_host
-    from hms_gateway.cli.hiveql.running.shell_state import ShellState
-    from hms_gateway.cli.sql.reconnecting import ReconnectingClient
+    from hms_gateway.cli.hiveql.locking import this_host
+    from hms_gateway.cli.hiveql.shell_state import ShellState
     from hms_gateway.cli.sql.repairing import repairing
-    from hms_gateway.cli.sql.session import SqlSession
+    from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession
 
     client = ReconnectingClient(target, _say)
     state = ShellState(client, target.user, this_host(), options.database.lower())
@@ -114,16 +116,15 @@ def _texts(options: ShellOptions) -> Iterator[tuple[str, str]]:
 
 
 def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
-    from hms_gateway.cli.hiveql.running.running import run_statement
-    from hms_gateway.cli.hiveql.running.shell_state import CommandRefused
-    from hms_gateway.cli.hiveql.statements import SetOption
+    from hms_gateway.cli.hiveql.session import SetOption
+    from hms_gateway.cli.hiveql.shell_state import CommandRefused
 
     for text in hiveconf:
         name, equals, value = text.partition("=")
         if not equals:
             fail(f"--hiveconf {text!r} is not NAME=VALUE")
         try:
-            run_statement(SetOption(name.strip(), value.strip()), state)
+            SetOption(name.strip(), value.strip()).run(state)
         except CommandRefused as error:
             fail(f"--hiveconf {text!r}: {error}")
 

@@ -1,1 +1,1 @@
-"""What every command needs: output, groups, signals."""
+"""Parts of every command: declarations, output, forms of rows."""

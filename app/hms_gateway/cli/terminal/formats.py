@@ -50,7 +50,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _width(text: str) -> int:
-    """In places of a terminal, of which characters of East Asia take two."""
+    """The places on a terminal, of which characters of East Asia take two."""
     if text.isascii():
         return len(text)
     return sum(
@@ -59,7 +59,7 @@ def _width(text: str) -> int:
 
 
 def _shown(cell: Cell) -> str:
-    """In one line."""
+    """The cell in one line."""
     return printable(_plain(cell))
 
 
@@ -88,7 +88,7 @@ def _json(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]
 
 
 def _csv(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
-    """What is null is empty."""
+    """Write null as an empty cell."""
     writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
     writer.writerow(columns)
     count = 0
@@ -108,7 +108,7 @@ def _tsv(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]
 
 
 def _between_tabs(cell: Cell) -> str:
-    """As PostgreSQL and MySQL write it: \\N is null, and tabs and line ends are escaped."""
+    """The form of PostgreSQL and MySQL: \\N is null, and tabs and line ends are escaped."""
     if cell is None:
         return "\\N"
     return _plain(cell).translate(_TSV_ESCAPES)

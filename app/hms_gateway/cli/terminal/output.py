@@ -1,15 +1,21 @@
-"""Where the commands write: answers to standard output, everything about them to standard error."""
+"""Output of the commands: answers to standard output, everything about them to standard error.
+
+A terminal obeys what names, comments and other texts of users contain: it sets titles and clipboards, clears its
+screen, turns lines around. On a terminal all such characters are escapes, which JSON reads as the same text. A file or
+another program gets the text unchanged. This is the one place for that.
+"""
 
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from hms_gateway.runtime.logging import printable
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError, TokenSource
 
 if TYPE_CHECKING:
@@ -17,6 +23,8 @@ if TYPE_CHECKING:
 
     out: Console
     err: Console
+    from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
+
 
 # The answer is that the call failed, as opposed to there being no answer.
 EXIT_REFUSED = 1
@@ -26,7 +34,6 @@ _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 @cache
 def _console(name: str) -> "Console":
-    from hms_gateway.cli.terminal.guarding import guarded_console
 
     return guarded_console(f"std{name}")
 
@@ -79,7 +86,7 @@ def line_of_input(what: str) -> str:
 
 
 def drop_output() -> None:
-    """What Python still writes to standard output at its end goes nowhere."""
+    """Send the rest of standard output nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -110,3 +117,67 @@ def store_text(error: Exception) -> str:
     """The text of a `StoreError` for the operator, with the driver's words where there are any."""
     detail = getattr(error, "detail", "")
     return f"{error}: {detail}" if detail else str(error)
+
+
+_KEPT = "\n\t"
+
+
+class GuardedStream:
+    """A stream to a terminal. `beneath` is for those who write colours: a `guarded_console`."""
+
+    def __init__(self, beneath: IO[str]) -> None:
+        self.beneath = beneath
+
+    def write(self, text: str) -> int:
+        self.beneath.write(printable(text, _KEPT))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.beneath, name)
+
+
+def guard_terminals() -> None:
+    """From now on, whatever is written to standard output or error on a terminal is guarded."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream.isatty():
+            setattr(sys, name, GuardedStream(stream))
+
+
+def guarded_console(name: str) -> "Console":
+    """Writes to the stream `sys.NAME`, in colours of its own."""
+    from rich.console import Console, RenderHook
+
+    class Hook(RenderHook):
+        def process_renderables(self, renderables: "list[ConsoleRenderable]") -> "list[ConsoleRenderable]":
+            return [_Guarded(one) for one in renderables] if console.is_terminal else renderables
+
+    console = Console(file=_Beneath(name))  # type: ignore[arg-type]
+    console.push_render_hook(Hook())
+    return console
+
+
+class _Beneath:
+    """The current stream of a name, without its guard."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        stream = getattr(sys, self._name)
+        return getattr(getattr(stream, "beneath", stream), attribute)
+
+
+class _Guarded:
+    def __init__(self, content: "ConsoleRenderable") -> None:
+        self._content = content
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        from rich.segment import Segment
+
+        for segment in console.render(self._content, options):
+            yield segment if segment.control else Segment(printable(segment.text, _KEPT), segment.style)

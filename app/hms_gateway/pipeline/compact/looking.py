@@ -1,7 +1,7 @@
 """Looks for tables and partitions to compact, and for directories that a killed run has left. Runs in executors."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import pyarrow
 
-from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.catalog import cut, location_of
+from hms_gateway.pipeline.catalog import cut, location_of, partitions_or_table
 from hms_gateway.pipeline.compact.rules import (
     HIDDEN,
     NotPlain,
@@ -162,7 +161,7 @@ def is_used(client: PatientClient, table: Table, note: Note) -> bool:
         return _lies(table, note)
     names = client.call("get_partition_names", table.dbName, table.tableName, -1)
     pieces = cut(names, _PARTITIONS_A_CALL)
-    return any(_lies(one, note) for piece in pieces for _, one in described(client, table, piece))
+    return any(_lies(one, note) for piece in pieces for _, one in partitions_or_table(client, table, piece))
 
 
 def _lies(one: Partition | Table, note: Note) -> bool:
@@ -199,16 +198,6 @@ FOUND: Final = pyarrow.schema(
 )
 
 
-def described(client: Any, table: Table, names: Sequence[str]) -> Iterator[tuple[str, Partition | Table]]:
-    """Partitions by their names, or the table itself by an empty one."""
-    if not table.partitionKeys:
-        yield "", table
-        return
-    keys = [key.name or "" for key in table.partitionKeys]
-    for partition in client.call("get_partitions_by_names", table.dbName, table.tableName, list(names)):
-        yield make_name(keys, partition.values), partition
-
-
 @dataclass(frozen=True)
 class Look:
     """Looks into the directories of some partitions of one table, or of a table without keys."""
@@ -234,7 +223,7 @@ class Look:
             table = client.call("get_table", database, name)
             names = [row["name"] for row in rows]
             for some in cut(names, _PARTITIONS_A_CALL):
-                for partition, one in described(client, table, some):
+                for partition, one in partitions_or_table(client, table, some):
                     yield {"database": database, "table": name, "name": partition, **self._look(table, one)}
         except NoSuchObjectException:
             return

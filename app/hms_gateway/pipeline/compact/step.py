@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.catalog import cut, location_of
-from hms_gateway.pipeline.compact.looking import Note, described, is_used
+from hms_gateway.pipeline.catalog import cut, location_of, partitions_or_table
+from hms_gateway.pipeline.compact.looking import Note, is_used
 from hms_gateway.pipeline.compact.rewriting import Rewriting, RewrittenFile
 from hms_gateway.pipeline.compact.rules import (
     HIDDEN,
@@ -266,7 +266,7 @@ def look(client: PatientClient, row: dict[str, Any]) -> Seen:
     event: int = client.call("get_current_notificationEventId").eventId
     try:
         table = client.call("get_table", row["database"], row["table"])
-        found = dict(described(client, table, [row["name"]]))
+        found = dict(partitions_or_table(client, table, [row["name"]]))
     except NoSuchObjectException as gone:
         raise LeftOut("is not there any more") from gone
     if row["name"] not in found:
@@ -339,7 +339,7 @@ class PlacesOf:
             return
         names = client.call("get_partition_names", table.dbName, table.tableName, -1)
         for some in cut(names, _PARTITIONS_A_CALL):
-            yield self._paths([one for _, one in described(client, table, some)])
+            yield self._paths([one for _, one in partitions_or_table(client, table, some)])
 
     def _paths(self, found: list[Any]) -> pyarrow.RecordBatch:
         paths = [path_of(location, self.storage) for one in found if (location := location_of(one))]

@@ -110,14 +110,16 @@ def _databases(client: Caller, names: Sequence[str]) -> Iterator[ObjectRow]:
 
 
 def _tables(client: Caller, work: Work, more: More) -> Iterator[ObjectRow]:
+    # It remembers which methods the metastore does not have.
+    reader = CatalogReader(client)
     for table in rows(client, "tables", PlannedTables(work.database, tuple(work.names)), _WHOLE):
-        yield from _definition(client, table, more)
+        yield from _definition(reader, table, more)
         if work.what == TABLES and table.partitionKeys:
             _partition_work(client, table, more)
 
 
-def _definition(client: Caller, table: Table, more: More) -> Iterator[ObjectRow]:
-    database, name, reader = table.dbName or "", table.tableName or "", CatalogReader(client)
+def _definition(reader: CatalogReader, table: Table, more: More) -> Iterator[ObjectRow]:
+    client, database, name = reader.client, table.dbName or "", table.tableName or ""
     yield table_row(table)
     yield from map(column_row, column_rows(table))
     with _may_be_gone(client, database, name):

@@ -13,9 +13,8 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import says_true
-from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.table_types import is_view
-from hms_gateway.pipeline.catalog import cut, named_tables, table_names
+from hms_gateway.pipeline.catalog import cut, named_tables, partitions_or_table, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Footer, FooterFigures, FooterProblem, joined
@@ -397,16 +396,9 @@ def _described(
     client: PatientClient, table: Table, rows: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], Table | Partition]]:
     """Each partition that is still there; the table itself where it has none."""
-    if not table.partitionKeys:
-        yield from ((row, table) for row in rows if row["partition"] == "")
-        return
-    keys = [key.name or "" for key in table.partitionKeys]
-    for at in range(0, len(rows), PARTITIONS_A_CALL):
-        some = {row["partition"]: row for row in rows[at : at + PARTITIONS_A_CALL]}
-        for partition in client.call("get_partitions_by_names", table.dbName, table.tableName, list(some)):
-            row = some.get(make_name(keys, partition.values))
-            if row is not None:
-                yield row, partition
+    by_name = {row["partition"]: row for row in rows}
+    for names in cut(list(by_name), PARTITIONS_A_CALL):
+        yield from ((by_name[name], one) for name, one in partitions_or_table(client, table, names) if name in by_name)
 
 
 def _outcome(found: Measured) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.catalog import columns_once
+from hms_gateway.pipeline.catalog import CatalogReader, columns_once
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import FooterFigures, joined
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
@@ -237,9 +236,7 @@ class WritePartitions:
     def _look_again(
         self, client: PatientClient, table: Table, columns: Sequence[TableColumn], rows: dict[str, dict[str, Any]]
     ) -> tuple[list[_Target], list[Refusal]]:
-        keys = [key.name or "" for key in table.partitionKeys or ()]
-        found = client.call("get_partitions_by_names", table.dbName, table.tableName, list(rows))
-        now = {make_name(keys, partition.values): partition for partition in found}
+        now = CatalogReader(client).partitions(table, list(rows))
         text = columns_text(columns)
         targets, refused = [], []
         for name, row in rows.items():

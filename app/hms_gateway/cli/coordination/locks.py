@@ -1,0 +1,310 @@
+"""Work of `hms-gateway locks`: statements become lock requests, locks become text."""
+
+import contextlib
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import click
+import msgspec
+
+from hms_gateway.cli.calls.arguments import parse_object
+from hms_gateway.cli.calls.calling import connected
+from hms_gateway.cli.calls.plain_values import as_json as json_text
+from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception, run_while_held
+from hms_gateway.cli.hiveql.lock_commands import parse_command, parse_partition
+from hms_gateway.cli.terminal.commands import rows_form
+from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
+from hms_gateway.client.acquiring import (
+    SETTING_NAMES,
+    ConcurrencySettings,
+    LockAcquirer,
+    LockHolder,
+    LocksDenied,
+    PartitionKeys,
+    SettingError,
+    listing_holders,
+)
+from hms_gateway.client.concurrency import (
+    HIVE_CODE,
+    HIVE_PAGE,
+    Command,
+    LockPlace,
+    NeededLock,
+    NotAKey,
+    Operation,
+    in_key_order,
+    needed_locks,
+)
+from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.rpc.idl import ListType, StructType
+from hms_gateway.rpc.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
+
+LOCK_VARIABLE = "HMS_LOCK_ID"
+# hive.txn.timeout; the metastore does not return its own value.
+_LOST_AFTER_SECONDS = 300.0
+
+
+class WantedLocks(msgspec.Struct, frozen=True):
+    """The caller's intention: a statement, or an operation with its objects."""
+
+    statement: str | None
+    operation: str | None
+    on: Sequence[str]
+    reads: Sequence[str]
+    database: str
+    is_as_hive: bool
+
+    def locks_of(self, command: Command) -> list[NeededLock]:
+        """In the order in which they are taken."""
+        return needed_locks(command, HIVE_CODE if self.is_as_hive else HIVE_PAGE)
+
+    def command(self) -> Command:
+        """Ends the command line's command when the statement is none."""
+        if (self.statement is None) == (self.operation is None):
+            fail("give a statement, or --operation with --on and --reads")
+        if self.statement is None:
+            operation = _operation(self.operation or "")
+            if not self.on and not self.reads:
+                fail("--operation needs --on or --reads; name the objects")
+            places = [[_place(text, self.database) for text in texts] for texts in (self.on, self.reads)]
+            return Command(operation, tuple(places[0]), tuple(places[1]))
+        if self.on or self.reads:
+            fail("--on and --reads belong to --operation; a statement names its objects itself")
+        try:
+            return parse_command(self.statement, make_name, self.database)
+        except CommandError as error:
+            fail(f"{self.statement!r}: {error}", "--operation and --on name an operation and its objects without one")
+
+    @property
+    def text(self) -> str:
+        """The text by which holders are shown."""
+        if self.statement is not None:
+            return self.statement
+        reading = f" < {' '.join(self.reads)}" if self.reads else ""
+        return f"{self.operation} {' '.join(self.on)}{reading}"
+
+
+def filter_of(table: str | None, partition: str | None, database: str | None) -> ShowLocksRequest:
+    """The locks to show; names that are not given do not matter."""
+    if table is None:
+        if partition is not None:
+            fail("--partition needs --table")
+        return ShowLocksRequest(dbname=database)
+    place = parse_object(table, database or "default")
+    named = place.partition_name if partition is None else _partition_name(partition)
+    return ShowLocksRequest(dbname=place.db_name, tablename=place.table_name, partname=named)
+
+
+def explain(**given: Any) -> None:
+    """Print the locks that a statement needs."""
+    wanted = WantedLocks(**given)
+    print(explain_locks(wanted.locks_of(wanted.command())))
+
+
+def concurrency_settings(hiveconf: Sequence[str], *, keeps_place: bool) -> ConcurrencySettings:
+    """Ends the command line's command when a setting is none."""
+    given = dict(_setting(text) for text in hiveconf)
+    try:
+        settings = ConcurrencySettings.from_configuration(given)
+    except SettingError as error:
+        fail(str(error))
+    return msgspec.structs.replace(settings, keeps_place=keeps_place)
+
+
+def acquire(
+    target: CallTarget,
+    *,
+    words: Sequence[str],
+    hiveconf: Sequence[str],
+    keeps_place: bool,
+    heartbeat: float,
+    **given: Any,
+) -> None:
+    """Print the lock id, or run a command while the locks are held and leave with its exit status."""
+    # The statement comes first, unless the request is structured.
+    is_structured = given["operation"] is not None or not words
+    statement, command = (None, words) if is_structured else (words[0], words[1:])
+    wanted = WantedLocks(statement, **given)
+    settings = concurrency_settings(hiveconf, keeps_place=keeps_place)
+    as_written = wanted.command()
+    reason = LockReason.of_command(wanted.text, is_explicit=as_written.operation in _EXPLICIT)
+    holder = LockHolder(target.user, socket.gethostname(), str(reason))
+    with connected(target) as client:
+        try:
+            ordered = in_key_order(as_written, PartitionKeys(client)) if settings.is_on else as_written
+            locks = wanted.locks_of(ordered)
+            _say(explain_locks(locks))
+            with ended_by_exception():
+                lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
+        except NotAKey as error:
+            fail(str(error))
+        except LocksDenied as error:
+            fail(str(error), listing_holders("hms-gateway locks show"), exit_code=EXIT_REFUSED)
+        if lock_id is None:
+            _say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
+    if command:
+        raise click.exceptions.Exit(_run(target, settings, lock_id, command, heartbeat))
+    if lock_id is not None:
+        print(lock_id)
+
+
+def release(target: CallTarget, lock_ids: Sequence[int]) -> None:
+    """Release without another try."""
+    with connected(target) as client:
+        acquirer = LockAcquirer(client, ConcurrencySettings(unlock_retries=0), _pause)
+        for lock_id in lock_ids:
+            acquirer.release(lock_id)
+
+
+def show(
+    target: CallTarget,
+    *,
+    table: str | None,
+    partition: str | None,
+    database: str | None,
+    is_legacy: bool,
+    is_extended: bool,
+    is_blocking: bool,
+    form: str | None,
+    as_json: bool,
+) -> None:
+    """Print the locks in one of several forms."""
+    filter = filter_of(table, partition, database)
+    with connected(target) as client:
+        if is_blocking:
+            blocking: list[BlockingLock] = client.call("list_blocking_locks", filter)
+            if as_json:
+                _print(json_text(_BLOCKING, blocking))
+            else:
+                _print_lines(show_blocking_locks(blocking), rows_form(form))
+            return
+        filter.isExtended = is_extended
+        shown: list[ShowLocksResponseElement] = client.call("show_locks", filter).locks or []
+    if as_json:
+        _print(json_text(_SHOWN, shown))
+    elif is_legacy or is_extended:
+        _print(show_locks_legacy(shown, is_extended=is_extended))
+    else:
+        _print_lines(show_locks(shown), rows_form(form))
+
+
+def force_release(target: CallTarget, lock_ids: Sequence[int], reason: str | None) -> None:
+    released: list[ShowLocksResponseElement] = []
+    with connected(target) as client:
+        try:
+            for lock_id in lock_ids:
+                if all(one.lockid != lock_id for one in released):
+                    released += client.call("force_release_lock", lock_id, reason)
+        finally:
+            if released:
+                _print_lines(show_locks(released), rows_form(None))
+
+
+def _run(
+    target: CallTarget,
+    settings: ConcurrencySettings,
+    lock_id: int | None,
+    command: Sequence[str],
+    heartbeat_seconds: float,
+) -> int:
+    """Run with a client of its own, which does not wait so long for an answer that the locks are lost meanwhile."""
+    impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, heartbeat_seconds))
+    with connected(impatient) as client, contextlib.ExitStack() as stack:
+        acquirer = LockAcquirer(client, settings, _pause)
+        environment = dict(os.environ)
+        keep: Callable[[], None] = _nothing
+        if lock_id is not None:
+            stack.callback(acquirer.release, lock_id)
+            environment[LOCK_VARIABLE] = str(lock_id)
+            keep = partial(acquirer.keep, lock_id)
+        try:
+            return run_while_held(
+                command, environment, keep, every_seconds=heartbeat_seconds, lost_after_seconds=_LOST_AFTER_SECONDS
+            )
+        except HoldingLost as error:
+            fail(f"the locks were lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
+
+
+def _nothing() -> None:
+    """There is nothing to keep alive."""
+
+
+def _partition_name(text: str) -> str:
+    """`ds=1/hr=2` as it is, or `ds='1', hr=2`."""
+    if not any(sign in text for sign in "'\","):
+        return text
+    try:
+        return parse_partition(text, make_name)
+    except CommandError as error:
+        fail(f"--partition {text!r}: {error}")
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or name.strip() not in SETTING_NAMES:
+        fail(f"--hiveconf {text!r}: unknown", f"known are {', '.join(SETTING_NAMES)}, each with =VALUE")
+    return name.strip(), value
+
+
+def _operation(text: str) -> Operation:
+    try:
+        return Operation(" ".join(text.lower().split()))
+    except ValueError:
+        fail(f"unknown operation {text!r}", f"known are {'; '.join(Operation)}")
+
+
+def _place(text: str, database: str) -> LockPlace:
+    db_name, table_name, partition = parse_object(text, database)
+    names = (db_name.lower(), None if table_name is None else table_name.lower())
+    return LockPlace(*names, tuple(partition.split("/")) if partition else ())
+
+
+def _pause(seconds: float) -> None:
+    _say(f"trying again in {seconds:g} s")
+    time.sleep(seconds)
+
+
+def _say(text: str) -> None:
+    err.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print(text: str) -> None:
+    """Print a text unchanged: tabs are part of the form, and rich would replace them."""
+    sys.stdout.write(text + "\n" if text else "")
+
+
+def _print_lines(text: str, form: str) -> None:
+    """Lines with a header; as Hive prints them for programs, with dates for people."""
+    if form == "tsv":
+        _print(text)
+        return
+    header, *rows = (line.split("\t") for line in text.split("\n"))
+    times = [number for number, name in enumerate(header) if name in _TIMES]
+    for row in rows if form in ("table", "vertical") else ():
+        for number in times:
+            row[number] = _time(row[number])
+    write_rows(sys.stdout, form, header, [[cell.strip() for cell in row] for row in rows])
+
+
+def _time(text: str) -> str:
+    """Milliseconds since 1970 as people write times."""
+    if not text.isdecimal():
+        return text
+    return datetime.fromtimestamp(int(text) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_TIMES = ("Last Heartbeat", "Acquired At")
+_SWITCH = "hive.support.concurrency"
+_EXPLICIT = frozenset({Operation.LOCK_SHARED, Operation.LOCK_EXCLUSIVE})
+_SHOWN: Any = ListType(StructType("ShowLocksResponseElement"))
+_BLOCKING: Any = ListType(StructType("BlockingLock"))

@@ -1,0 +1,194 @@
+"""The state that statements of one session share, their names as values, and their results."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from hms_gateway.metastore.filters.hiveql_condition import metastore_filter, not_of_type
+from hms_gateway.metastore.vocabulary.create_text import literal, quoted
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.rpc.structs import FieldSchema, NoSuchObjectException, PrincipalType, Table
+
+Cell = str | int | bool | None
+_MILLISECONDS_FROM: Final = 100_000_000_000
+
+
+class QualifiedName(NamedTuple):
+    """Database and table."""
+
+    db_name: str
+    table_name: str
+
+    def __str__(self) -> str:
+        return f"{self.db_name}.{self.table_name}"
+
+
+@dataclass(frozen=True)
+class KeyValue:
+    """One part of a partition specification; `value` is None for a key without one, and begins at `begin`."""
+
+    key: str
+    value: str | None
+    sign: str = "="
+    begin: int = field(default=0, compare=False)
+
+
+PartitionSpec = tuple[KeyValue, ...]
+
+
+class PrincipalName(NamedTuple):
+    """Kind and name of a user, group or role."""
+
+    kind: PrincipalType
+    name: str
+
+
+class PlaceName(NamedTuple):
+    """The object of locks, leases and grants: a database, a table, or some of its partitions."""
+
+    db_name: str
+    table_name: str | None = None
+    spec: PartitionSpec = ()
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """Base of all statements: the words as values, with names in lower case, and the calls that they mean."""
+
+    def run(self, state: "ShellState") -> "ResultRows | None":
+        """The rows of the statement, None without any.
+
+        Rows may still be made while they are read. Raises CommandRefused, CommandError for a query, and the errors of
+        the client.
+        """
+        raise NotImplementedError
+
+
+class ShellCaller(Protocol):
+    """A client of a metastore, such as `client.metastore_client.MetastoreClient`."""
+
+    def call(self, name: str, /, *arguments: Any) -> Any: ...
+
+
+class CommandRefused(Exception):
+    """A statement that is read cannot be done; the text says why."""
+
+
+class ResultRows(NamedTuple):
+    """`is_text` says that the only cell is a text of its own, such as a statement."""
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[Cell]]
+    is_text: bool = False
+
+
+class ShellState:
+    """Caller, current database, and settings of the session."""
+
+    def __init__(self, caller: ShellCaller, user: str, hostname: str, database: str = "default") -> None:
+        self.call = caller.call
+        self.caller = caller
+        self.user = user
+        self.hostname = hostname
+        self.database = database
+        self.options: dict[str, str] = {}
+        self.lock_ids: list[int] = []
+
+    def table(self, name: QualifiedName) -> Table:
+        """Raises Refused when there is none."""
+        try:
+            found: Table = self.call("get_table", name.db_name, name.table_name)
+        except NoSuchObjectException as error:
+            raise CommandRefused(
+                f"table {name} does not exist; SHOW TABLES IN {name.db_name} lists those that do"
+            ) from error
+        return found
+
+
+def time_text(seconds: int | None) -> str | None:
+    """Seconds or milliseconds since 1970; None for 0, which says that there was no such time."""
+    if not seconds:
+        return None
+    exact = seconds / 1000 if seconds >= _MILLISECONDS_FROM else seconds
+    return datetime.fromtimestamp(exact, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def keys_of(table: Table) -> list[str]:
+    return [key.name or "" for key in table.partitionKeys or ()]
+
+
+def typed_keys(table: Table) -> list[tuple[str, str]]:
+    return [(key.name or "", key.type or "string") for key in table.partitionKeys or ()]
+
+
+def partition_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSpec) -> list[str]:
+    """The values of one partition, in the order of the keys. Raises Refused."""
+    given = known_values(name, keys, spec)
+    missing = [key for key in keys if key not in given]
+    if missing:
+        raise CommandRefused(f"table {name} is partitioned by {', '.join(keys)}; give a value for {', '.join(missing)}")
+    return [given[key] for key in keys]
+
+
+def new_partition_values(name: QualifiedName, table: Table, spec: PartitionSpec) -> list[str]:
+    """The same of a partition that is made: no filter finds values of other types than the keys'.
+
+    Raises Refused, and CommandError.
+    """
+    values = partition_values(name, keys_of(table), spec)
+    types = dict(typed_keys(table))
+    for part in spec:
+        if (refusal := not_of_type(part.key, types[part.key], part.value or "")) is not None:
+            raise CommandError(refusal, part.begin)
+    return values
+
+
+def known_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSpec) -> Mapping[str, str]:
+    """Value by key. Raises Refused for what is not a partition key, and for signs other than `=`."""
+    for part in spec:
+        if part.key not in keys:
+            has = f"it is partitioned by {', '.join(keys)}" if keys else "it is not partitioned"
+            raise CommandRefused(f"{part.key} is not a partition key of table {name}; {has}")
+        if part.sign != "=" or part.value is None:
+            raise CommandRefused(f"PARTITION needs {part.key} = value here, not {part.key} {part.sign}")
+    return {part.key: part.value or "" for part in spec}
+
+
+def partition_names(state: ShellState, name: QualifiedName, spec: PartitionSpec) -> list[str]:
+    """The partitions that fit a specification, which may leave keys out. Raises Refused and CommandError."""
+    table = state.table(name)
+    keys = keys_of(table)
+    if all(part.sign == "=" for part in spec):
+        given = known_values(name, keys, spec)
+        values = [given.get(key, "") for key in keys]
+        found: list[str] = state.call("get_partition_names_ps", name.db_name, name.table_name, values, -1)
+        return found
+    known_values(name, keys, tuple(replace(part, sign="=") for part in spec))
+    texts = []
+    for part in spec:
+        try:
+            condition = f"{quoted(part.key)} {part.sign} {literal(part.value)}"
+            texts.append(metastore_filter(condition, typed_keys(table)))
+        except CommandError as error:
+            raise CommandError(str(error), part.begin) from error
+    text = " and ".join(texts)
+    listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, text, -1)
+    return [make_name(keys, each.values) for each in listed]
+
+
+def place_names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
+    """Database, table, and the name of a partition or of a prefix of partitions. Raises Refused."""
+    if place.table_name is None or not place.spec:
+        return place.db_name, place.table_name, None
+    name = QualifiedName(place.db_name, place.table_name)
+    keys = keys_of(state.table(name))
+    given = known_values(name, keys, place.spec)
+    known = [key for key in keys if key in given]
+    return place.db_name, place.table_name, make_name(known, [given[key] for key in known])
+
+
+def columns_text(columns: Iterable[FieldSchema]) -> str:
+    return ", ".join(column.name or "" for column in columns)
