@@ -12,14 +12,13 @@ import pyarrow
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.pipeline.catalog import CatalogReader, columns_once
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers.footer import FooterFigures, joined
+from hms_gateway.pipeline.footers.footer import Column, FooterFigures, joined
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.stored import numbers, texts
 from hms_gateway.pipeline.stats.column_statistics import (
     Amounts,
     NotKnown,
-    TableColumn,
     column_statistics,
     kind_of,
     packed,
@@ -234,7 +233,7 @@ class WritePartitions:
         return _Written(len(targets), sum(len(target.statistics) for target in targets), refused, unknown)
 
     def _look_again(
-        self, client: PatientClient, table: Table, columns: Sequence[TableColumn], rows: dict[str, dict[str, Any]]
+        self, client: PatientClient, table: Table, columns: Sequence[Column], rows: dict[str, dict[str, Any]]
     ) -> tuple[list[_Target], list[Refusal]]:
         now = CatalogReader(client).partitions(table, list(rows))
         text = columns_text(columns)
@@ -270,7 +269,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def known_statistics(
-    figures: Mapping[str, FooterFigures], columns: Sequence[TableColumn], unknown: dict[tuple[str, str], int]
+    figures: Mapping[str, FooterFigures], columns: Sequence[Column], unknown: dict[tuple[str, str], int]
 ) -> list[ColumnStatisticsObj]:
     """Statistics of columns with known figures; others are counted in `unknown` by reason."""
     found = []
@@ -409,7 +408,7 @@ def with_distinct(figures: Mapping[str, FooterFigures], distinct: Mapping[str, i
 
 def _parameters(
     table: Table,
-    columns: Sequence[TableColumn],
+    columns: Sequence[Column],
     figures: Mapping[str, FooterFigures],
     row: Mapping[str, Any],
     written: Sequence[str],
