@@ -20,6 +20,8 @@ from hms_gateway.rpc.structs import (
     CheckConstraintsRequest,
     ClientCapabilities,
     ClientCapability,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Database,
     DefaultConstraintsRequest,
@@ -427,6 +429,14 @@ def drop_partitions(client: CatalogCaller, database: str, table: str, names: Seq
         needResult=False,
     )
     client.call("drop_partitions_req", request)
+
+
+def statistics_of(table: Table, partition: str | None, found: Sequence[ColumnStatisticsObj]) -> ColumnStatistics:
+    """Statistics of columns, described as those of a table or of one of its partitions."""
+    description = ColumnStatisticsDesc(
+        isTblLevel=partition is None, dbName=table.dbName, tableName=table.tableName, partName=partition
+    )
+    return ColumnStatistics(statsDesc=description, statsObj=list(found))
 
 
 def location_of(described: Table | Partition) -> str:
