@@ -86,7 +86,7 @@ def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
     store: SqlStore, database_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On PostgreSQL the commit is part of a message, which is answered after it is done."""
-    commit, awaited = Connection.commit, postgres_pipeline._awaited
+    commit, awaited = Connection.commit, postgres_pipeline.PostgresPipeline.wait
 
     def cut_then_commit(connection: Connection) -> None:
         cut_connections(database_server)
@@ -100,7 +100,7 @@ def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
 
     with monkeypatch.context() as patched:
         if dialect_of(store._writing).has_pipeline:
-            patched.setattr(postgres_pipeline, "_awaited", answer_is_lost)
+            patched.setattr(postgres_pipeline.PostgresPipeline, "wait", answer_is_lost)
         else:
             patched.setattr(Connection, "commit", cut_then_commit)
         with pytest.raises(OutcomeUnknown, match="while committing"):

@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 import structlog
 
 from hms_gateway.metastore.ports.store import EventId, StoredEvent
+from hms_gateway.storage.dialects.base import VersionWatch
 
 ANSWER_SECONDS_MAX: Final = 5.0
 # So many are applied by the event loop at once.
@@ -24,36 +25,6 @@ Done: TypeAlias = Callable[[Exception | None], None]
 """Called once: with None when every change committed before the question is applied, else with what went wrong."""
 
 _log = structlog.get_logger("hms_gateway.cache")
-
-
-class VersionWatch(Protocol):
-    """A connection that asks for the newest event's id without waiting. After an error it is of no more use."""
-
-    @property
-    def sees_lasting_only(self) -> bool:
-        """Whether what it reports is never lost again. Else a crash may lose it, and loses the connection then."""
-
-    @property
-    def knows_changes(self) -> bool:
-        """Whether it can be asked for them."""
-
-    def fileno(self) -> int:
-        """The socket, readable when there may be an answer."""
-
-    def ask(self) -> None:
-        """Send the question. Raises StoreUnavailable."""
-
-    def answer(self) -> EventId | None:
-        """The answer as far as it has arrived, None before. Raises StoreUnavailable."""
-
-    def ask_changes(self, event_id: EventId) -> None:
-        """The question for the events after that one. Raises StoreUnavailable."""
-
-    def changes(self) -> Sequence[StoredEvent] | None:
-        """The answer to this, as `answer`."""
-
-    def close(self) -> None:
-        """Give the connection back."""
 
 
 class QueriedFeed(Protocol):

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
-from hms_gateway.cache.freshness import Done, Freshness, VersionWatch
+from hms_gateway.cache.freshness import Done, Freshness
 from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
 from hms_gateway.cache.scopes import Scope, scopes_changed, scopes_read
 from hms_gateway.metastore.changes.events import COMMIT_TXN, committed_write_ids
@@ -27,6 +27,7 @@ from hms_gateway.rpc.idl.method_facts import method_facts
 from hms_gateway.rpc.structs import METHODS, Struct
 from hms_gateway.rpc.wire import Codec, ProtocolError
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.dialects.base import VersionWatch
 from hms_gateway.txn.rules.write_ids import ValidWriteIds
 
 T = TypeVar("T")

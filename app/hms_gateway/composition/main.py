@@ -515,11 +515,7 @@ def directories(settings: Settings) -> Directories:
             check_roots(roots, protected)
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
-    if settings.otel.endpoint is None:
-        return Directories(policies, settings.roots, default=default)
-    from hms_gateway.storage.files.directories import NotedDirectories
-
-    return NotedDirectories(policies, settings.roots, default=default)
+    return Directories(policies, settings.roots, default=default)
 
 
 def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:

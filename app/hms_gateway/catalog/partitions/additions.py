@@ -30,7 +30,6 @@ from hms_gateway.metastore.checks.table_shape import StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
-    LookUp,
     NewPartition,
     OutcomeUnknown,
     Selection,
@@ -239,7 +238,7 @@ class PartitionAdditions:
         return added
 
     def _attempt(self, request: _Request, made: _Made) -> list[Partition]:
-        table, planned = self._store.read(LookUp(lambda snapshot: self._load(snapshot, request)))
+        table, planned = self._store.read(lambda snapshot: self._load(snapshot, request))
         if not planned:
             return []
         found = self._make_directories(table, planned, request.environment, made)

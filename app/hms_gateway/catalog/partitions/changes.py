@@ -34,7 +34,6 @@ from hms_gateway.metastore.ports.store import (
     Event,
     FileSystem,
     FileSystemError,
-    LookUp,
     NewPartition,
     OutcomeUnknown,
     Selection,
@@ -219,7 +218,7 @@ class PartitionChanges:
         texts: _Texts,
         valid_write_ids: str | None,
     ) -> None:
-        table, changes = self._store.read(LookUp(lambda snapshot: self._load(snapshot, table_name, partitions, texts)))
+        table, changes = self._store.read(lambda snapshot: self._load(snapshot, table_name, partitions, texts))
         if changes:
             self._check_places(table, changes)
             changes = self._counted(table, changes, environment)

@@ -13,7 +13,6 @@ from hms_gateway.metastore.checks.table_shape import StoredDescriptors
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
-    LookUp,
     Selection,
     Snapshot,
     Store,
@@ -215,7 +214,7 @@ class PartitionDrops:
 
     def _drop_one(self, table_name: TableName, load: Callable[[Snapshot], _Dropped], *, deletes_data: bool) -> None:
         """What can be refused is refused before it waits for its turn."""
-        table, found = self._store.read(LookUp(load))
+        table, found = self._store.read(load)
         names = [one.name for one in found]
 
         def work(transaction: Transaction) -> _Dropped:

@@ -36,7 +36,6 @@ from hms_gateway.metastore.ports.store import (
     DuplicateKey,
     FileSystem,
     FileSystemError,
-    LookUp,
     OutcomeUnknown,
     PendingMove,
     Snapshot,
@@ -196,7 +195,7 @@ class AlterTableService:
         request = self._checked(name, table, environment, cascade, expected_key, expected_value, by_newer=by_newer)
         request = msgspec.structs.replace(request, valid_write_ids=valid_write_ids)
         for _ in range(_ATTEMPTS):
-            plan = self._store.read(LookUp(lambda snapshot: self._plan(snapshot, request), asks_once=True))
+            plan = self._store.read(lambda snapshot: self._plan(snapshot, request), asks_once=True)
             with nullcontext() if plan.files.move is None else self._held(plan):
                 if self._attempt(request, plan):
                     return

@@ -15,7 +15,6 @@ from hms_gateway.metastore.ports.store import (
     DirectoryNotMade,
     DuplicateKey,
     FileSystem,
-    LookUp,
     OutcomeUnknown,
     Snapshot,
     Store,
@@ -194,7 +193,7 @@ class DatabaseService:
             self._delete_directories(doomed)
 
     def _find(self, key: str) -> StoredDatabase | None:
-        return self._store.read(LookUp(lambda snapshot: _find(snapshot, key), asks_once=True))
+        return self._store.read(lambda snapshot: _find(snapshot, key), asks_once=True)
 
     def _create(self, database: Database, spelled: str | None = None) -> None:
         name, location = database.name or "", database.locationUri or ""

@@ -33,7 +33,6 @@ from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
     FileSystem,
-    LookUp,
     OutcomeUnknown,
     Snapshot,
     Store,
@@ -125,7 +124,7 @@ class TableService:
             if on_insert is not None:
                 on_insert(tx)
 
-        database = self._store.read(LookUp(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True))
+        database = self._store.read(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True)
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType) or not location or not self._warehouse.manages(location):
@@ -156,7 +155,7 @@ class TableService:
 
         Raises NoSuchObjectException `db.t table not found`, MetaException.
         """
-        found = self._store.read(LookUp(name.load, asks_once=True))
+        found = self._store.read(name.load, asks_once=True)
         return msgspec.structs.replace(found.table, id=found.table_id) if tells_id else found.table
 
     def drop(self, name: TableName, delete_data: bool) -> None:

@@ -375,27 +375,14 @@ class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
         return self.work(transaction)
 
 
-class LookUp(msgspec.Struct, Generic[T], frozen=True):
-    """A read that asks for a few tables, databases and partitions by their names only.
-
-    A store has a shorter way for it, and runs it again from its beginning if it asks for anything else. With
-    `asks_once` it asks for all at once, by `foresee` or as the only thing.
-    """
-
-    work: Callable[[Snapshot], T]
-    asks_once: bool = False
-
-    def __call__(self, snapshot: Snapshot) -> T:
-        return self.work(snapshot)
-
-
 class Store(Protocol):
     """Units of work. `work` may run more than once before it succeeds, so it touches nothing but its argument."""
 
-    def read(self, work: Callable[[Snapshot], T]) -> T:
+    def read(self, work: Callable[[Snapshot], T], *, asks_once: bool = False) -> T:
         """Run `work` on one consistent state. An EncodedList in the result stays readable until it is closed.
 
-        Raises StoreUnavailable.
+        With `asks_once` it asks for tables and databases by their names, for all at once: by `foresee` or as the only
+        thing. It runs again from its beginning if it asks for more. Raises StoreUnavailable.
         """
 
     def write(self, work: Callable[[Transaction], T]) -> T:

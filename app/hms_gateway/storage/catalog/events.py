@@ -19,7 +19,7 @@ from hms_gateway.metastore.ports.store import (
     TableId,
 )
 from hms_gateway.runtime.presented import Actor
-from hms_gateway.storage.dialects.statements import ChangesQuery, Rows
+from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
 from hms_gateway.storage.schema.catalog import CATALOG, CHANGES, NOTIFICATIONS, PENDING_MOVES
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.repository import Repository, check_text, is_storable
@@ -50,7 +50,8 @@ _CHANGES = (
 
 class EventReads(Repository):
     def current_event_id(self) -> EventId:
-        return EventId(self._connection.execute(_LAST_EVENT_ID).scalar_one())
+        ((newest,),) = self._run_together([Statement(_LAST_EVENT_ID, {})])[0]
+        return EventId(newest)
 
     def events_after(self, event_id: EventId, limit: int | None = None) -> list[StoredEvent]:
         return self.events(EventSelection(event_id, limit=limit))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import (
     ARRAY,
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Integer,
+    NullPool,
     Select,
     Table,
     Text,
@@ -34,26 +35,19 @@ from sqlalchemy.sql.selectable import TableValuedAlias
 
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.storage.dialects.base import (
-    BUSY_SECONDS_MAX,
     CONNECT_SECONDS_MAX,
-    POOL_WAIT_SECONDS_MAX,
-    STUCK_SECONDS_MAX,
     TOO_BUSY,
     Dialect,
     LongRows,
-    LookUpConnection,
     NoAnswer,
     Retryable,
+    VersionWatch,
 )
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
-
-if TYPE_CHECKING:
-    from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
 
 _MIGRATION_LOCK: Final = 0x686D7367
 _RETRYABLE_STATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
 _LOCK_TIMEOUT: Final = "55P03"
-# Connection exceptions, server starting up or shutting down, too many connections.
 # Of a connection that was never made psycopg has no state.
 _LOGIN_REFUSED: Final = re.compile('authentication failed|no password supplied|role ".*" (does not exist|is not permi)')
 # Without the slots of superusers; NULL is no bound of role or database.
@@ -64,7 +58,13 @@ _CONNECTIONS_ALLOWED: Final = text("""
         (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
         (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
     )""")
-_LOST_STATES: Final = ("08", "57P0", "53300")
+# A transaction that was not begun by a statement is one state, too. What is read is found by index always: a plan is
+# kept, and that of a small table would read all of it after it has grown.
+_READ_SETTINGS: Final = """
+    SET default_transaction_isolation = 'repeatable read';
+    SET enable_seqscan = off;
+    SET jit = off
+"""
 
 
 _SEQUENCE: Final = func.pg_get_serial_sequence(bindparam("the_table", type_=Text), bindparam("the_column", type_=Text))
@@ -105,19 +105,18 @@ class PostgresDialect(Dialect):
 
         @event.listens_for(engine, "connect")
         def _bounded_waits(connection: Any, record: Any) -> None:
+            from hms_gateway.storage.dialects.postgres_pipeline import bound_waits
+
             bound_waits(connection)
             connection.commit()
 
         return engine
 
-    def reading_engine(self, url: URL, connections_max: int) -> Engine:
+    def reading_engine(self, url: URL) -> Engine:
         engine = create_engine(
             url,
             hide_parameters=True,
-            pool_size=connections_max,
-            max_overflow=0,
-            pool_timeout=POOL_WAIT_SECONDS_MAX,
-            pool_use_lifo=True,
+            poolclass=NullPool,
             isolation_level="REPEATABLE READ",
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "prepare_threshold": None},
         )
@@ -125,19 +124,16 @@ class PostgresDialect(Dialect):
         @event.listens_for(engine, "connect")
         def _read_only(connection: Any, record: Any) -> None:
             connection.read_only = True
+            connection.execute(_READ_SETTINGS)
+            connection.commit()
 
         return engine
 
-    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> "PostgresVersionWatch":
+    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> VersionWatch:
         # Only here, since the driver costs a tenth of a server's memory, and some commands need no connection.
-        from hms_gateway.storage.dialects.postgres_version_watch import open_watch
+        from hms_gateway.storage.dialects.postgres_pipeline import open_watch
 
         return open_watch(engine, url, changes)
-
-    def look_up_connection(self, engine: Engine, url: URL) -> LookUpConnection:
-        from hms_gateway.storage.dialects.postgres_pipeline import open_look_ups
-
-        return open_look_ups(engine, url)
 
     def text_of(self, statements: Sequence[Statement]) -> str:
         from hms_gateway.storage.dialects.postgres_pipeline import text_of
@@ -148,6 +144,21 @@ class PostgresDialect(Dialect):
         from hms_gateway.storage.dialects.postgres_pipeline import run_together
 
         return run_together(connection, statements)
+
+    def read(self, connection: Connection, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        from hms_gateway.storage.dialects.postgres_pipeline import read
+
+        return read(connection, statements, is_all=is_all)
+
+    def leave_driver(self, connection: Connection) -> None:
+        from hms_gateway.storage.dialects.postgres_pipeline import leave
+
+        leave(connection)
+
+    def end_reading(self, connection: Connection) -> None:
+        from hms_gateway.storage.dialects.postgres_pipeline import roll_back
+
+        roll_back(connection)
 
     def commit_with(self, connection: Connection, statements: Sequence[Statement]) -> None:
         from hms_gateway.storage.dialects.postgres_pipeline import commit_with
@@ -172,6 +183,8 @@ class PostgresDialect(Dialect):
         return StoreUnavailable(TOO_BUSY) if state == _LOCK_TIMEOUT else None
 
     def is_lost(self, original: BaseException | None) -> bool:
+        from hms_gateway.storage.dialects.postgres_pipeline import is_lost_state
+
         return original is not None and is_lost_state(self.error_code(original))
 
     def refuses_login(self, original: BaseException) -> bool:
@@ -226,17 +239,6 @@ class PostgresDialect(Dialect):
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         # A cursor in the server, which SQLAlchemy reads ahead from.
         return connection.execute(rows, execution_options={"stream_results": True, "max_row_buffer": at_once})
-
-
-def bound_waits(connection: Any) -> None:
-    """Bound what a connection that writes waits for, and what others wait for because of it."""
-    connection.execute(f"SET lock_timeout = {int(BUSY_SECONDS_MAX * 1000)}")
-    connection.execute(f"SET idle_in_transaction_session_timeout = '{STUCK_SECONDS_MAX}s'")
-
-
-def is_lost_state(state: str) -> bool:
-    """Whether the state of an error says that the connection is at its end."""
-    return state.startswith(_LOST_STATES)
 
 
 def _looked_up(rows: Select[Any], each: TableValuedAlias) -> Select[Any]:

@@ -27,6 +27,7 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 # What below a root has to be taken apart to know where it leads; libraries for remote ones read more into a path.
 _IS_UNUSUAL: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0").search
 _IS_UNUSUAL_REMOTE: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0|::|%").search
+_MAKING: Final = "make_directory"
 _REACH: Final = {
     FilePolicy.MANAGE: Reach.OUTSIDE,
     FilePolicy.IGNORE: Reach.IGNORED,
@@ -136,12 +137,12 @@ class Directories:
 
     def is_directory(self, location: str) -> bool:
         managed = self._managed(location)
-        with _translated(location):
+        with _translated("is_directory", location):
             return managed is not None and managed[0].backend.is_directory(managed[1])
 
     def exists(self, location: str) -> bool:
         managed = self._managed(location)
-        with _translated(location):
+        with _translated("exists", location):
             return managed is not None and managed[0].backend.exists(managed[1])
 
     def make_directory(self, location: str) -> bool:
@@ -161,14 +162,18 @@ class Directories:
             if managed is None:
                 return None
             root, path = managed
+            notes, begin = current_notes(), time.perf_counter()
             try:
                 maker = makers.get(root)
                 if maker is None:
                     maker = makers.setdefault(root, root.backend.maker())
-                return maker(path)
+                made = maker(path)
             except Exception:
                 with _translated_making(location):
                     raise
+            if notes is not None:
+                notes.add(f"files {_MAKING}", begin)
+            return made
 
         return make
 
@@ -178,19 +183,16 @@ class Directories:
             return
         self._check_free_of_roots(location, "deleted")
         root, path = changeable
-        with _translated(location):
+        with _translated("delete_directory", location):
             root.backend.delete(path)
 
     def delete_empty_parents(self, location: str, levels: int) -> None:
         place = parse_place(location)
-        for _ in range(levels):
-            place = place._replace(path=place.path.rpartition("/")[0])
-            managed = self._managed_place(place)
-            if managed is None or self._holds_root(place):
-                return
-            root, path = managed
-            with _translated(location):
-                if not root.backend.delete_if_empty(path):
+        with _translated("delete_empty_parents", location):
+            for _ in range(levels):
+                place = place._replace(path=place.path.rpartition("/")[0])
+                managed = self._managed_place(place)
+                if managed is None or self._holds_root(place) or not managed[0].backend.delete_if_empty(managed[1]):
                     return
 
     def move_directory(self, source: str, target: str) -> None:
@@ -201,7 +203,7 @@ class Directories:
             raise FileSystemError(f"{target} is on a different file system than {source}")
         self._check_free_of_roots(source, "moved")
         self._check_free_of_roots(target, "replaced")
-        with _translated(source):
+        with _translated("move_directory", source):
             origin[0].backend.move(origin[1], destination[0].backend, destination[1])
 
     def quick_statistics(self, location: str) -> tuple[int, int]:
@@ -209,7 +211,7 @@ class Directories:
         if managed is None:
             return 0, 0
         root, path = managed
-        with _translated(location):
+        with _translated("quick_statistics", location):
             sizes = [size for name, size in root.backend.file_sizes(path) if not _is_hidden(name)]
         return len(sizes), sum(sizes)
 
@@ -226,18 +228,18 @@ class Directories:
 
     def names_below(self, location: str) -> Iterator[str]:
         local = self._local(location)
-        with _translated(location):
+        with _translated("names_below", location):
             yield from () if local is None else local[0].names(local[1])
 
     def measure(self, location: str) -> Tree | None:
         local = self._local(location)
-        with _translated(location):
+        with _translated("measure", location):
             return None if local is None else local[0].measure(local[1])
 
     def delete_directories(self, location: str) -> bool:
         local = self._local(location)
         self._check_free_of_roots(location, "deleted")
-        with _translated(location):
+        with _translated("delete_directories", location):
             return local is not None and local[0].delete_directories(local[1])
 
     def _local(self, location: str) -> tuple[LocalDirectories, str] | None:
@@ -330,7 +332,7 @@ def _no_file_system(scheme: str) -> FileSystemError:
 @contextmanager
 def _translated_making(location: str) -> Iterator[None]:
     try:
-        with _translated(location):
+        with _translated(_MAKING, location):
             yield
     except FileSystemError as error:
         cause = error.__cause__
@@ -342,8 +344,9 @@ def _translated_making(location: str) -> Iterator[None]:
 
 
 @contextmanager
-def _translated(location: str) -> Iterator[None]:
-    """Foreign errors become ours here. fsspec's libraries raise anything, so anything is caught."""
+def _translated(operation: str, location: str) -> Iterator[None]:
+    """Note the operation; foreign errors become ours. fsspec's libraries raise anything, so anything is caught."""
+    notes, begin = current_notes(), time.perf_counter()
     try:
         yield
     except FileSystemError:
@@ -358,52 +361,6 @@ def _translated(location: str) -> Iterator[None]:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {reason}") from error
     except Exception as error:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {error}") from error
-
-
-class NotedDirectories(Directories):
-    def is_directory(self, location: str) -> bool:
-        with _noted("is_directory"):
-            return super().is_directory(location)
-
-    def exists(self, location: str) -> bool:
-        with _noted("exists"):
-            return super().exists(location)
-
-    def make_directory(self, location: str) -> bool:
-        with _noted("make_directory"):
-            return super().make_directory(location)
-
-    def directory_maker(self) -> Callable[[str], bool | None]:
-        make = super().directory_maker()
-
-        def noted(location: str) -> bool | None:
-            with _noted("make_directory"):
-                return make(location)
-
-        return noted
-
-    def delete_directory(self, location: str) -> None:
-        with _noted("delete_directory"):
-            super().delete_directory(location)
-
-    def delete_empty_parents(self, location: str, levels: int) -> None:
-        with _noted("delete_empty_parents"):
-            super().delete_empty_parents(location, levels)
-
-    def move_directory(self, source: str, target: str) -> None:
-        with _noted("move_directory"):
-            super().move_directory(source, target)
-
-    def quick_statistics(self, location: str) -> tuple[int, int]:
-        with _noted("quick_statistics"):
-            return super().quick_statistics(location)
-
-
-@contextmanager
-def _noted(operation: str) -> Iterator[None]:
-    notes, begin = current_notes(), time.perf_counter()
-    try:
-        yield
     finally:
         if notes is not None:
             notes.add(f"files {operation}", begin)

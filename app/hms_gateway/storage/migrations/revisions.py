@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
-from hms_gateway.storage.dialects.errors import translated
+from hms_gateway.storage.dialects.kinds import translated
 from hms_gateway.storage.schema.catalog import REVISION
 
 _MIGRATIONS = Path(__file__).parent

@@ -8,8 +8,9 @@ from hms_gateway.storage.catalog.databases import DatabaseReads, database_statem
 from hms_gateway.storage.catalog.events import EventReads
 from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
-from hms_gateway.storage.partitions.reads import PartitionReads, SharedSnapshot
-from hms_gateway.storage.sql.repository import is_storable
+from hms_gateway.storage.dialects.statements import Rows, Statement
+from hms_gateway.storage.partitions.reads import PartitionReads
+from hms_gateway.storage.sql.repository import SharedSnapshot, is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
 
@@ -24,9 +25,16 @@ class Objects(NameReads):
 class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects):
     """`ports.Snapshot` inside a read-only transaction that `shared` keeps open."""
 
-    def __init__(self, connection: Connection, shared: SharedSnapshot) -> None:
-        super().__init__(connection)
-        self._shared = shared
+    def __init__(self, shared: SharedSnapshot) -> None:
+        self._dialect = shared.dialect
+        self._shared: SharedSnapshot = shared
+
+    @property
+    def _connection(self) -> Connection:  # type: ignore[override]
+        return self._shared.connection
+
+    def _run_together(self, statements: Sequence[Statement]) -> list[Rows]:
+        return self._shared.run(statements)
 
     def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
         names = [name for name in dict.fromkeys(tables) if all(map(is_storable, name))]

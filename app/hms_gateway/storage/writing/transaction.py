@@ -34,7 +34,6 @@ from hms_gateway.storage.catalog.tables import (
     stored_table,
     table_values,
 )
-from hms_gateway.storage.dialects.statements import Values
 from hms_gateway.storage.partitions.reads import PartitionReads, lies_under, names_only
 from hms_gateway.storage.partitions.rows import (
     ROW_COLUMNS,
@@ -121,10 +120,6 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
     def conclude(self, key: CallKey, value: object) -> None:
         """Note that the call's change, which gave `value`, is part of this unit of work."""
         self._changes.outcomes.append(outcome_row(key, self._clock.seconds(), value))
-
-    def has_changed(self, row: Values) -> bool:
-        """Whether the row, the very object, is among what the batch writes for this unit of work."""
-        return self._changes.has(row)
 
     def succeed(self) -> None:
         """It is part of what the batch commits."""
