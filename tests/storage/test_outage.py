@@ -166,7 +166,7 @@ def raise_state(transaction: Any, state: str) -> None:
 def test_a_lock_that_is_never_given_back_is_an_answer(
     migrated_server_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("postgres", "mysql_engines"):
+    for module in ("postgres_pipeline", "mysql_engines"):
         monkeypatch.setattr(f"hms_gateway.storage.dialects.{module}.BUSY_SECONDS_MAX", 0.05)
     store = open_store(migrated_server_database, ManualClock(), Limits())
     engine = create_engine(migrated_server_database)

@@ -36,7 +36,7 @@ from hms_gateway.storage.schema.catalog import (
 )
 from hms_gateway.storage.sql.repository import ReadPool
 from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Outcome, Success
-from hms_gateway.storage.writing.snapshot import SqlSnapshot
+from hms_gateway.storage.writing.store import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock

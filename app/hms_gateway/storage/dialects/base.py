@@ -87,7 +87,6 @@ class Dialect(ABC):
     has_pipeline         units of work on transactions are sent by the event loop (`postgres_pipeline`)
     is_migrated_at_open  opening a database brings its schema to our revision
     undoes_migrations    a migration that fails on the way leaves nothing behind
-    plans_kept_seconds   how long connections that write keep the plans of statements, None for ever
     deleted_with_table_max  of a table with more partitions they are deleted after it, some at a time; None: never
     """
 
@@ -96,7 +95,6 @@ class Dialect(ABC):
     has_pipeline: ClassVar[bool] = False
     is_migrated_at_open: ClassVar[bool] = False
     undoes_migrations: ClassVar[bool] = True
-    plans_kept_seconds: ClassVar[float | None] = None
     deleted_with_table_max: ClassVar[int | None] = None
 
     # Connections.

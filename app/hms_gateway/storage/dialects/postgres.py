@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -30,7 +29,6 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects.postgresql import REGCLASS
-from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from hms_gateway.metastore.ports.store import StoreUnavailable
@@ -58,13 +56,6 @@ _CONNECTIONS_ALLOWED: Final = text("""
         (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
         (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
     )""")
-# A transaction that was not begun by a statement is one state, too. What is read is found by index always: a plan is
-# kept, and that of a small table would read all of it after it has grown.
-_READ_SETTINGS: Final = """
-    SET default_transaction_isolation = 'repeatable read';
-    SET enable_seqscan = off;
-    SET jit = off
-"""
 
 
 _SEQUENCE: Final = func.pg_get_serial_sequence(bindparam("the_table", type_=Text), bindparam("the_column", type_=Text))
@@ -74,9 +65,6 @@ _NEW_IDS: Final = select(func.nextval(cast(_SEQUENCE, REGCLASS))).select_from(_N
 
 class PostgresDialect(Dialect):
     has_pipeline = True
-    # PostgreSQL keeps the plan of a statement that comes often until it has counted the table anew, a minute after. A
-    # table that was empty then and is not now would be read whole by every batch.
-    plans_kept_seconds = 1.0
 
     def check_url(self, url: URL) -> None:
         """Nothing is wrong with any: what is left out has a default."""
@@ -91,17 +79,6 @@ class PostgresDialect(Dialect):
             # psycopg forgets all prepared statements with a ROLLBACK, also those of `run_together`.
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "prepare_threshold": None},
         )
-
-        @event.listens_for(engine, "checkout")
-        def _plans_again(connection: Any, record: Any, proxy: Any) -> None:
-            now = monotonic()
-            if now - record.info.setdefault("planned_at", now) >= self.plans_kept_seconds:
-                record.info["planned_at"] = now
-                try:
-                    connection.execute("DISCARD PLANS")
-                except engine.dialect.loaded_dbapi.OperationalError as error:
-                    # The connection was lost while it was idle: the pool then makes a new one.
-                    raise DisconnectionError(str(error)) from error
 
         @event.listens_for(engine, "connect")
         def _bounded_waits(connection: Any, record: Any) -> None:
@@ -123,8 +100,11 @@ class PostgresDialect(Dialect):
 
         @event.listens_for(engine, "connect")
         def _read_only(connection: Any, record: Any) -> None:
+            from hms_gateway.storage.dialects.postgres_pipeline import find_by_index
+
             connection.read_only = True
-            connection.execute(_READ_SETTINGS)
+            connection.execute("SET default_transaction_isolation = 'repeatable read'")
+            find_by_index(connection)
             connection.commit()
 
         return engine
@@ -201,15 +181,6 @@ class PostgresDialect(Dialect):
         bound: Any = bindparam(name, type_=array) if name is not None else bindparam(None, value, type_=array)
         return column == func.any(bound)
 
-    def with_ids(self, rows: Select[Any], column: ColumnElement[Any]) -> Select[Any]:
-        each = func.unnest(bindparam("ids", type_=ARRAY(column.type))).table_valued("wanted").render_derived()
-        return _looked_up(rows.where(column == each.c.wanted), each)
-
-    def with_pairs(self, rows: Select[Any], first: Column[str], second: Column[str]) -> Select[Any]:
-        firsts, seconds = (bindparam(name, type_=ARRAY(Text)) for name in ("firsts", "seconds"))
-        each = func.unnest(firsts, seconds).table_valued("first", "second", name="pair").render_derived()
-        return _looked_up(rows.where(first == each.c.first, second == each.c.second), each)
-
     def has_name(
         self, id: Column[int], name: Column[str], names: str | Sequence[str], condition: ColumnElement[bool]
     ) -> ColumnElement[bool]:
@@ -244,8 +215,8 @@ class PostgresDialect(Dialect):
 def _looked_up(rows: Select[Any], each: TableValuedAlias) -> Select[Any]:
     """`rows` for each row of `each`, one after the other.
 
-    PostgreSQL would rather read all of a table while it has no figures about it, and keeps to that plan while the
-    table grows. OFFSET makes it look up one by one.
+    PostgreSQL would rather read all of one table's partitions while it has no figures about them. OFFSET makes it look
+    up one by one.
     """
     found = rows.offset(literal_column("0")).correlate(each).lateral()
     return select(found).select_from(each.join(found, true())).correlate(None)

@@ -83,7 +83,7 @@ class PostgresPipeline:
         """End a transaction without waiting for it. Raises ConnectionLost."""
         if self._pgconn.pipeline_status == pq.PipelineStatus.OFF:
             self._connection.rollback()
-        elif self.is_in_transaction:
+        elif self.is_in_transaction and not self._is_rolling_back:
             self.send([_ROLLBACK])
             self.flush()
             self._is_rolling_back = True
@@ -225,6 +225,13 @@ def bound_waits(connection: Any) -> None:
     """Bound what a connection that writes waits for, and what others wait for because of it."""
     connection.execute(f"SET lock_timeout = {int(BUSY_SECONDS_MAX * 1000)}")
     connection.execute(f"SET idle_in_transaction_session_timeout = '{STUCK_SECONDS_MAX}s'")
+    find_by_index(connection)
+
+
+def find_by_index(connection: Any) -> None:
+    """Have no table read whole: plans are kept, and that of a small table would be used when it has grown."""
+    connection.execute("SET enable_seqscan = off")
+    connection.execute("SET jit = off")
 
 
 def is_lost_state(state: str) -> bool:
@@ -426,9 +433,7 @@ class PostgresVersionWatch:
         # Kept, since libpq forgets the number of a socket it lost, and who waits for the socket has to name it to stop.
         self._socket = connection.fileno()
         with _unavailable():
-            # By index also while PostgreSQL has no figures about the events. It would compile what has no index then.
-            connection.execute("SET enable_seqscan = off")
-            connection.execute("SET jit = off")
+            find_by_index(connection)
             prepared = [
                 self._pgconn.prepare(_STATEMENT, _QUERY),
                 self._pgconn.prepare(_CHANGES_STATEMENT, self._changes_query.text),

@@ -516,4 +516,3 @@ GATEWAYS: Final = Table(
 
 # What goes with a table, in an order that keeps every reference whole; the first ones those with partitions have.
 OF_PARTITIONED: Final = (FURTHER_KEYS, PARTITIONS, DESCRIPTORS)
-OF_TABLES: Final = (TABLE_INDEXES, PARTITION_MARKS)

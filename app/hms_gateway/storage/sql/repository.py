@@ -57,7 +57,8 @@ class ReadPool:
         self._dialect = dialect_of(engine)
         self._idle: list[SharedSnapshot] = []
         self._is_closed = False
-        self._lock = threading.Lock()
+        # Lists that are forgotten give back wherever they are collected.
+        self._lock = threading.RLock()
         self._is_free = threading.Condition(self._lock)
         self._waiting = 0
 
@@ -68,28 +69,43 @@ class ReadPool:
                 self._wait()
             self.in_use += 1
             snapshot = self._idle.pop() if self._idle else None
-        if snapshot is None:
-            try:
-                snapshot = SharedSnapshot(self, self._dialect, self.engine.connect())
-            except BaseException:
-                self._left(None)
-                raise
-        snapshot.begin(asks_once=asks_once)
+        try:
+            snapshot = snapshot or SharedSnapshot(self, self._dialect, self.engine.connect())
+        except BaseException:
+            with self._lock:
+                self.in_use -= 1
+                self._is_free.notify()
+            raise
+        snapshot.holders, snapshot.asks_once = 1, asks_once
+        snapshot.has_asked = snapshot.is_sqlalchemys = False
         return snapshot
 
-    def give_back(self, snapshot: "SharedSnapshot", connection: Connection) -> None:
-        """End the transaction, if there is one."""
+    def give_back(self, snapshot: "SharedSnapshot") -> None:
+        """When the last holder does it, the transaction ends, and others may have the connection."""
+        with self._lock:
+            snapshot.holders -= 1
+            if snapshot.holders:
+                return
         try:
-            self._dialect.end_reading(connection)
+            self._dialect.end_reading(snapshot.any_connection)
         except Exception:
-            connection.invalidate()
-        if not connection.invalidated and not self._is_closed:
-            self._left(snapshot)
-            return
-        self._left(None)
-        connection.close()
-        # When it is lost, those that are idle probably are, too.
-        self.close_idle()
+            snapshot.any_connection.invalidate()
+        is_kept = not snapshot.any_connection.invalidated and not self._is_closed
+        with self._lock:
+            self.in_use -= 1
+            if is_kept:
+                self._idle.append(snapshot)
+            if self._waiting:
+                self._is_free.notify()
+        if not is_kept:
+            snapshot.any_connection.close()
+            # When it is lost, those that are idle probably are, too.
+            self.close_idle()
+
+    def retain(self, snapshot: "SharedSnapshot") -> None:
+        """One holder more."""
+        with self._lock:
+            snapshot.holders += 1
 
     def close(self) -> None:
         """Close the connections, those in use when they are given back."""
@@ -100,7 +116,7 @@ class ReadPool:
         with self._lock:
             idle, self._idle = self._idle, []
         for snapshot in idle:
-            snapshot.close()
+            snapshot.any_connection.close()
 
     def _wait(self) -> None:
         self._waiting += 1
@@ -110,75 +126,58 @@ class ReadPool:
             name = "database_connections_max"
             raise StoreUnavailable(f"all connections for reading are in use (setting {name})", limit=name)
 
-    def _left(self, snapshot: "SharedSnapshot | None") -> None:
-        with self._lock:
-            self.in_use -= 1
-            if snapshot is not None:
-                self._idle.append(snapshot)
-            if self._waiting:
-                self._is_free.notify()
-
 
 class AsksMore(BaseException):
     """A read that asks once has asked again. Not an Exception, so that the read does not handle it."""
 
 
 class SharedSnapshot:
-    """A connection for as long as it is read from: by a snapshot, and by the long lists that come from it."""
+    """A connection for as long as it is read from: by a snapshot, and by the long lists that come from it.
+
+    With `asks_once` AsksMore is raised after the first statements. Statements by SQLAlchemy go over `connection`.
+    """
 
     def __init__(self, pool: ReadPool, dialect: Dialect, connection: Connection) -> None:
         self.dialect = dialect
+        self.any_connection = connection
+        self.holders = 0
+        self.asks_once = self.has_asked = self.is_sqlalchemys = False
         self._pool = pool
-        self._connection = connection
-        self._lock = threading.Lock()
-
-    def begin(self, *, asks_once: bool) -> None:
-        """With `asks_once` AsksMore is raised after the first statements."""
-        self._asks_once = asks_once
-        self._has_asked = self._is_sqlalchemys = False
-        self._holders = 1
 
     @property
     def connection(self) -> Connection:
-        """The connection for statements by SQLAlchemy."""
-        if not self._is_sqlalchemys:
-            self._ask()
-            self.dialect.leave_driver(self._connection)
-            self._is_sqlalchemys = True
-        return self._connection
+        if not self.is_sqlalchemys:
+            if self.asks_once and self.has_asked:
+                raise AsksMore
+            self.dialect.leave_driver(self.any_connection)
+            self.is_sqlalchemys = True
+        return self.any_connection
 
     def run(self, statements: Sequence[Statement]) -> list[Rows]:
         """See `Dialect.run_together`."""
-        if self._is_sqlalchemys:
-            return self.dialect.run_together(self._connection, statements)
-        self._ask()
-        return self.dialect.read(self._connection, statements, is_all=self._asks_once)
+        if self.is_sqlalchemys:
+            return self.dialect.run_together(self.any_connection, statements)
+        if self.asks_once and self.has_asked:
+            raise AsksMore
+        self.has_asked = True
+        return self.dialect.read(self.any_connection, statements, is_all=self.asks_once)
 
     def retain(self) -> None:
-        with self._lock:
-            self._holders += 1
+        self._pool.retain(self)
 
     def release(self) -> None:
-        """When the last holder does it, the transaction ends and the connection goes back to the pool."""
-        with self._lock:
-            self._holders -= 1
-            is_last = self._holders == 0
-        if is_last:
-            self._pool.give_back(self, self._connection)
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def _ask(self) -> None:
-        if self._asks_once and self._has_asked:
-            raise AsksMore
-        self._has_asked = True
+        self._pool.give_back(self)
 
 
 class Repository:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._dialect = dialect_of(connection)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection for the rows of an aggregate. A unit of work writes its changes whenever it is asked for."""
+        return self._connection
 
     def _run_together(self, statements: Sequence[Statement]) -> list[Rows]:
         """See `Dialect.run_together`."""

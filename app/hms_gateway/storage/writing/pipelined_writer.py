@@ -19,7 +19,6 @@ from time import monotonic, perf_counter
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import structlog
-from sqlalchemy import text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey
@@ -99,7 +98,6 @@ def result_of(job: Job, outcome: Outcome) -> Result:
 BATCH_MAX: Final = 500
 CONNECT_AGAIN_SECONDS: Final = 1.0
 
-_FORGET_PLANS: Final = Statement(text("DISCARD PLANS"), {})
 _LOCK: Final = Statement(LOCK_CATALOG, {})
 
 _log = structlog.get_logger("hms_gateway.storage")
@@ -165,7 +163,6 @@ class PipelinedWriter:
         self._is_connecting = False
         self._is_closed = False
         self._connect_at = 0.0
-        self._planned_at = 0.0
 
     def take(self, job: Job) -> bool:
         """Whether the job is run here: one that gets its outcome later. Raises StoreUnavailable when too many wait."""
@@ -230,7 +227,6 @@ class PipelinedWriter:
             if self._pipeline is not None:  # of a loop that is closed
                 self._pipeline.close()
             self._pipeline, self._loop = pipeline, loop
-            self._planned_at = monotonic()
             loop.add_reader(pipeline.fileno(), self._readable)
 
     def _close_arriving(self) -> None:
@@ -330,7 +326,7 @@ class PipelinedWriter:
         """Gives what is to be sent, is sent what came back, and ends with what became of each job."""
         batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
         batch = TxnBatch(self._dialect, self._clock, batched)
-        before = [BEGIN, *self._forgetting_plans(), _LOCK]
+        before = [BEGIN, _LOCK]
         reading = batch.reading()
         asked = next(reading, None)
         notes = shared_notes(job.notes for job in jobs)
@@ -366,14 +362,6 @@ class PipelinedWriter:
             return None
         except Exception as error:
             return Failure(error)
-
-    def _forgetting_plans(self) -> Sequence[Statement]:
-        """See `Dialect.plans_kept_seconds`."""
-        now, kept_seconds = monotonic(), self._dialect.plans_kept_seconds
-        if kept_seconds is None or now - self._planned_at < kept_seconds:
-            return ()
-        self._planned_at = now
-        return (_FORGET_PLANS,)
 
 
 def _tell(jobs: Sequence[Job], outcomes: Sequence[Outcome | None]) -> list[Job]:

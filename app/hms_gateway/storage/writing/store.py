@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -26,17 +26,21 @@ from hms_gateway.runtime.call_record import WorkTimes, current_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
-from hms_gateway.storage.catalog.databases import first_dropped
-from hms_gateway.storage.catalog.events import CHANGES_QUERY, change_headers, changes_made
+from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, first_dropped, found_database
+from hms_gateway.storage.catalog.events import CHANGES_QUERY, EventReads, change_headers, changes_made
+from hms_gateway.storage.catalog.names import NameReads
+from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable, VersionWatch
 from hms_gateway.storage.dialects.kinds import as_unavailable, is_worth_another_try, system_of, translated
+from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
+from hms_gateway.storage.partitions.reads import PartitionReads
 from hms_gateway.storage.registry.gateways import GatewayRow, forget_gateway, known_gateways, note_gateway
 from hms_gateway.storage.registry.outcomes import find_outcome
-from hms_gateway.storage.sql.repository import AsksMore, ReadPool
+from hms_gateway.storage.sql.repository import AsksMore, ReadPool, SharedSnapshot, is_storable
+from hms_gateway.storage.txn.txns import SqlTxnReads
 from hms_gateway.storage.writing.availability import Availability
-from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.txn.ports.txn import TxnWork
@@ -97,6 +101,33 @@ def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int
 def connections_wanted(read_connections_max: int) -> int:
     """The number of connections to a database server a store may have at the same time."""
     return read_connections_max + _OTHER_CONNECTIONS
+
+
+class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, NameReads):
+    """`ports.Snapshot` inside a read-only transaction that `shared` keeps open."""
+
+    def __init__(self, shared: SharedSnapshot) -> None:
+        self._dialect = shared.dialect
+        self._shared: SharedSnapshot = shared
+
+    @property
+    def _connection(self) -> Connection:  # type: ignore[override]
+        return self._shared.connection
+
+    def _run_together(self, statements: Sequence[Statement]) -> list[Rows]:
+        return self._shared.run(statements)
+
+    def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
+        names = [name for name in dict.fromkeys(tables) if all(map(is_storable, name))]
+        databases = dict.fromkeys(db_name for db_name, _ in names)
+        statements = [*map(table_statement, names), *map(database_statement, databases)]
+        answers = iter(self._run_together(statements))
+        self._foreseen_tables = {name: table_row(next(answers)) for name in names}
+        self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
+
+    @property
+    def txns(self) -> SqlTxnReads:
+        return SqlTxnReads(self._connection)
 
 
 class SqlStore:
@@ -297,8 +328,9 @@ class SqlStore:
         """What `work` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                with translated(self._reading):
-                    return self._read_once(work, asks_once)
+                return self._read_once(work, asks_once)
+            except AsksMore:
+                return self._read(work)
             except (Retryable, StoreUnavailable) as error:
                 # When a connection broke while it was idle, the others of the pool are dropped with it.
                 if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
@@ -306,13 +338,12 @@ class SqlStore:
         raise AssertionError("unreachable")
 
     def _read_once(self, work: Callable[[Snapshot], T], asks_once: bool) -> T:
-        shared = self._pool.take(asks_once=asks_once)
         try:
-            result = work(SqlSnapshot(shared))
-        except AsksMore:
-            pass
-        else:
-            return result
-        finally:
-            shared.release()
-        return self._read_once(work, asks_once=False)
+            shared = self._pool.take(asks_once=asks_once)
+            try:
+                return work(SqlSnapshot(shared))
+            finally:
+                self._pool.give_back(shared)
+        except Exception:
+            with translated(self._reading):
+                raise
