@@ -26,8 +26,9 @@ from benchmarks.http import PASSWORD, REQUEST, bare_application, log_to_file
 from benchmarks.report import print_table
 from hms_gateway.composition.demo import load_demo
 from hms_gateway.composition.main import build, build_metastore
-from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
+from hms_gateway.gateway.logins import ensure_first_user
+from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.runtime.shares import Holder
@@ -82,7 +83,7 @@ def collector() -> Iterator[str]:
 
 async def compare(settings: Settings, runs: int, calls: int) -> None:
     gateway = build(settings)
-    server = Server(gateway, ServerOptions(), settings.limits)
+    server = Server(gateway)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     config = server.config

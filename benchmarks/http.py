@@ -22,9 +22,10 @@ from benchmarks.load import Load, http_request, measure
 from benchmarks.report import print_table
 from hms_gateway.composition.demo import load_demo
 from hms_gateway.composition.main import build, build_metastore
-from hms_gateway.gateway import ensure_first_user, run
 from hms_gateway.gateway.assembly import served_certificate
+from hms_gateway.gateway.logins import ensure_first_user
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.running import run
 from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings

@@ -31,15 +31,15 @@ class Services:
         self.transactions = TransactionService(store, self.locks, TxnSettings())
 
     def lock(self, table: str, type: LockType = LockType.EXCLUSIVE) -> int:
-        answer = self.locks.lock(LockSpec([ComponentSpec(target("d", table), type)], WHO))
+        answer = self.locks.lock(LockSpec([ComponentSpec(target("d", table), type)], WHO)).result()
         assert answer.state is LockState.ACQUIRED
         return answer.lock_id
 
     def lock_pair(self, number: int) -> None:
-        self.locks.unlock(self.lock(f"t{number % CLIENTS}x{number}"))
+        self.locks.unlock(self.lock(f"t{number % CLIENTS}x{number}")).result()
 
     def txn_pair(self, number: int) -> None:
-        self.transactions.commit(self.transactions.open(1, WHO)[0], checks_writes=True)
+        self.transactions.commit(self.transactions.open(1, WHO).result()[0], checks_writes=True).result()
 
 
 def measure(pair: Callable[[int], None]) -> tuple[float, float, float]:
@@ -78,7 +78,7 @@ def run(url: str) -> None:
         ("another table", "other", LockType.EXCLUSIVE),
         ("the same table, beside 5,000 readers", "busy", LockType.SHARED_READ),
     ):
-        seconds = median_seconds(lambda t=table, k=type: services.locks.unlock(services.lock(t, k)), 200)  # type: ignore[misc]
+        seconds = median_seconds(lambda t=table, k=type: services.locks.unlock(services.lock(t, k)).result(), 200)  # type: ignore[misc]
         rows.append((f"{HELD:,} held, {name}", f"{seconds * 1000:.2f}"))
     shown = median_seconds(lambda: services.locks.show(LockFilter()), 5)
     rows.append((f"show_locks of {HELD:,}", f"{shown * 1000:.0f}"))

@@ -22,9 +22,10 @@ from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, G
 from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
-from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
 from hms_gateway.gateway.admission.identity import Serial, ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
+from hms_gateway.gateway.logins import ensure_first_user
+from hms_gateway.gateway.server import Server
 from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -170,7 +171,7 @@ async def _compare_logins(folder: Path, runs: int, calls: int) -> None:
 
 
 async def _server(settings: Settings) -> Server:
-    server = Server(build(settings), ServerOptions(), settings.limits)
+    server = Server(build(settings))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     return server

@@ -24,11 +24,9 @@ from sqlalchemy import event
 
 from benchmarks.report import print_table
 from benchmarks.storage import descriptor
-from hms_gateway.catalog.partitions.service import PartitionService
-from hms_gateway.catalog.tables.alter import AlterTableService
-from hms_gateway.catalog.tables.databases import DatabaseService
-from hms_gateway.catalog.tables.service import TableService
+from hms_gateway.catalog.tables.databases import create_default_database
 from hms_gateway.gateway.server import SWITCH_SECONDS
+from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.idl import StructType
@@ -40,7 +38,9 @@ from hms_gateway.runtime.presented import LockCaller, locking
 from hms_gateway.storage.files.directories import Directories
 from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.writing.store import SqlStore, open_store
+from tests.support.partition_calls import PartitionCalls
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.support.table_calls import AlterationCalls, TableCalls
 
 ALTERED_AT_ONCE: Final = 100
 TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -60,12 +60,12 @@ class Changes:
             Directories({}, [self.root]),
             SystemClock(),
             MetastoreSettings(warehouse_location=self.root),
-            to_tjson,
         )
-        DatabaseService(*parts).create_default()
-        self.tables = TableService(*parts)
-        self.alterations = AlterTableService(*parts)
-        self.partitions = PartitionService(*parts)
+        events = EventMaker(parts[3], parts[2], to_tjson)
+        create_default_database(*parts, events)
+        self.tables = TableCalls(*parts, events)
+        self.alterations = AlterationCalls(*parts, events)
+        self.partitions = PartitionCalls(*parts, to_tjson)
 
     def table(self, name: str, keys: tuple[str, ...] = ()) -> Table:
         return Table(
@@ -77,7 +77,7 @@ class Changes:
         for client in range(clients):
             self.tables.create(self.table(f"own_{clients}_{client}", ("ds",)))
             name = TableName("default", f"own_{clients}_{client}")
-            self.partitions.additions.add_to(
+            self.partitions.add_to(
                 name, [self.partition(name.tbl_name or "", f"p{number}") for number in range(ALTERED_AT_ONCE)]
             )
         self.tables.create(self.table(f"shared_{clients}", ("ds",)))
@@ -92,10 +92,10 @@ class Changes:
         self.tables.drop(TableName("default", name), delete_data=True)
 
     def add_to_one(self, clients: int, client: int, number: int) -> None:
-        self.partitions.additions.add(self.partition(f"shared_{clients}", f"{client}-{number}"))
+        self.partitions.add(self.partition(f"shared_{clients}", f"{client}-{number}"))
 
     def add_to_own(self, clients: int, client: int, number: int) -> None:
-        self.partitions.additions.add(self.partition(f"own_{clients}_{client}", f"{client}-{number}"))
+        self.partitions.add(self.partition(f"own_{clients}_{client}", f"{client}-{number}"))
 
     def get_and_alter(self, clients: int, client: int, number: int) -> None:
         name = TableName("default", f"own_{clients}_{client}")
@@ -108,7 +108,7 @@ class Changes:
         changed = [self.partition(name, f"p{partition}") for partition in range(ALTERED_AT_ONCE)]
         for partition in changed:
             partition.parameters = {"numRows": str(number), **(partition.parameters or {})}
-        self.partitions.changes.alter_all(TableName("default", name), changed)
+        self.partitions.alter_all(TableName("default", name), changed)
 
     def all(self) -> Mapping[str, Callable[[int, int, int], None]]:
         return {

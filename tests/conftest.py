@@ -20,17 +20,21 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from hms_gateway.storage.migrations.revisions import migrate
+from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import PeerUnavailable, RealMetastore
+from tests.spark.spark_session import one_session, why_not
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
+from tests.support.kept_store import close_kept_file
 from tests.support.merged_cases import merged
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.sample import FAST, WHOLE
+from tests.support.server import GatewayServer, free_port
 from tests.support.shared_schema import share_schema
 from tests.support.shared_statements import share_statements
-from tests.support.turns import Scheduling, place
+from tests.support.turns import Scheduling, place, tell_less
 from tests.support.warm_program import stop_warm_programs
 
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -54,7 +58,8 @@ FOR_EACH_TEST = {"logging_as_before"}
 _database_numbers = itertools.count(1)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    tell_less(config)
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     # Commands that came as wheels (node, npm) count as installed, also when pytest was started by its path.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
@@ -153,6 +158,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_unconfigure() -> None:
     stop_warm_programs()
+    close_kept_file()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -297,6 +303,39 @@ def real_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMet
         pytest.skip(f"no real metastore: {reason}")
     yield peer
     peer.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_thrift_port() -> int:
+    """The Thrift port of `spark_gateway` itself."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def spark_gateway(spark_thrift_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    """The gateway whose tables Spark sees."""
+    if reason := why_not():
+        pytest.skip(reason)
+    settings = {"thrift_port": spark_thrift_port, "locks_implicit": "deny"}
+    with GatewayServer(tmp_path_factory.mktemp("spark-gateway") / "var", settings=settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark_bridge(spark_gateway: GatewayServer) -> Iterator[BridgeProcess]:
+    with BridgeProcess(spark_gateway) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark(
+    spark_gateway: GatewayServer, spark_bridge: BridgeProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    """The one Spark session of the run: its JVM takes seconds to start and to warm up."""
+    pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+    warehouse = spark_gateway.data_dir / "warehouse"
+    with one_session(f"thrift://127.0.0.1:{spark_bridge.port}", warehouse, tmp_path_factory.mktemp("spark")) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

@@ -24,10 +24,10 @@ from enum import IntEnum
 from hms_gateway.rpc.idl import Idl
 from hms_gateway.rpc.structs.base import Encoded as Encoded
 from hms_gateway.rpc.structs.base import EncodedList as EncodedList
-from hms_gateway.rpc.structs.base import Struct as Struct
-from hms_gateway.rpc.structs.base import ThriftException as ThriftException
 from hms_gateway.rpc.structs.base import Method as Method
+from hms_gateway.rpc.structs.base import Struct as Struct
 from hms_gateway.rpc.structs.base import StructClass
+from hms_gateway.rpc.structs.base import ThriftException as ThriftException
 
 IDL: Idl
 STRUCTS: dict[str, StructClass]

@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Final
 
 from hms_gateway.composition.main import build
-from hms_gateway.gateway.assembly import server_options
 from hms_gateway.gateway.auth.users import hash_password
 from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.settings_reading import load_settings
@@ -131,12 +130,7 @@ def traced(folder: Path, **settings: str) -> Iterator[Traced]:
     try:
         gateway = build(options)
         listening: queue.SimpleQueue[int] = queue.SimpleQueue()
-        server = Server(
-            gateway,
-            server_options(options, gateway.certificate),
-            options.limits,
-            on_listening=lambda addresses: listening.put(addresses[0][1]),
-        )
+        server = Server(gateway, on_listening=lambda addresses: listening.put(addresses[0][1]))
         thread = threading.Thread(target=server.run, name="server", daemon=True)
         thread.start()
         try:

@@ -12,9 +12,9 @@ from cryptography.x509 import DNSName, RFC822Name, UniformResourceIdentifier
 
 from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.gateway.certificates import client_certificates
 from hms_gateway.gateway.logins import build_authenticator, build_proxies
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.runtime import file_versions
 from hms_gateway.runtime.settings import SettingsError
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.gateway.serving import CALL, PATH, CannedProcessor, running
@@ -125,6 +125,7 @@ def test_a_name_that_cannot_be_one_is_none(tmp_path, users, name):
         assert it.ask(users.issue(name)[0]) == 401
 
 
+@pytest.mark.slow
 def test_a_certificate_may_be_required(tmp_path, users):
     with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem", "use": "require"}) as it:
         assert it.ask(users.issue("ann")[0], BOB) == "bob"
@@ -163,7 +164,7 @@ def test_the_name_of_an_authority_may_be_in_an_old_encoding(tmp_path, monkeypatc
     crl = tmp_path / "crl.pem"
     crl.write_bytes(users.revocations())
     some = users.revocations([revoked])
-    monkeypatch.setattr(client_certificates, "LOOK_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(file_versions, "LOOK_EVERY_SECONDS", 0.0)
     settings = {"authority": tmp_path / "users.pem", "revocations": crl}
     with door(tmp_path, client_certificates=settings) as it, it.client(eve) as call, it.client(ann) as other:
         assert (call(), other()) == ("eve", "ann")
@@ -186,6 +187,7 @@ def until_refused(call) -> None:
     raise AssertionError("it was not refused")
 
 
+@pytest.mark.slow
 def test_a_new_authority_is_taken_and_a_broken_file_keeps_the_one_before(tmp_path, users):
     with door(tmp_path, client_certificates={"authority": tmp_path / "users.pem"}) as it:
         ann, _ = users.issue("ann")
@@ -205,6 +207,7 @@ def test_a_new_authority_is_taken_and_a_broken_file_keeps_the_one_before(tmp_pat
             assert call() == "ann"
 
 
+@pytest.mark.slow
 def test_a_certificate_proves_a_proxy_at_any_address_and_only_of_its_own_authority(tmp_path, users):
     proxies = ClientAuthority(tmp_path, "Proxies")
     (tmp_path / "proxies.pem").write_bytes(proxies.pem)

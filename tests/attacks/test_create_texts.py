@@ -153,6 +153,7 @@ def test_a_query_whose_quotes_end_is_kept(query: str) -> None:
     assert create_table_text(view(query), None).endswith(f"\nAS {query}")
 
 
+@pytest.mark.slow
 def test_a_deep_type_is_read_in_one_pass() -> None:
     deep = "array<" * 100_000 + "int" + ">" * 100_000
     assert f"`a` {deep}" in text_of(sd=StorageDescriptor(cols=[FieldSchema("a", deep)]))

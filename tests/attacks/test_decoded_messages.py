@@ -13,6 +13,7 @@ from hms_gateway.rpc.wire.binary import ApacheCodec
 from hms_gateway.rpc.wire.tjson_codec import TJsonCodec
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.shares import Holder
 from tests.support.catalog import place_empty_database
 
 LIMITS = Limits(decoded_bytes_max=60_000_000, share_per_address=0.5)
@@ -79,15 +80,17 @@ def test_the_messages_of_a_user_are_counted_together_and_given_back(metastore: M
         if not outcomes:
             outcomes.append("the first is being decoded")
             with pytest.raises(Unavailable, match="raise share_per_user of decoded_bytes_max") as refused:
-                metastore.processor.process(codec, message, Call("ann"))
+                metastore.processor.process(codec, message, Call("ann", holder=Holder("ann", None)))
             assert refused.value.limit == "share_per_user of decoded_bytes_max"
             with pytest.raises(Unavailable, match="raise share_per_address of decoded_bytes_max"):
-                metastore.processor.process(codec, message, Call("bob", share_address="192.0.2.1"))
+                metastore.processor.process(codec, message, Call("bob", holder=Holder("bob", "192.0.2.1")))
             outcomes.append(metastore.processor.process(codec, message, Call("bob")).outcome)
         return decode(self, *arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(codec), "decode", decode_between_others)
-        outcomes.append(metastore.processor.process(codec, message, Call("ann", share_address="192.0.2.1")).outcome)
-    outcomes.append(metastore.processor.process(codec, message, Call("ann")).outcome)
+        outcomes.append(
+            metastore.processor.process(codec, message, Call("ann", holder=Holder("ann", "192.0.2.1"))).outcome
+        )
+    outcomes.append(metastore.processor.process(codec, message, Call("ann", holder=Holder("ann", None))).outcome)
     assert outcomes == ["the first is being decoded", *["MetaException"] * 3]

@@ -20,7 +20,7 @@ RUNS_MAX = 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "grants"), [(1, False), (2, True)])
+@pytest.mark.parametrize(("seed", "grants"), [pytest.param(1, False, marks=pytest.mark.whole), (2, True)])
 def test_broken_messages_do_no_harm(seed: int, grants: bool, tmp_path: Path) -> None:
     with attacked(tmp_path, grants=grants) as gateway:
         server = gateway.server

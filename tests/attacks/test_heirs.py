@@ -95,6 +95,7 @@ def test_a_database_that_is_away_adds_no_user_blindly(user, tmp_path):
     assert user("user", "add", "bob", "--password-stdin", "--inherit").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_command_without_the_gateways_settings_says_what_it_does_not_know(user, tmp_path):
     (tmp_path / DATABASE_FILE).unlink()
     assert user("user", "add", "ann", "--password-stdin").stderr == ""
@@ -104,6 +105,7 @@ def test_a_command_without_the_gateways_settings_says_what_it_does_not_know(user
     assert not (tmp_path / DATABASE_FILE).exists()
 
 
+@pytest.mark.slow
 def test_a_database_without_a_schema_yet_leaves_nothing_behind(user, tmp_path, monkeypatch):
     monkeypatch.setenv("HMS_GATEWAY_DATABASE_URL", f"sqlite:///{tmp_path}/elsewhere.db")
     (tmp_path / "elsewhere.db").touch(0o600)
@@ -120,6 +122,7 @@ def test_a_catalog_of_another_version_is_not_migrated(user, tmp_path):
     assert (refused.exit_code, "the catalog has revision 0001" in refused.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_short_password_is_taken_when_asked_to(user, tmp_path):
     refused = user("user", "add", "bob", "--password-stdin", stdin="1234567\n")
     assert (refused.exit_code, "7 characters; take 8 or more" in refused.stderr) == (2, True)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
 from hms_gateway.rpc.structs import (
     AbortTxnRequest,
@@ -66,6 +67,7 @@ def test_a_mistake_where_something_is_declared_is_that(metastore: Metastore) -> 
     assert answered(metastore, "get_tables", None, "*")[0] == "MetaException"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("component", [LockComponent(3, 2, "default", "t"), LockComponent(77, 2, "default", "t")])
 def test_a_lock_within_a_transaction_that_is_not_there_is_about_the_transaction(
     metastore: Metastore, component: LockComponent
@@ -79,6 +81,7 @@ def test_a_lock_within_a_transaction_that_is_not_there_is_about_the_transaction(
     assert answered(metastore, "lock", LockRequest([component], 2, "ann", "host"))[0] == "NoSuchTxnException"
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_component_is_said_when_the_transaction_is_open(metastore: Metastore) -> None:
     request = LockRequest([LockComponent(1, 2, "default", "t")], 1, "ann", "host")
     assert answered(metastore, "lock", request) == (
@@ -89,6 +92,7 @@ def test_what_is_wrong_with_a_component_is_said_when_the_transaction_is_open(met
     assert answered(metastore, "lock", request)[0] == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [StoreFailure("the database refused"), OutcomeUnknown("the connection was lost")])
 def test_what_the_database_does_is_an_internal_error_and_logged(
     metastore: Metastore, failure: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +107,7 @@ def test_what_the_database_does_is_an_internal_error_and_logged(
     assert [record.levelname for record in caplog.records if str(failure) in record.getMessage()] == ["ERROR", "ERROR"]
 
 
+@pytest.mark.slow
 def test_a_bug_is_an_internal_error(metastore: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(work: object) -> None:
         raise sqlite3.OperationalError("not translated")

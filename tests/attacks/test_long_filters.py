@@ -86,6 +86,7 @@ def test_expressions_of_partitions_to_drop_are_counted(metastore: Metastore) -> 
     )
 
 
+@pytest.mark.slow
 def test_the_limits_can_be_set(tmp_path: Path) -> None:
     with open_metastore(tmp_path, filter_literals_max=2, filter_brackets_max=3, filter_depth_max=1) as metastore:
         for filter, named in (

@@ -63,6 +63,7 @@ def test_a_list_of_names_may_be_long_and_alternatives_with_wildcards_are_counted
     assert text == ("pattern has 1001 alternatives with wildcards; send at most 1000 (limit pattern_alternatives_max)")
 
 
+@pytest.mark.slow
 def test_the_limit_can_be_set(tmp_path: Path) -> None:
     with open_metastore(tmp_path, pattern_bytes_max=10) as metastore:
         assert answered(metastore, "get_tables", "default", "a" * 10) == ("ok", None)

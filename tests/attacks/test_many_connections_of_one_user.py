@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.runtime.limits import Limits
 from tests.attacks.edge import CACHED
 from tests.gateway.serving import (
@@ -89,7 +90,7 @@ def test_a_user_whose_connections_are_all_busy_gets_no_more(tmp_path):
 def test_connections_of_a_proxy_are_no_users():
     limits = Limits(connections_max=40, share_per_user=0.075)
     user = Anybody("mallory")
-    proxied = running(authenticator=user, limits=limits, is_proxy=lambda peer: peer == "127.0.0.1")
+    proxied = running(authenticator=user, limits=limits, proxies=Proxies(forwarding=["127.0.0.1"]))
     with proxied as server, contextlib.ExitStack() as stack:
         connections = [called(stack, server, "127.0.0.1") for _ in range(10)]
         assert server.metrics.limited == {}

@@ -32,6 +32,7 @@ def test_basic_with_an_asterisk_is_a_wrong_password(by_header):
     assert by_header.ask(basic("admin", "*"), "x-actor-username: admin") == 401
 
 
+@pytest.mark.slow
 def test_a_wrong_password_is_refused_whatever_the_headers_say(by_header):
     for name in ("x-actor-username", "X-Knox-Actor-ID", "SM_USER"):
         assert by_header.ask(basic("bob", "wrong"), f"{name}: admin") == 401
@@ -45,6 +46,7 @@ def test_a_forged_header_beside_the_proxys_own_means_nothing(by_header):
         assert by_header.ask(f"{name}: admin") == 401
 
 
+@pytest.mark.slow
 def test_a_parameter_that_contradicts_the_header_is_refused(tmp_path):
     with edge(tmp_path, **trusting(user_header="SM_USER")) as it:
         assert it.ask("sm_user: admin", query="?user.name=bob") == 401
@@ -55,6 +57,7 @@ def test_a_parameter_that_contradicts_the_header_is_refused(tmp_path):
         assert it.ask("sm_user: bob", query="?user.name=bob") == "bob"
 
 
+@pytest.mark.slow
 def test_a_header_beside_the_parameter_means_nothing(tmp_path):
     with edge(tmp_path, **trusting(user_parameter="user.name")) as it:
         assert it.ask("sm_user: admin", query="?user.name=bob") == "bob"
@@ -76,6 +79,7 @@ def test_a_repeated_header_is_refused(by_header):
     assert by_header.ask("x-actor-username: bob,admin") == 401
 
 
+@pytest.mark.slow
 def test_a_password_of_somebody_else_is_refused(by_header):
     assert by_header.ask(basic("bob"), "x-actor-username: admin") == 401
     assert by_header.ask(basic("admin"), "x-actor-username: bob") == 401
@@ -93,6 +97,7 @@ def test_a_header_after_the_body_is_not_read(by_header):
     assert len(by_header.calls) == before
 
 
+@pytest.mark.slow
 def test_the_asterisk_counts_by_its_own_setting_only(tmp_path):
     with edge(tmp_path, **trusting(asterisk_password=True)) as it:
         assert it.ask(basic("bob", "*")) == "bob"
@@ -103,6 +108,7 @@ def test_the_asterisk_counts_by_its_own_setting_only(tmp_path):
         assert it.ask(basic("bob")) == "bob"
 
 
+@pytest.mark.slow
 def test_an_address_alone_is_not_enough_where_a_secret_is_set(tmp_path):
     with edge(tmp_path, **trusting(user_header="SM_USER", secret=SECRET)) as it:
         assert it.ask("SM_USER: bob", f"X-Proxy-Secret: {SECRET}") == "bob"
@@ -112,6 +118,7 @@ def test_an_address_alone_is_not_enough_where_a_secret_is_set(tmp_path):
         assert it.ask(basic("bob")) == "bob"
 
 
+@pytest.mark.slow
 def test_nothing_is_believed_without_trusted_proxies(tmp_path):
     with edge(tmp_path) as it:
         for lines in (["SM_USER: admin"], ["X-Knox-Actor-ID: admin"], [basic("admin", "*")], []):
@@ -120,6 +127,7 @@ def test_nothing_is_believed_without_trusted_proxies(tmp_path):
         assert it.ask(basic("bob"), "SM_USER: admin") == "bob"
 
 
+@pytest.mark.slow
 def test_a_password_that_was_verified_gives_no_other_identity(tmp_path):
     with edge(tmp_path, **trusting(user_header="SM_USER"), cached=True) as it:
         for _ in range(2):

@@ -9,11 +9,12 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import Identity, ProxyTrust, Refused, RequestHead
 from hms_gateway.gateway.auth.credentials import LoginStack
-from hms_gateway.gateway.auth.external_logins import TicketLogin, TrustedProxyAuthenticator, UserSource
+from hms_gateway.gateway.auth.external_logins import TicketLogin, TrustedProxyAuthenticator
 from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import add_user, remove_user
 from hms_gateway.gateway.logins import build_authenticator
 from hms_gateway.runtime.kerberos import Accepted
+from hms_gateway.runtime.settings import TrustedProxy
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.attacks.edge import basic, edge
 from tests.attacks.test_client_certificates import door
@@ -69,6 +70,7 @@ def test_a_name_of_the_file_is_not_taken_from_another_login(tmp_path, login):
         assert [ask("eve"), ask("admin"), ask("eve")] == ["eve", 403, "eve"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("login", [an_issuer, a_proxy, a_ticket])
 @pytest.mark.parametrize("shared", [["admin"], ["*"]])
 def test_the_setting_lifts_it_by_name(tmp_path, login, shared):
@@ -96,12 +98,14 @@ def test_a_certificate_does_not_either_also_on_a_connection_that_is_open(tmp_pat
             assert call() == "ann"
 
 
+@pytest.mark.slow
 def test_a_password_beside_the_proxys_name_proves_it(tmp_path):
     with edge(tmp_path, **PROXY) as it:
         assert it.ask("x-actor: admin") == 403
         assert it.ask("x-actor: admin", basic("admin")) == "admin"
 
 
+@pytest.mark.slow
 def test_who_acts_for_others_is_checked_too(tmp_path):
     """`proxy_users` names admin, and so whom it acts for would be at the proxy's choice."""
     with edge(tmp_path, **PROXY, proxy_users={"admin": {"users": ["ann"]}}) as it:
@@ -119,7 +123,7 @@ def test_a_digest_of_a_token_proves_the_name_that_a_bridge_says(tmp_path):
     users = UserFile(loaded.users_path, Clock())
     authenticator = TrustedProxyAuthenticator(
         build_authenticator(loaded),
-        source=UserSource(header="x-actor"),
+        TrustedProxy(["127.0.0.1"], user_header="x-actor"),
         proven=proven,
         is_reserved=users.is_reserved,
     )

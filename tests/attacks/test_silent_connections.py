@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, CannedProcessor, post, read_all, read_response, running
@@ -81,7 +82,7 @@ def test_silence_ends_and_is_counted(tls):
 
 def test_a_proxy_is_not_held_to_the_share_of_an_address():
     limits = Limits(connections_max=40, share_per_address=0.1)
-    with running(limits=limits, is_proxy=lambda address: address == "127.0.0.1") as server:
+    with running(limits=limits, proxies=Proxies(forwarding=["127.0.0.1"])) as server:
         with contextlib.ExitStack() as stack:
             connections = [stack.enter_context(server.connect()) for _ in range(30)]
             for connection in connections:

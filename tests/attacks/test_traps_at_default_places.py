@@ -100,6 +100,7 @@ def test_nobody_gets_the_default_place_in_which_the_data_of_another_one_lies(sha
     assert data.exists()
 
 
+@pytest.mark.slow
 def test_the_owner_of_both_goes_on(shared: Shared) -> None:
     """Engines swap tables by two renames, and make the first one anew."""
     shared.lay_trap()

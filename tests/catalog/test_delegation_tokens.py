@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from hms_gateway.catalog.tokens import DelegationTokens, TokenRows, TokenService, TokenTimes
+from hms_gateway.catalog.tokens import DelegationTokens, SealedTokens, TokenRows, TokenTimes
 from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import TokenRefused, TokensAway, read_token_text
@@ -23,7 +23,7 @@ def clock():
 
 @pytest.fixture
 def tokens(catalog: Catalog, clock: ManualClock, tmp_path) -> DelegationTokens:
-    service = TokenService(catalog.store, Seal(tmp_path / "secrets.key"))
+    service = SealedTokens(catalog.store, Seal(tmp_path / "secrets.key"))
     limits = Limits(delegation_tokens_per_user_max=2, delegation_tokens_per_proxy_max=3)
     return DelegationTokens(catalog.store, service, clock, TokenTimes(7 * DAY, DAY), limits)
 
@@ -77,7 +77,7 @@ def test_one_that_is_sealed_with_a_lost_key_keeps_no_other(tokens, clock, catalo
     (tmp_path / "lost.key").write_bytes(base64.b64encode(bytes(32)))
     lost = DelegationTokens(
         catalog.store,
-        TokenService(catalog.store, Seal(tmp_path / "lost.key")),
+        SealedTokens(catalog.store, Seal(tmp_path / "lost.key")),
         clock,
         TokenTimes(7 * DAY, DAY),
         Limits(),
@@ -88,7 +88,7 @@ def test_one_that_is_sealed_with_a_lost_key_keeps_no_other(tokens, clock, catalo
 
 
 def test_one_with_a_lost_key_goes_after_its_last_end(tokens, clock, catalog, tmp_path):
-    service = TokenService(catalog.store, Seal(tmp_path / "lost.key"))
+    service = SealedTokens(catalog.store, Seal(tmp_path / "lost.key"))
     DelegationTokens(catalog.store, service, clock, TokenTimes(7 * DAY, DAY), Limits()).issue("bo", "yarn")
     clock.advance(7 * DAY - 1)
     assert tokens.expire() == 0
@@ -131,14 +131,14 @@ def test_names_that_cannot_be_written(tokens, renewer):
 
 def test_without_the_key_tokens_cannot_be_looked_up(tokens, catalog, clock, tmp_path):
     name, _ = read_token_text(tokens.issue("ann", "yarn"))
-    other = TokenService(catalog.store, Seal(tmp_path / "another.key"))
+    other = SealedTokens(catalog.store, Seal(tmp_path / "another.key"))
     with pytest.raises(TokensAway, match="secrets_key_file"):
         DelegationTokens(catalog.store, other, clock, TokenTimes(DAY, DAY), Limits()).password(name)
 
 
 def test_a_token_ends_with_the_user_it_was_made_for_and_with_who_asked_for_it(catalog, clock, tmp_path):
     entries = {"ann": "first", "hue": "service"}
-    service = TokenService(catalog.store, Seal(tmp_path / "secrets.key"))
+    service = SealedTokens(catalog.store, Seal(tmp_path / "secrets.key"))
     tokens = DelegationTokens(
         *(catalog.store, service, clock, TokenTimes(7 * DAY, DAY), Limits()), lambda user: entries.get(user, "")
     )

@@ -8,13 +8,26 @@ from typing import Any
 import pytest
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.catalog.notifications import Insertion, NotificationService
+from hms_gateway.catalog.notifications import Insertion, Notifications, expire_events
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, NewPartition, StoredEvent
-from hms_gateway.rpc.structs import METHODS, Database, MetaException, NoSuchObjectException, Partition, ThriftException
+from hms_gateway.metastore.ports.store import Event, EventId, NewPartition, StoredEvent
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import (
+    METHODS,
+    Database,
+    FireEventRequest,
+    FireEventRequestData,
+    InsertEventRequestData_v4,
+    MetaException,
+    NoSuchObjectException,
+    NotificationEventRequest,
+    Partition,
+    ThriftException,
+)
 from hms_gateway.runtime.limits import Limits
 from tests.support.catalog import NOW, Catalog, columns, new_table
 
+CALL = Call("tester")
 TABLE = TableName("Default", " T ")
 
 
@@ -24,8 +37,29 @@ def refusal(action: Callable[[], object]) -> ThriftException:
     return raised.value
 
 
+def insert(catalog: Catalog, name: TableName, *insertions: Insertion) -> list[int]:
+    datas = [
+        InsertEventRequestData_v4(one.replaces, list(one.files), partitionVal=list(one.partition_values))
+        for one in insertions
+    ]
+    return fire(catalog, name, FireEventRequestData(insertDatas=datas))
+
+
+def reload(catalog: Catalog, name: TableName, *partitions: list[str]) -> list[int]:
+    return fire(catalog, name, FireEventRequestData(refreshEvent=True), batchPartitionValsForRefresh=list(partitions))
+
+
+def fire(catalog: Catalog, name: TableName, data: FireEventRequestData, **more: Any) -> list[int]:
+    request = FireEventRequest(True, data, name.db_name, name.tbl_name, catName="hive", **more)
+    return catalog.notifications.fire_listener_event(CALL, request).eventIds or []
+
+
+def expire(catalog: Catalog) -> int:
+    return expire_events(catalog.store, catalog.clock, catalog.settings)
+
+
 def messages(catalog: Catalog, after: int) -> list[tuple[str, str, str | None, dict[str, Any]]]:
-    found = catalog.notifications.events(EventSelection(EventId(after)))
+    found = catalog.store.read(lambda snapshot: snapshot.events_after(EventId(after)))
     return [
         (one.event.event_type, one.event.db_name, one.event.table_name, json.loads(one.event.message)) for one in found
     ]
@@ -35,12 +69,12 @@ def messages(catalog: Catalog, after: int) -> list[tuple[str, str, str | None, d
 def partitioned(catalog: Catalog) -> int:
     """The newest event's id once there is a table with partition keys ds and hr."""
     catalog.tables.create(new_table(keys=columns("ds string", "hr int")))
-    return catalog.notifications.current_id()
+    return catalog.store.version()
 
 
 def test_an_insert_says_which_files_came(catalog: Catalog, partitioned: int) -> None:
     insertion = Insertion(["file:/a", "file:/b"], True)
-    assert catalog.notifications.insert(TABLE, [insertion]) == [partitioned + 1]
+    assert insert(catalog, TABLE, insertion) == [partitioned + 1]
     [(event_type, db_name, table_name, message)] = messages(catalog, partitioned)
     assert (event_type, db_name, table_name) == ("INSERT", "default", "t")
     assert list(message) == [
@@ -57,7 +91,7 @@ def test_an_insert_into_partitions_names_them(catalog: Catalog, partitioned: int
     stored = Partition(["2024", "1"], "default", "t", sd=table.table.sd, createTime=NOW, parameters={})
     catalog.store.write(lambda tx: tx.insert_partitions(table, [NewPartition("ds=2024/hr=1", stored)]))
     insertions = [Insertion(partition_values=values) for values in (["2024", "1"], ["2025", "1"], ["2026"])]
-    assert len(catalog.notifications.insert(TABLE, insertions)) == 3
+    assert len(insert(catalog, TABLE, *insertions)) == 3
     known, unknown, partial = (message for *_, message in messages(catalog, partitioned))
     assert partial["partKeyVals"] == {"ds": "2026"}
     assert known["partKeyVals"] == {"ds": "2024", "hr": "1"}
@@ -74,18 +108,18 @@ def test_what_cannot_be_inserted(catalog: Catalog, partitioned: int) -> None:
         (TableName("default", None), (), MetaException("table name must not be null")),
     ]:
         insertion = Insertion(partition_values=values)
-        assert refusal(lambda name=name, insertion=insertion: catalog.notifications.insert(name, [insertion])) == error
+        assert refusal(lambda name=name, insertion=insertion: insert(catalog, name, insertion)) == error
     good = Insertion(partition_values=["2024", "1"])
     for values in (["2024", "1", "2"], ["2024", None], [None]):
         bad = Insertion(partition_values=values)  # type: ignore[arg-type]
-        error = refusal(lambda bad=bad: catalog.notifications.insert(TABLE, [good, bad]))
+        error = refusal(lambda bad=bad: insert(catalog, TABLE, good, bad))
         assert isinstance(error, MetaException)
-    assert catalog.notifications.current_id() == partitioned
+    assert catalog.store.version() == partitioned
 
 
 def test_a_reload_is_for_the_table_or_for_partitions(catalog: Catalog, partitioned: int) -> None:
-    catalog.notifications.reload(TABLE, [])
-    catalog.notifications.reload(TABLE, [["2024", "1"], ["2024", "2"]])
+    reload(catalog, TABLE)
+    reload(catalog, TABLE, ["2024", "1"], ["2024", "2"])
     found = messages(catalog, partitioned)
     assert [(event_type, db_name, table_name) for event_type, db_name, table_name, _ in found] == [
         ("RELOAD", "default", "t")
@@ -98,43 +132,45 @@ def test_a_reload_is_for_the_table_or_for_partitions(catalog: Catalog, partition
     [(1200, None, 120), (40, None, 4), (39, None, 3), (1, None, 1), (1200, 7, 7), (1200, 50, 50), (1200, 100, 100)],
 )
 def test_a_reply_ends_before_it_is_too_long(catalog: Catalog, bytes_max: int, limit: int | None, expected: int) -> None:
-    first = catalog.notifications.current_id()
+    first = catalog.store.version()
     catalog.store.write(lambda tx: [tx.append_event(Event("INSERT", "a", "b", "0123456789")) for _ in range(120)])
     limits = Limits(event_bytes_per_reply_max=bytes_max)
-    notifications = NotificationService(catalog.store, catalog.clock, catalog.settings, catalog.event_maker, limits)
-    found = notifications.events(EventSelection(first, limit=limit))
-    assert [one.event_id for one in found] == list(range(first + 1, first + 1 + expected))
+    notifications = Notifications(catalog.store, catalog.clock, catalog.event_maker, limits)
+    found = notifications.get_next_notification(CALL, NotificationEventRequest(first, limit)).events or []
+    assert [one.eventId for one in found] == list(range(first + 1, first + 1 + expected))
 
 
 @pytest.mark.parametrize(("bytes_max", "expected"), [(2_000, 10), (1, 1), (1_000_000, 120)])
 def test_events_without_messages_are_bounded_too(catalog: Catalog, bytes_max: int, expected: int) -> None:
-    first = catalog.notifications.current_id()
+    first = catalog.store.version()
     catalog.store.write(lambda tx: [tx.append_event(Event("INSERT", "a", "b", "x" * 10_000)) for _ in range(120)])
     limits = Limits(event_bytes_per_reply_max=bytes_max)
-    notifications = NotificationService(catalog.store, catalog.clock, catalog.settings, catalog.event_maker, limits)
-    found = notifications.events(EventSelection(first, has_messages=False))
-    assert [(one.event_id, one.event.message) for one in found] == [(first + 1 + n, "") for n in range(expected)]
+    notifications = Notifications(catalog.store, catalog.clock, catalog.event_maker, limits)
+    found = (
+        notifications.get_next_notification(CALL, NotificationEventRequest(first, withoutMessages=True)).events or []
+    )
+    assert [(one.eventId, one.message) for one in found] == [(first + 1 + n, "") for n in range(expected)]
 
 
 def test_events_expire_by_the_setting(catalog: Catalog) -> None:
     catalog.databases.create(Database(name="a"))
     catalog.clock.advance(86_400)
     catalog.databases.create(Database(name="b"))
-    newest = catalog.notifications.current_id()
-    assert catalog.notifications.expire() == 0
+    newest = catalog.store.version()
+    assert expire(catalog) == 0
     catalog.clock.advance(1)
-    assert catalog.notifications.expire() == newest - 1
+    assert expire(catalog) == newest - 1
     catalog.clock.advance(1_000_000)
-    assert catalog.notifications.expire() == 0
+    assert expire(catalog) == 0
     assert [one.event_id for one in catalog.events()] == [newest]
-    assert catalog.notifications.current_id() == newest
+    assert catalog.store.version() == newest
 
 
 def test_more_than_one_unit_of_work_forgets_at_once(catalog: Catalog) -> None:
     event = catalog.events()[0].event
     catalog.store.write(lambda tx: [tx.append_event(event) for _ in range(2_500)])
     catalog.clock.advance(100_000)
-    assert catalog.notifications.expire() == 2_500
+    assert expire(catalog) == 2_500
     assert len(catalog.events()) == 1
 
 
@@ -165,7 +201,7 @@ def test_a_cache_that_slept_through_the_expiry_forgets_everything(catalog: Catal
     catalog.tables.drop(TABLE, False)
     catalog.clock.advance(100_000)
     catalog.tables.create(new_table("other"))
-    assert catalog.notifications.expire() > 0
+    assert expire(catalog) > 0
 
     async def looked_up() -> bytes | None:
         found = cache.lookup(key)
@@ -174,4 +210,4 @@ def test_a_cache_that_slept_through_the_expiry_forgets_everything(catalog: Catal
         return await found
 
     assert asyncio.run(looked_up()) is None
-    assert cache.ticket() == catalog.notifications.current_id()
+    assert cache.ticket() == catalog.store.version()

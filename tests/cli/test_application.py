@@ -79,6 +79,7 @@ def test_call_without_a_method_says_where_they_are():
     assert "--list" in result.stderr
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\n"

@@ -22,6 +22,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.suspension import Deferred
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.services.locks import LockService
 from hms_gateway.txn.services.settings import TxnSettings
@@ -53,8 +54,9 @@ class Server:
             self.failures -= 1
             raise ConnectionError("gone")
         if name == "heartbeat":
-            return self.transactions.heartbeat(arguments[0].lockid, 0)
+            return self.transactions.heartbeat(arguments[0].lockid, 0).result()
         answer = getattr(self._locks, name)(Call("ann"), *arguments)
+        answer = answer.result() if isinstance(answer, Deferred) else answer
         if name == self.loses_reply_to:
             self.loses_reply_to = None
             raise ConnectionError("reply lost")
@@ -261,7 +263,7 @@ def test_locks_of_a_request_whose_answer_is_lost_are_given_back_and_nobody_elses
 def test_what_the_metastore_refuses_is_not_asked_for_again(acquirer, server, pauses):
     with pytest.raises(NoSuchLockException):
         acquirer.keep(99)
-    (txn_id,) = server.transactions.open(1, Client("ann", "here", "query 1"))
+    (txn_id,) = server.transactions.open(1, Client("ann", "here", "query 1")).result()
     component = LockComponent(LockType.SHARED_READ, 2, "d", "t", operationType=DataOperationType.SELECT)
     held = server.call("lock", LockRequest([component], txn_id, "ann", "here"))
     with pytest.raises(TxnOpenException):

@@ -87,6 +87,7 @@ def test_a_wrong_password_is_told_as_such():
     assert "password" in caught.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "content", "text"),
     [
@@ -112,6 +113,7 @@ def test_nobody_listens():
             client.call("getName")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["localhost:30443", "nonsense://x/", "https://"])
 def test_what_is_no_url(url):
     with MetastoreClient(url) as client, pytest.raises(NotReached):

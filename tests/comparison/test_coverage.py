@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from functools import cache
 
+import pytest
+
 from hms_gateway.rpc.idl import StructType
 from hms_gateway.rpc.idl.method_facts import method_facts
 from hms_gateway.rpc.structs import METHODS
@@ -35,6 +37,7 @@ def test_hive_has_as_many_methods() -> None:
     assert len(methods()) == HIVE_2_METHODS
 
 
+@pytest.mark.slow
 def test_every_method_is_recorded() -> None:
     assert {*methods()} - {method for method, _ in recorded()} == set()
 

@@ -48,7 +48,7 @@ both_ways = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.whole)])
 def each_of_ours(request: pytest.FixtureRequest) -> Iterator[Metastore]:
     fixture = {"sqlite": "gateway", "postgres": "gateway_on_postgres"}[request.param]
     metastore = Metastore.ours(request.getfixturevalue(fixture))
@@ -70,6 +70,7 @@ def test_ours_gives_it_to_the_reader_next(each_of_ours: Metastore) -> None:
 
 
 @pytest.mark.java
+@pytest.mark.whole
 @both_ways
 def test_the_real_one_gives_it_to_both(theirs: Metastore, scenario: Scenario) -> None:
     assert scenario(theirs) == (ACQUIRED, ACQUIRED)

@@ -23,7 +23,7 @@ NUMBERS = count(1)
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.whole)])
 def gateway_of_each_database(request: pytest.FixtureRequest) -> Iterator[Metastore]:
     fixture = {"sqlite": "gateway", "postgres": "gateway_on_postgres"}[request.param]
     metastore = Metastore.ours(request.getfixturevalue(fixture))

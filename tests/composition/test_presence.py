@@ -16,7 +16,8 @@ from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.composition.health import Presence
 from hms_gateway.gateway.observability.costs import cost_report
 from hms_gateway.gateway.observability.figures import Figures, Replica, Watched, merged
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.metastore.ports.store import Event, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.rpc.structs import Database
 from hms_gateway.runtime.clock import SystemClock

@@ -40,8 +40,9 @@ def identification(
         raise error or AssertionError
 
     users = SimpleNamespace(is_reserved=reserved.__contains__)
-    logins = LoginParts(checks, users, DelegationLogins(password_of, checks))  # type: ignore[arg-type]
-    edge = SimpleNamespace(authenticator=Directory(), logins=logins, groups_of=lambda user: frozenset())
+    logins = LoginParts(checks, users, delegation=DelegationLogins(password_of, checks))  # type: ignore[arg-type]
+    endpoint = SimpleNamespace(authenticator=Directory())
+    edge = SimpleNamespace(endpoint=endpoint, logins=logins)
     return _Identification(edge, Refusals(Metrics(frozenset())))  # type: ignore[arg-type]
 
 

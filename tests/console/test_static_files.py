@@ -90,6 +90,7 @@ def test_a_bundle_has_each_module_once_after_those_that_it_imports(tmp_path):
     assert text.endswith("export const { sum, total } = _main;\n")
 
 
+@pytest.mark.slow
 def test_a_bundle_is_the_same_from_run_to_run(tmp_path):
     names = [f"m{number}" for number in range(6)]
     (tmp_path / "main.js").write_text("".join(f'import {{ {name} }} from "./{name}.js";\n' for name in names))
@@ -124,6 +125,7 @@ def test_texts_that_are_used_are_there_and_none_is_left_over():
     assert (used - texts, texts - used - by_name) == (set(), set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/ui/", "/ui/index.html", "/ui/console.js", "/ui/vendor/uplot.js", "/ui/console.css"])
 def test_every_file_comes_with_the_policy_and_nothing_else_may_run(server, path):
     answer = get(server, path)
@@ -157,6 +159,7 @@ def test_slash_leads_to_the_console(server):
         assert (answer.status_code, answer.headers["location"]) == (307, place)
 
 
+@pytest.mark.slow
 def test_files_are_compressed_and_not_sent_twice(server):
     answer = get(server, "/ui/console.js")
     assert answer.headers["content-encoding"] == "gzip"
@@ -167,6 +170,7 @@ def test_files_are_compressed_and_not_sent_twice(server):
     assert (again.status_code, again.content) == (304, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["/ui/nothing.js", "/ui/%2e%2e/static_files.py", "/ui//etc/passwd", "/ui/vendor/LICENSE-htm", "/ui/vendor"]
 )
@@ -174,6 +178,7 @@ def test_nothing_else_is_served(server, path):
     assert get(server, path).status_code == 404
 
 
+@pytest.mark.slow
 def test_a_gateway_without_the_console():
     with running(console=False) as server:
         assert [get(server, path).status_code for path in ("/", "/ui", "/ui/", "/ui/console.js")] == [404] * 4

@@ -1,25 +1,32 @@
 """Every test of this folder runs on a new, empty store of each kind."""
 
 import shutil
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.migrations.revisions import migrate
-from hms_gateway.storage.schema.catalog import METADATA
-from hms_gateway.storage.writing.store import SqlStore, open_store
+from hms_gateway.storage.writing.store import SqlStore
+from tests.support.kept_store import KeptStore, empty_database, empty_sqlite, filled_tables
 from tests.support.manual_clock import ManualClock
 from tests.support.private_mariadb import PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
+
+# What empties the database of a URL.
+Empty = Callable[[], object]
 
 # What dialects answer for themselves: texts and their order, conditions, plans, locks, time, processes.
 ON_MARIADB = {
     f"test_{name}.py" for name in ("names_for_people", "random_filters", "query_plans", "lease_races", "units_of_work")
 }
+
+# The stores on the databases that all tests share.
+_kept: dict[str, KeptStore] = {}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,32 +41,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def migrated_sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sqlite") / "empty.sqlite"
-    migrate(f"sqlite:///{path}")
+    path.write_bytes(empty_database())
     return path
 
 
 @pytest.fixture(scope="session")
-def contract_postgres(postgres_server: PrivatePostgres) -> str:
-    with psycopg.connect(postgres_server.url().replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE contract")
+def contract_sqlite(migrated_sqlite_file: Path) -> Iterator[tuple[str, Empty]]:
+    path = migrated_sqlite_file.with_name("contract.sqlite")
+    shutil.copy(migrated_sqlite_file, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield from _contract(f"sqlite:///{path}", lambda: empty_sqlite(connection))
+
+
+@pytest.fixture(scope="session")
+def contract_postgres(postgres_server: PrivatePostgres, postgres_catalog: str) -> Iterator[tuple[str, Empty]]:
+    plain = postgres_server.url().replace("+psycopg", "")
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE contract TEMPLATE {postgres_catalog}")
     url = postgres_server.url("contract")
-    migrate(url)
-    return url
+    # A connection that is kept: the server starts a process for each.
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        yield from _contract(url, lambda: empty_postgres(connection))
 
 
 @pytest.fixture(scope="session")
-def emptying_postgres(contract_postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    """A connection that is kept: the server starts a process for each."""
-    with psycopg.connect(contract_postgres.replace("+psycopg", ""), autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="session")
-def contract_mariadb(mariadb_server: PrivateMariadb) -> str:
+def contract_mariadb(mariadb_server: PrivateMariadb) -> Iterator[tuple[str, Empty]]:
     mariadb_server.administer("CREATE DATABASE contract")
     url = mariadb_server.url("contract")
     migrate(url)
-    return url
+    with mariadb_server.connect("contract") as connection, connection.cursor() as cursor:
+        yield from _contract(url, lambda: empty_mariadb(cursor))
+
+
+def _contract(url: str, empty: Empty) -> Iterator[tuple[str, Empty]]:
+    _kept[url] = KeptStore(url)
+    yield url, empty
+    _kept.pop(url).close()
 
 
 @pytest.fixture(
@@ -69,26 +86,12 @@ def contract_mariadb(mariadb_server: PrivateMariadb) -> str:
         pytest.param("mariadb", marks=pytest.mark.mariadb),
     ]
 )
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest) -> str:
     """A migrated database without content."""
-    if request.param == "sqlite":
-        path = shutil.copy(request.getfixturevalue("migrated_sqlite_file"), tmp_path / "catalog.sqlite")
-        return f"sqlite:///{path}"
-    if request.param == "mariadb":
-        url: str = request.getfixturevalue("contract_mariadb")
-        server: PrivateMariadb = request.getfixturevalue("mariadb_server")
-        with server.connect("contract") as mariadb, mariadb.cursor() as cursor:
-            empty(cursor)
-        return url
-    url = request.getfixturevalue("contract_postgres")
-    empty_postgres(request.getfixturevalue("emptying_postgres"))
+    url: str
+    url, empty = request.getfixturevalue(f"contract_{request.param}")
+    empty()
     return url
-
-
-def filled_tables(quote: str) -> str:
-    """A query for the names of those that have rows. To empty all, which have none mostly, takes longer than a test."""
-    names = (table.name for table in METADATA.sorted_tables)
-    return " UNION ALL ".join(f"(SELECT '{name}' FROM {quote}{name}{quote} LIMIT 1)" for name in names)
 
 
 def empty_postgres(connection: psycopg.Connection[Any]) -> None:
@@ -99,7 +102,7 @@ def empty_postgres(connection: psycopg.Connection[Any]) -> None:
     connection.execute("INSERT INTO catalog VALUES (1, 0)")
 
 
-def empty(cursor: Any) -> None:
+def empty_mariadb(cursor: Any) -> None:
     """Delete every row. TRUNCATE would make each table anew, which takes longer than most tests."""
     cursor.execute(filled_tables("`"))
     for statement in (
@@ -111,12 +114,20 @@ def empty(cursor: Any) -> None:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
+def lent(database_url: str) -> Iterator[tuple[SqlStore, ManualClock]]:
+    kept = _kept.get(database_url) or KeptStore(database_url)
+    with kept.lent() as lent:
+        yield lent
+    if database_url not in _kept:
+        kept.close()
 
 
 @pytest.fixture
-def store(database_url: str, clock: ManualClock) -> Iterator[SqlStore]:
-    opened = open_store(database_url, clock, Limits())
-    yield opened
-    opened.close()
+def store(lent: tuple[SqlStore, ManualClock]) -> SqlStore:
+    return lent[0]
+
+
+@pytest.fixture
+def clock(lent: tuple[SqlStore, ManualClock]) -> ManualClock:
+    """The clock of the store."""
+    return lent[1]

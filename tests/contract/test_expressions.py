@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
@@ -15,6 +14,7 @@ from tests.contract.objects import create, read_structs, table
 from tests.metastore.recorded_expressions import KEYS, PARTITIONS, VALUES, recorded
 from tests.support.catalog import to_tjson
 from tests.support.manual_clock import ManualClock
+from tests.support.partition_calls import PartitionCalls
 from tests.support.sample import sample
 
 EVERY = sample(3, of=1)
@@ -22,9 +22,9 @@ ORDERS = TableName("sales", "orders")
 
 
 @pytest.fixture
-def service(store: SqlStore) -> PartitionService:
+def service(store: SqlStore) -> PartitionCalls:
     create(store, table(partitionKeys=[FieldSchema(*key) for key in KEYS]), VALUES)
-    return PartitionService(store, Directories(), ManualClock(), MetastoreSettings(), to_tjson)
+    return PartitionCalls(store, Directories(), ManualClock(), MetastoreSettings(), to_tjson)
 
 
 def names_in(found: Sequence[Partition]) -> list[str]:
@@ -32,45 +32,45 @@ def names_in(found: Sequence[Partition]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_reads_find_what_hive_finds(service: PartitionService) -> None:
+def test_reads_find_what_hive_finds(service: PartitionCalls) -> None:
     sure, chosen = 0, recorded()[:150:EVERY]
     for one in chosen:
-        found, is_unsure = service.reads.list_by_expression(ORDERS, one.data, -1)
+        found, is_unsure = service.list_by_expression(ORDERS, one.data, -1)
         names = names_in(found if isinstance(found, list) else read_structs(found))
         wanted = sorted((PARTITIONS[number] for number in one.selected), key=str.encode)
         assert (set(names) >= set(wanted)) if is_unsure else (names == wanted), one.sql
-        assert service.reads.names_by_expression(ORDERS, one.data, -1) == names
+        assert service.names_by_expression(ORDERS, one.data, -1) == names
         sure += not is_unsure
     assert sure > 0.8 * len(chosen)
 
 
 @pytest.mark.slow
-def test_drops_take_what_hive_finds_or_nothing(service: PartitionService) -> None:
-    left = service.reads.names(ORDERS, -1)
+def test_drops_take_what_hive_finds_or_nothing(service: PartitionCalls) -> None:
+    left = service.names(ORDERS, -1)
     for one in recorded():
         parts = RequestPartsSpec(exprs=[DropPartitionsExpr(expr=one.data)])
-        _, is_unsure = service.reads.list_by_expression(ORDERS, one.data, 0)
+        _, is_unsure = service.list_by_expression(ORDERS, one.data, 0)
         if is_unsure:
             with pytest.raises(MetaException, match="cannot be evaluated"):
-                service.drops.drop_all(ORDERS, parts, ignores_missing=True, deletes_data=False)
+                service.drop_all(ORDERS, parts, ignores_missing=True, deletes_data=False)
         elif len(one.selected) < 10:
             going = {PARTITIONS[number] for number in one.selected} & set(left)
-            dropped = service.drops.drop_all(ORDERS, parts, ignores_missing=True, deletes_data=False)
+            dropped = service.drop_all(ORDERS, parts, ignores_missing=True, deletes_data=False)
             assert set(names_in(dropped)) == going, one.sql
             left = [name for name in left if name not in going]
         if len(left) < 20:
             break
-    assert service.reads.names(ORDERS, -1) == left
+    assert service.names(ORDERS, -1) == left
     assert len(left) < 40
 
 
 @pytest.mark.parametrize("text", ["(ds <> 'ab')", "(ds < 'é')", "(ds >= 'ab')", "(ds) IN ('ab', 'b')", "(ds > '😀')"])
-def test_an_expression_that_is_a_filter_selects_what_the_filter_selects(service: PartitionService, text: str) -> None:
+def test_an_expression_that_is_a_filter_selects_what_the_filter_selects(service: PartitionCalls, text: str) -> None:
     (data, *_) = (one.data for one in recorded() if one.sql == text)
-    found = service.reads.list_by_filter(ORDERS, text, -1)
+    found = service.list_by_filter(ORDERS, text, -1)
     names = names_in(found if isinstance(found, list) else read_structs(found))
-    assert service.reads.names_by_expression(ORDERS, data, -1) == names
-    dropped = service.drops.drop_all(
+    assert service.names_by_expression(ORDERS, data, -1) == names
+    dropped = service.drop_all(
         ORDERS, RequestPartsSpec(exprs=[DropPartitionsExpr(expr=data)]), ignores_missing=True, deletes_data=False
     )
     assert sorted(names_in(dropped)) == sorted(names)

@@ -300,6 +300,7 @@ def test_off_is_the_default_and_passes_every_lock(database_url: str, tmp_path: P
         assert world.bob.is_made(CHANGES["drop table"])
 
 
+@pytest.mark.slow
 def test_a_caller_passes_its_own_locks(world: World) -> None:
     """As Iceberg's clients do, which name no lock in alter_table."""
     ann = world.ann

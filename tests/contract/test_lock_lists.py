@@ -45,12 +45,12 @@ def store_with_locks(store: SqlStore) -> SqlStore:
     choices = random.Random(7)
     settings = TxnSettings()
     locks = LockService(store, settings)
-    txn_ids = TransactionService(store, locks, settings).open(20, CLIENTS[0])
+    txn_ids = TransactionService(store, locks, settings).open(20, CLIENTS[0]).result()
     for number in range(60):
         places = choices.sample(TARGETS, choices.choice([1, 1, 2, 3, 5]))
         wanted = [ComponentSpec(place, choices.choice(list(LockType))) for place in places]
         txn_id = TxnId(0) if number % 3 else txn_ids[number // 3]  # of one request each: no deadlocks
-        locks.lock(LockSpec(wanted, choices.choice(CLIENTS), txn_id, shares_writes=choices.random() < 0.5))
+        locks.lock(LockSpec(wanted, choices.choice(CLIENTS), txn_id, shares_writes=choices.random() < 0.5)).result()
     return store
 
 
@@ -116,7 +116,9 @@ def test_a_long_list_comes_in_chunks(store: SqlStore, codec: Codec) -> None:
     locks = LockService(store, TxnSettings())
     for first in range(0, 1_200, 400):
         names = (f"t{number}" for number in range(first, first + 400))
-        locks.lock(LockSpec([ComponentSpec(Target("d", name), LockType.EXCLUSIVE) for name in names], CLIENTS[0]))
+        locks.lock(
+            LockSpec([ComponentSpec(Target("d", name), LockType.EXCLUSIVE) for name in names], CLIENTS[0])
+        ).result()
     listed, plain = read_both(store, LockFilter(), {})
     chunks = codec.encode(RESULT(ShowLocksResponse(listed)))
     assert isinstance(chunks, Iterator)

@@ -76,6 +76,7 @@ def test_chunks_are_small_and_never_empty(store: SqlStore, long_table: StoredTab
     assert list(listed(store, long_table, Selection(limit=0)).tjson_chunks()) == []
 
 
+@pytest.mark.slow
 def test_a_long_list_shows_the_state_of_its_beginning(store: SqlStore, long_table: StoredTable) -> None:
     found = listed(store, long_table)
     chunks = found.struct_chunks()
@@ -90,6 +91,7 @@ def test_a_long_list_shows_the_state_of_its_beginning(store: SqlStore, long_tabl
     assert len(first) + sum(len(chunk) for chunk in chunks) == LONG
 
 
+@pytest.mark.slow
 def test_lists_give_their_connection_back(store: SqlStore, long_table: StoredTable) -> None:
     found = listed(store, long_table)
     assert connections_in_use(store) == 1
@@ -154,8 +156,11 @@ def test_partitions_with_descriptors_of_their_own_work_too(store: SqlStore) -> N
     assert read_tjson(listed(store, get(store))) == expected
 
 
-def test_readers_that_take_every_connection_are_told(store: SqlStore, long_table: StoredTable) -> None:
-    store._pool.wait_seconds_max = 0.05
+@pytest.mark.slow
+def test_readers_that_take_every_connection_are_told(
+    store: SqlStore, long_table: StoredTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store._pool, "wait_seconds_max", 0.05)
     held = [listed(store, long_table) for _ in range(READ_CONNECTIONS_MAX)]
     with pytest.raises(StoreUnavailable, match="connections for reading are in use"):
         listed(store, long_table)

@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from hms_gateway.catalog.partitions.reads import PartitionList, Projection
-from hms_gateway.catalog.partitions.service import PartitionService
+from hms_gateway.catalog.partitions.reads import PartitionList
 from hms_gateway.metastore.checks.selection import TableName, matching_filter, matching_partial
 from hms_gateway.metastore.ports.store import Snapshot, StoredTable
 from hms_gateway.metastore.vocabulary.partition_names import make_name
@@ -33,6 +32,7 @@ from tests.contract.objects import create, read_structs, table
 from tests.contract.random_filters import TYPES, FilterMaker, RandomTable, parts, random_table
 from tests.support.catalog import to_tjson
 from tests.support.manual_clock import ManualClock
+from tests.support.partition_calls import PartitionCalls
 from tests.support.sample import FIRST_SEED, sample
 
 FILTERS = sample(100, of=50_000)
@@ -139,7 +139,7 @@ def names_in(found: PartitionList, drawn: RandomTable) -> list[str]:
 
 @pytest.mark.slow
 def test_every_call_that_takes_a_filter_answers_alike(store: SqlStore) -> None:
-    service = PartitionService(store, Directories(), ManualClock(), MetastoreSettings(), to_tjson)
+    service = PartitionCalls(store, Directories(), ManualClock(), MetastoreSettings(), to_tjson)
     for seed in range(FIRST_SEED, FIRST_SEED + 4):
         source = random.Random(seed)
         drawn = random_table(source, rows_max=20)
@@ -156,30 +156,30 @@ def test_every_call_that_takes_a_filter_answers_alike(store: SqlStore) -> None:
 
 
 def check_reads(
-    service: PartitionService, named: TableName, drawn: RandomTable, text: str, wanted: list[str], limit: int
+    service: PartitionCalls, named: TableName, drawn: RandomTable, text: str, wanted: list[str], limit: int
 ) -> None:
-    reads, expression = service.reads, text.encode()
-    by_expression, is_unsure = reads.list_by_expression(named, expression, limit)
-    specs_by_expression, are_unsure = reads.specs_by_expression(named, expression, -1)
+    expression = text.encode()
+    by_expression, is_unsure = service.list_by_expression(named, expression, limit)
+    specs_by_expression, are_unsure = service.specs_by_expression(named, expression, -1)
     condition = GetPartitionsFilterSpec(filterMode=PartitionFilterMode.BY_EXPR, filters=[text, text])
-    assert names_in(reads.list_by_filter(named, text, -1), drawn) == wanted, text
-    assert names_in(reads.list_by_filter(named, text, limit), drawn) == wanted[:limit], text
-    assert reads.count_by_filter(named, text) == len(wanted), text
+    assert names_in(service.list_by_filter(named, text, -1), drawn) == wanted, text
+    assert names_in(service.list_by_filter(named, text, limit), drawn) == wanted[:limit], text
+    assert service.count_by_filter(named, text) == len(wanted), text
     assert names_in(by_expression, drawn) == wanted[:limit], text
-    assert reads.names_by_expression(named, expression, -1) == wanted, text
+    assert service.names_by_expression(named, expression, -1) == wanted, text
     assert not is_unsure
     assert not are_unsure
-    for specs in (reads.specs_by_filter(named, text, -1), specs_by_expression,
-                  reads.projected_specs(named, condition, Projection())):  # fmt: skip
+    for specs in (service.specs_by_filter(named, text, -1), specs_by_expression,
+                  service.projected_specs(named, condition)):  # fmt: skip
         assert [name for spec in specs for name in names_in(spec.partitionList.partitions, drawn)] == wanted, text
     keys = [FieldSchema(name) for name in drawn.bare_names]
-    values = reads.values(
+    values = service.values(
         named, PartitionValuesRequest(dbName="sales", partitionKeys=keys, filter=text, applyDistinct=False)
     )
     assert len(values) == len(wanted), text
 
 
-def drop_one_after_another(service: PartitionService, named: TableName, drawn: RandomTable, maker: FilterMaker) -> None:
+def drop_one_after_another(service: PartitionCalls, named: TableName, drawn: RandomTable, maker: FilterMaker) -> None:
     """Each drop takes what its filters select together, and nothing else."""
     left = names_of(drawn, range(len(drawn.rows)))
     for _ in range(3):
@@ -189,7 +189,7 @@ def drop_one_after_another(service: PartitionService, named: TableName, drawn: R
             continue
         going = {name for one in wanted for name in one}
         parts_to_drop = RequestPartsSpec(exprs=[DropPartitionsExpr(expr=node.written.encode()) for node in nodes])
-        dropped = service.drops.drop_all(named, parts_to_drop, ignores_missing=True, deletes_data=False)
+        dropped = service.drop_all(named, parts_to_drop, ignores_missing=True, deletes_data=False)
         assert names_in(dropped, drawn) == [name for name in left if name in going], [node.written for node in nodes]
         left = [name for name in left if name not in going]
-        assert service.reads.names(named, -1) == left
+        assert service.names(named, -1) == left

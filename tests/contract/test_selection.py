@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hms_gateway.metastore.filters.binding import BoundFilter, bind, evaluate
+from hms_gateway.metastore.filters.binding import BoundFilter, bind
 from hms_gateway.metastore.filters.grammar import FilterError, parse_filter
 from hms_gateway.metastore.ports.store import Selection, StoredTable, StoreError, UnstorableText
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, make_name
@@ -14,6 +14,7 @@ from hms_gateway.metastore.vocabulary.typed_values import ValueClass
 from hms_gateway.rpc.structs import FieldSchema
 from hms_gateway.storage.writing.store import SqlStore
 from tests.contract.objects import bound, create, names, table
+from tests.support.filter_evaluation import evaluate
 from tests.support.sample import sample
 
 KEYS = [("s", "string"), ("n", "int"), ("d", "date"), ("m", "decimal(10,2)"), ("b", "boolean"), ("o", "binary")]

@@ -29,13 +29,13 @@ class Services:
         self.write_ids = WriteIdService(store, settings)
 
     def begin(self, *tables: Any) -> int:
-        (txn_id,) = self.txns.open(1, WHO)
+        (txn_id,) = self.txns.open(1, WHO).result()
         for table in tables:
             self.write_ids.allocate(table, [txn_id])
         return txn_id
 
     def commit(self, txn_id: int, names_write_ids: bool | None = None) -> None:
-        self.txns.commit(txn_id, checks_writes=True, names_write_ids=names_write_ids)
+        self.txns.commit(txn_id, checks_writes=True, names_write_ids=names_write_ids).result()
 
     def log(self) -> list[tuple[str, str, str | None, dict[str, Any]]]:
         found = self.store.read(lambda snapshot: snapshot.events_after(EventId(0)))
@@ -56,7 +56,7 @@ def services(store: SqlStore) -> Services:
 def test_transactions_without_write_ids_leave_no_trace(services: Services) -> None:
     for names_write_ids in (None, True, False):
         services.commit(services.begin(), names_write_ids)
-    services.txns.abort(services.begin())
+    services.txns.abort(services.begin()).result()
     writer = services.begin()
     services.txns.add_writes(writer, [ORDERS], TxnOperation.INSERT, None)
     services.commit(writer)
@@ -105,7 +105,7 @@ def test_a_message_of_many_tables_reaches_the_caches(services: Services, store: 
 
 
 def test_every_abort_is_logged(services: Services) -> None:
-    services.txns.abort(services.begin(ORDERS, LINES))
+    services.txns.abort(services.begin(ORDERS, LINES)).result()
     services.txns.abort_all([services.begin(ORDERS), services.begin()])
     aborts = [said for event_type, *_, said in services.log() if event_type == "ABORT_TXN"]
     assert [one["dbsUpdated"] for one in aborts] == [["crm", "sales"], ["sales"]]

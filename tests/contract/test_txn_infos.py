@@ -27,9 +27,9 @@ def test_lists_of_transactions_are_their_values(store: SqlStore) -> None:
     settings = TxnSettings()
     transactions = TransactionService(store, LockService(store, settings), settings)
     for type in TxnType:
-        transactions.open(4, Client('an"n', f"☃{type}", "\x01agent"), type)
-    transactions.commit(2, checks_writes=True)
-    transactions.abort(3)
+        transactions.open(4, Client('an"n', f"☃{type}", "\x01agent"), type).result()
+    transactions.commit(2, checks_writes=True).result()
+    transactions.abort(3).result()
     store.write(TxnWork(lambda txns: txns.abort_txns([TxnId(5)], "lost\n")))
 
     def work(snapshot: TxnSnapshot) -> tuple[list[Txn], list[TxnInfo], list[Unfinished]]:

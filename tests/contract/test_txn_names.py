@@ -56,18 +56,20 @@ def world(store: SqlStore, database_url: str) -> World:
     locks = LockService(store, settings)
     transactions = TransactionService(store, locks, settings)
     write_ids = WriteIdService(store, settings)
-    committed, open_txn = transactions.open(2, CLIENT)
+    committed, open_txn = transactions.open(2, CLIENT).result()
     for name in ("orders", "other"):
         of_table = Target("sales", name)
         written = [Target("sales", name, part) for part in (A, B)]
         for txn_id in (committed, open_txn):
             transactions.add_writes(txn_id, written, TxnOperation.UPDATE, None)
         write_ids.allocate(of_table, [committed, open_txn])
-        locks.lock(LockSpec([ComponentSpec(each, LockType.SHARED_READ) for each in (of_table, *written)], CLIENT))
+        locks.lock(
+            LockSpec([ComponentSpec(each, LockType.SHARED_READ) for each in (of_table, *written)], CLIENT)
+        ).result()
         for each in (of_table, *written):
             CompactionService(store).request(each, CompactionType.MAJOR, CompactionDetails())
         assert RebuildService(store, settings).acquire(of_table, open_txn)
-    transactions.commit(committed, checks_writes=True)
+    transactions.commit(committed, checks_writes=True).result()
     return World(store, lambda: rows(database_url), open_txn)
 
 
@@ -199,4 +201,4 @@ def test_who_wrote_to_a_renamed_object_still_collides(world: World) -> None:
     settings = TxnSettings()
     transactions = TransactionService(world.store, LockService(world.store, settings), settings)
     with pytest.raises(Exception, match=r"write conflict on sales/people/k0=a/k1=1 committed by \[txnid:1,2\] u/u"):
-        transactions.commit(world.open_txn, checks_writes=True)
+        transactions.commit(world.open_txn, checks_writes=True).result()

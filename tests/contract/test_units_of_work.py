@@ -142,6 +142,7 @@ def test_of_many_equal_additions_exactly_one_wins(store: SqlStore) -> None:
     assert get(store).partition_count == 1
 
 
+@pytest.mark.slow
 def test_two_stores_on_one_database_keep_one_sequence(store: SqlStore, database_url: str) -> None:
     other = open_store(database_url, ManualClock(), Limits())
     of = create(store)

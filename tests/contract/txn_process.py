@@ -39,26 +39,26 @@ def main(url: str, seed: int, threads: int, rounds: int, register: str) -> None:
         random = Random(seed * 1000 + number)
         told: dict[str, list[int]] = {"txns": [], "locks": [], "writes": [], "held": [], "victims": []}
         for _ in range(rounds):
-            answer = locks.lock(LockSpec([ComponentSpec(place_of("d.register"), LockType.EXCLUSIVE)], WHO))
+            answer = locks.lock(LockSpec([ComponentSpec(place_of("d.register"), LockType.EXCLUSIVE)], WHO)).result()
             told["locks"].append(answer.lock_id)
             while answer.state is LockState.WAITING:
-                answer = locks.check_lock(answer.lock_id)
+                answer = locks.check_lock(answer.lock_id).result()
             add_one()
             told["held"].append(1)
-            locks.unlock(answer.lock_id)
-            (txn_id,) = transactions.open(1, WHO)
+            locks.unlock(answer.lock_id).result()
+            (txn_id,) = transactions.open(1, WHO).result()
             told["txns"].append(txn_id)
             try:
                 for table in random.sample(["d.a", "d.b", "d.c"], 2):
                     wanted = LockSpec(
                         [ComponentSpec(place_of(table), LockType.EXCLUSIVE)], WHO, TxnId(txn_id or NO_TXN)
                     )
-                    answer = locks.lock(wanted)
+                    answer = locks.lock(wanted).result()
                     while answer.state is LockState.WAITING:
-                        answer = locks.check_lock(answer.lock_id)
+                        answer = locks.check_lock(answer.lock_id).result()
                 told["writes"].append(write_ids.allocate(place_of("d.a"), [txn_id])[txn_id])
                 transactions.add_writes(txn_id, [place_of("d.a")], TxnOperation.INSERT, None)
-                transactions.commit(txn_id, checks_writes=True)
+                transactions.commit(txn_id, checks_writes=True).result()
             except ThriftException:
                 told["victims"].append(txn_id)
         return told

@@ -22,7 +22,8 @@ from hms_gateway.gateway.certificates.served_certificate import ServedCertificat
 from hms_gateway.gateway.certificates.tls import CertificateFiles
 from hms_gateway.gateway.observability.call_logs import AuditLog
 from hms_gateway.gateway.observability.figures import Figures, Replica, Watched, WorkerFigures
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, Snapshot, StoreUnavailable
 from hms_gateway.rpc.call import Unavailable
 from hms_gateway.runtime.clock import SystemClock

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.gateway.observability.figures import Replica, Watched
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from tests.gateway.serving import record
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.server import GatewayServer, free_port
@@ -48,7 +49,7 @@ def test_every_metric_that_is_asked_for_is_one_of_the_gateway() -> None:
     metrics = Metrics({"get_table"})
     metrics.certificate_expires_seconds, metrics.database_damaged = 1, 0
     metrics.served.add(record())
-    metrics.authentication_refused("unauthorized")
+    metrics.refusals["unauthorized"] += 1
     metrics.limited["share_per_user of calls_in_flight_max"] += 1
     replica = Replica("a:1", 1, 5, "one", lag_events=0, lag_seconds=0.0, clock_seconds=0.0)
     metrics.watch(lambda: Watched({"audit_lines_lost": 1}, replicas=[replica]))

@@ -36,13 +36,16 @@ def ordinary(*before: str) -> Under:
     return lambda folder: (*before, *AS_ACCOUNT)
 
 
+ONE_PROCESSOR = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
 MASK_000 = 'umask 000 && exec "$@"'
 POOR_ENVIRONMENT = ("env", "-u", "PYTHONUTF8", "LANG=C", "LC_ALL=C")
 SYSTEMS = [
     # Those that a shell makes are one system; the whole has each of them alone.
     pytest.param(
-        ordinary("nice", "-n", "15", "sh", "-c", MASK_000, "sh", *POOR_ENVIRONMENT, "env", "-u", "HOME"),
-        id="niceness-15-umask-000-lang-c-no-home",
+        ordinary(
+            "nice", "-n", "15", *ONE_PROCESSOR, "sh", "-c", MASK_000, "sh", *POOR_ENVIRONMENT, "env", "-u", "HOME"
+        ),
+        id="niceness-15-one-processor-umask-000-lang-c-no-home",
     ),
     pytest.param(ordinary("nice", "-n", "15"), id="niceness-15", marks=pytest.mark.whole),
     pytest.param(ordinary(sys.executable, str(SUPPORT / "half_processor.py")), id="half-a-processor"),
@@ -51,7 +54,7 @@ SYSTEMS = [
         marks=pytest.mark.skipif(bool(CANNOT_FILTER), reason=CANNOT_FILTER),
         id="refused-calls",
     ),
-    pytest.param(ordinary("taskset", "-c", str(min(os.sched_getaffinity(0)))), id="one-processor"),
+    pytest.param(ordinary(*ONE_PROCESSOR), id="one-processor", marks=pytest.mark.whole),
     pytest.param(
         ordinary("unshare", "--mount", "--propagation", "private", "sh", "-c", NO_SHARED_MEMORY, "sh"),
         marks=needs_root,

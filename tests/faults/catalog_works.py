@@ -7,7 +7,7 @@ from typing import Any
 from hms_gateway.metastore.ports.store import CatalogWork, Event, NewPartition, Transaction
 from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table, TxnType
 from hms_gateway.runtime.call_keys import CallKey
-from hms_gateway.storage.writing.pipelined_writer import Job
+from hms_gateway.runtime.suspension import Job
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.txn.ports.txn import Client, TxnWork
 

@@ -63,18 +63,18 @@ def made(store: SqlStore) -> Replica:
 def test_locks_and_transactions_live_as_long_on_both(replicas: list[Replica], first: int) -> None:
     one, other = replicas[first], replicas[1 - first]
     wanted = LockSpec([ComponentSpec(Target("d", "t"), LockType.EXCLUSIVE, None)], WHO)
-    lock = one.locks.lock(wanted)
-    (txn_id,) = one.txns.open(1, WHO)
+    lock = one.locks.lock(wanted).result()
+    (txn_id,) = one.txns.open(1, WHO).result()
     assert lock.state is LockState.ACQUIRED
     for each in replicas:
         each.expiry.expire()
-    assert other.locks.lock(wanted).state is LockState.WAITING
-    other.txns.heartbeat(lock.lock_id, 0)
-    other.txns.heartbeat(0, txn_id)
+    assert other.locks.lock(wanted).result().state is LockState.WAITING
+    other.txns.heartbeat(lock.lock_id, 0).result()
+    other.txns.heartbeat(0, txn_id).result()
     for each in replicas:
         each.expiry.expire()
-    one.txns.commit(txn_id, checks_writes=False)
-    other.locks.unlock(lock.lock_id)
+    one.txns.commit(txn_id, checks_writes=False).result()
+    other.locks.unlock(lock.lock_id).result()
 
 
 def test_changes_are_in_one_order_and_a_key_counts_on_both(replicas: list[Replica]) -> None:

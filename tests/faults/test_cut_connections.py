@@ -30,6 +30,15 @@ MESSAGES_MAX = 2_000
 # Before the commit is sent one message is like the other: a sample has every third.
 STRIDE = sample(3, of=1)
 LAST_MESSAGES = 9
+# A sample has each database with one way.
+SOME_WAYS = {("postgres", Way.TO_GATEWAY), ("mariadb", Way.TO_DATABASE)}
+WAYS = [
+    pytest.param(
+        kind, way, marks=[getattr(pytest.mark, kind)] + ([] if (kind, way) in SOME_WAYS else [pytest.mark.whole])
+    )
+    for kind in ("postgres", "mariadb")
+    for way in Way
+]
 
 
 class Behind(NamedTuple):
@@ -70,7 +79,7 @@ def works(round: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("way", Way)
+@pytest.mark.parametrize(("database_server", "way"), WAYS, indirect=["database_server"])
 def test_a_batch_is_cut_before_each_message(behind: Behind, way: Way) -> None:
     assert set(together(behind.writer, {"database": makes_database, "kept": creates("kept")}).values()) == {None}
     rounds, ends = 0, Counter[str]()

@@ -88,6 +88,7 @@ def test_calls_are_503_and_the_outage_is_two_lines(own_postgres: PrivatePostgres
 
 
 @pytest.mark.mariadb
+@pytest.mark.whole
 def test_calls_are_503_and_the_outage_is_two_lines_with_mariadb(own_mariadb: PrivateMariadb, tmp_path: Path) -> None:
     own_mariadb.administer("CREATE DATABASE hanging")
     hangs(own_mariadb, own_mariadb.url("hanging"), tmp_path)

@@ -10,7 +10,8 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -18,7 +19,6 @@ from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.rates import Rates
-from hms_gateway.gateway.admission.request_rules import CrossOrigin
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
@@ -26,11 +26,13 @@ from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.observability.call_logs import AccessLog, AuditLog
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces
-from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections
+from hms_gateway.gateway.server import Server, bounded_connections
+from hms_gateway.rpc.call import Releases
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, MessageType, make_codecs
 from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.support.patience import PATIENCE_SECONDS
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"
@@ -103,6 +105,8 @@ class FakeCache:
 
     def ticket(self):
         return 42
+
+    def follow(self): ...
 
     def lookup(self, key):
         found = self.known.get(key)
@@ -201,67 +205,48 @@ def running(
     tls: ssl.SSLContext | None = None,
     origins: tuple[str, ...] = ("*",),
     ready: Callable[[], None] = lambda: None,
-    header_seconds_max: float = PATIENCE_SECONDS,
-    idle_seconds_max: float = PATIENCE_SECONDS,
-    drain_idle_seconds: float = 0.0,
-    is_proxy: Callable[[str], bool] = lambda address: False,
     proxies: Proxies | None = None,
-    write_stall_seconds_max: float = 60.0,
-    console: bool = True,
     audit_log: AuditLog | None = None,
     rates: Rates | None = None,
     traces: Traces | None = None,
-    **endpoint_options: Any,
+    releases: Releases | None = None,
+    **others: Any,
 ) -> Iterator[Running]:
-    """Serve in a thread until the end of the block."""
+    """Serve in a thread until the end of the block. `others` are settings."""
     limits, proxies = limits or Limits(), proxies or Proxies()
     limits = replace(limits, drain_seconds_max=min(limits.drain_seconds_max, PATIENCE_SECONDS))
+    patience = {"header_seconds_max": PATIENCE_SECONDS, "idle_seconds_max": PATIENCE_SECONDS}
+    settings = Settings(path=PATH, port=0, limits=limits, cors_origins=[*origins], **{**patience, **others})
     log = io.StringIO()
     access_log = AccessLog(stream=log)
     metrics = Metrics({"get_all_databases", "get_table", "shutdown"})
     stopped: list[str] = []
     endpoint = Endpoint(
+        settings,
         codecs=make_codecs(limits),
         processor=processor or CannedProcessor(),
-        cache=cache,
+        cache=cache or FakeCache(),
         authenticator=authenticator or Anybody(),
         proxies=proxies,
-        limits=limits,
         metrics=metrics,
         sinks=call_sinks(metrics, access_log, audit_log, traces, rates),
+        releases=releases,
         rates=rates,
         traces=traces,
-        **endpoint_options,
     )
-    asgi_endpoint = AsgiEndpoint(
-        endpoint,
-        limits=limits,
-        metrics=metrics,
-        bodies=BodyShares(limits),
-        cross_origin=CrossOrigin(origins),
-        write_stall_seconds_max=write_stall_seconds_max,
-    )
+    asgi_endpoint = AsgiEndpoint(endpoint, settings)
     on_stop = (access_log.close, lambda: stopped.append("stopped"))
     connections = bounded_connections(limits, metrics)
     gateway = Gateway(
         asgi_endpoint,
-        path=PATH,
-        metrics=metrics,
+        settings,
         connections=connections,
+        certificate=None if tls is None else cast(Any, SimpleNamespace(context=tls)),
         ready=ready,
         on_stop=on_stop,
-        console=console,
     )
     ports: queue.SimpleQueue[int] = queue.SimpleQueue()
-    options = ServerOptions(
-        tls=tls,
-        header_seconds_max=header_seconds_max,
-        idle_seconds_max=idle_seconds_max,
-        drain_idle_seconds=drain_idle_seconds,
-        is_proxy=is_proxy,
-        write_stall_seconds_max=write_stall_seconds_max,
-    )
-    server = Server(gateway, options, limits, on_listening=lambda addresses: ports.put(addresses[0][1]))
+    server = Server(gateway, on_listening=lambda addresses: ports.put(addresses[0][1]))
     # A daemon, so that a server that does not stop fails its test and does not keep the run from ending.
     thread = threading.Thread(target=server.run, name="server", daemon=True)
     thread.start()

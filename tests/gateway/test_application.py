@@ -15,6 +15,7 @@ def test_alive_and_ready():
         )
 
 
+@pytest.mark.slow
 def test_not_ready_while_the_database_cannot_be_used_and_ready_again_afterwards():
     problems = [OSError("password=secret"), None]
 
@@ -40,6 +41,7 @@ def test_the_reason_for_which_it_is_not_ready_is_one_line():
         assert (answer.status_code, answer.text) == (503, "the disk of the database is full\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/nothing", "/metastore/other", "/metrics/x", "/%2e%2e/etc/passwd"])
 def test_other_paths_are_not_found(path):
     with running() as server:
@@ -48,6 +50,7 @@ def test_other_paths_are_not_found(path):
         assert "/metastore" in answer.text
 
 
+@pytest.mark.slow
 def test_pages_are_for_reading():
     with running() as server:
         refused = httpx.post(f"{server.root}/healthz")

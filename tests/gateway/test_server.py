@@ -10,8 +10,9 @@ import pytest
 
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
-from hms_gateway.gateway.server import Server, ServerOptions
+from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.gateway.serving import (
     ANSWER,
     CALL,
@@ -76,13 +77,12 @@ def serve(secondary_listener: RecordedListener, listener: socket.socket) -> None
     with running() as other:
         gateway = Gateway(
             other.asgi_endpoint,
-            path=PATH,
-            metrics=other.metrics,
+            Settings(path=PATH),
             connections=other.server._gateway.connections,
             ready=lambda: None,
             secondary_listener=secondary_listener,
         )
-        server = Server(gateway, ServerOptions(), Limits(), on_listening=lambda _: server.stop())
+        server = Server(gateway, on_listening=lambda _: server.stop())
         server.run([listener])
 
 

@@ -13,7 +13,7 @@ from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logging import configure_logging
 from hms_gateway.runtime.settings import Settings
-from tests.gateway.serving import Anybody, CannedProcessor
+from tests.gateway.serving import Anybody, CannedProcessor, FakeCache
 
 
 def build(settings: Settings) -> Gateway:
@@ -25,7 +25,7 @@ def build(settings: Settings) -> Gateway:
         settings,
         codecs=make_codecs(Limits()),
         processor=processor,
-        cache=None,
+        cache=FakeCache(),
         ready=lambda: None,
         metrics=Metrics({"get_all_databases"}),
         certificate=None,

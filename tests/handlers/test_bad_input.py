@@ -61,7 +61,10 @@ def forgetful(write: Callable[[Callable[[Any], T]], T]) -> Callable[[Callable[[A
 on_sqlite = pytest.mark.parametrize("metastore", ["sqlite"], indirect=True)
 on_servers = pytest.mark.parametrize(
     "metastore",
-    [pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("mariadb", marks=pytest.mark.mariadb)],
+    [
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.whole]),
+    ],
     indirect=True,
 )
 

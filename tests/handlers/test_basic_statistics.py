@@ -4,9 +4,6 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.handlers.partitions import PartitionChanges, Partitions
-from hms_gateway.handlers.tables import Tables
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     AlterPartitionsRequest,
@@ -24,7 +21,8 @@ from hms_gateway.rpc.structs import (
     TruncateTableRequest,
 )
 from tests.metastore.statistics_world import longs, partitions, refusal
-from tests.support.catalog import Catalog, columns, new_table, to_tjson, transactional_table
+from tests.support.catalog import Catalog, columns, new_table, transactional_table
+from tests.support.statistics_calls import StatisticsCalls
 
 NEWER = Call("tester", dialect=Dialect.HIVE_4)
 ACCURATE = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
@@ -36,10 +34,15 @@ class World:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self.statistics = ColumnStatisticsService(catalog.store, catalog.clock, catalog.settings, to_tjson)
-        self.tables = Tables(catalog.tables, catalog.alterations, catalog.truncations, self.statistics, catalog.store)
-        service = partitions(catalog)
-        self.reads, self.changes = Partitions(service, None, self.statistics), PartitionChanges(service)
+        self.statistics = StatisticsCalls(catalog.store, catalog.clock, catalog.event_maker)
+        self.tables, self.alterations = catalog.tables.methods, catalog.alterations.methods
+        calls = partitions(catalog)
+        self.reads, self.additions, self.changes, self.exchanges = (
+            calls.reads,
+            calls.additions,
+            calls.changes,
+            calls.exchanges,
+        )
 
     def create(self, parameters: dict[str, str], write_id: int | None) -> None:
         make = transactional_table if "transactional" in parameters else new_table
@@ -48,7 +51,7 @@ class World:
         self.tables.create_table(NEWER, plain)
         self.tables.create_table(NEWER, of_partitions)
         partition = Partition(["1"], "default", "x", sd=of_partitions.sd, parameters=parameters, writeId=write_id)
-        self.changes.add_partition(NEWER, partition)
+        self.additions.add_partition(NEWER, partition)
 
     def table(self, seen: str | None, name: str = "y", **more: Any) -> Table:
         listed = seen and f"default.{name}:{seen}"
@@ -70,7 +73,9 @@ class World:
         table.parameters = partition.parameters = {"transactional": "true", **parameters}
         context = EnvironmentContext(KEPT)
         lists = [seen and f"default.{name}:{seen}" for name in "yx"]
-        self.tables.alter_table_req(NEWER, AlterTableRequest(None, "default", "y", table, context, write_id, lists[0]))
+        self.alterations.alter_table_req(
+            NEWER, AlterTableRequest(None, "default", "y", table, context, write_id, lists[0])
+        )
         self.changes.alter_partitions_req(
             NEWER, AlterPartitionsRequest(None, "default", "x", [partition], context, write_id, lists[1])
         )
@@ -154,16 +159,16 @@ def test_a_change_is_kept_with_its_write_id(
 def test_who_empties_a_table_says_under_which_write_id(world: World) -> None:
     world.create({"transactional": "true"} | ACCURATE, 5)
     for name in ("y", "x"):
-        world.tables.truncate_table_req(NEWER, TruncateTableRequest("default", name, writeId=7))
+        world.catalog.truncations.methods.truncate_table_req(NEWER, TruncateTableRequest("default", name, writeId=7))
     assert [one.writeId for one in (world.table(None), world.partition(None))] == [7, 7]
-    world.tables.truncate_table(NEWER, "default", "y", None)  # type: ignore[arg-type]
+    world.catalog.truncations.methods.truncate_table(NEWER, "default", "y", None)  # type: ignore[arg-type]
     assert world.table(None).writeId == 7
 
 
 def test_a_partition_that_goes_to_another_table_has_none_of_its_write_ids(world: World) -> None:
     world.create({"transactional": "true"} | ACCURATE, 5)
     world.tables.create_table(NEWER, transactional_table("z", keys=columns("ds string")))
-    moved = world.changes.exchange_partitions(NEWER, {"ds": "1"}, "default", "x", "default", "z")
+    moved = world.exchanges.exchange_partitions(NEWER, {"ds": "1"}, "default", "x", "default", "z")
     assert moved[0].writeId is None
     assert world.reads.get_partition(NEWER, "default", "z", ["1"]).writeId is None
 

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsMethods
+from hms_gateway.catalog.statistics.shapes import received
 from hms_gateway.composition.main import Metastore
-from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods, received
-from hms_gateway.handlers.partitions import Partitions
-from hms_gateway.handlers.tables import Tables
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.processor import Processor
 from hms_gateway.rpc.structs import (
@@ -52,6 +50,7 @@ from hms_gateway.runtime.limits import Limits
 from tests.handlers.peers import Peer
 from tests.metastore.statistics_world import P, T, longs, make_service, partitions, refusal, statistics
 from tests.support.catalog import Catalog, columns, new_table, to_tjson, transactional_table
+from tests.support.statistics_calls import StatisticsCalls
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)
@@ -59,13 +58,14 @@ CODECS = make_codecs(Limits())
 
 
 @pytest.fixture
-def service(catalog: Catalog) -> ColumnStatisticsService:
+def service(catalog: Catalog) -> StatisticsCalls:
     return make_service(catalog)
 
 
 @pytest.fixture
-def methods(service: ColumnStatisticsService) -> ColumnStatisticsMethods:
-    return ColumnStatisticsMethods(service)
+def methods(service: StatisticsCalls) -> ColumnStatisticsMethods:
+    methods: ColumnStatisticsMethods = service.methods
+    return methods
 
 
 def old(part_name: str | None = None, table: str = "t", db_name: str = "default", **sketch: Any) -> ColumnStatistics:
@@ -110,10 +110,10 @@ def test_every_way_to_store_those_of_a_partition(methods: ColumnStatisticsMethod
 
 
 def test_engine_of_a_request_counts_for_all_it_carries(
-    methods: ColumnStatisticsMethods, service: ColumnStatisticsService
+    methods: ColumnStatisticsMethods, service: StatisticsCalls
 ) -> None:
     methods.set_aggr_stats_for(NEWER, SetPartitionsStatsRequest_v4([received(old())], engine="impala"))
-    assert service.of_table(T, ["a"])[0] == []
+    assert service.of_table(T, ["a"]) == []
     assert methods.get_table_statistics_req(
         CALL, TableStatsRequest("default", "t", ["a"], engine="impala")
     ) == TableStatsResult(old().statsObj)
@@ -154,7 +154,7 @@ def test_whether_statistics_hold_for_a_reader(
     catalog.tables.create(plain)
     catalog.tables.create(of_partitions)
     partition = Partition(["1"], "default", "x", sd=of_partitions.sd, parameters=parameters)
-    partitions(catalog).additions.add(partition)
+    partitions(catalog).add(partition)
     for given in (old(table="y"), old("ds=1", "x")):
         assert methods.set_aggr_stats_for(call, SetPartitionsStatsRequest([given], False, write_id))
     listed = seen and seen.replace(".x", ".y")
@@ -306,16 +306,16 @@ def test_the_json_of_an_event_has_sketches_in_base64(catalog: Catalog, methods: 
 
 
 def test_tables_and_partitions_that_carry_their_statistics(
-    catalog: Catalog, service: ColumnStatisticsService, methods: ColumnStatisticsMethods
+    catalog: Catalog, service: StatisticsCalls, methods: ColumnStatisticsMethods
 ) -> None:
     methods.update_table_column_statistics(CALL, old())
     methods.update_partition_column_statistics(CALL, old("ds=a/hr=1", "p"))
-    tables = Tables(catalog.tables, catalog.alterations, catalog.truncations, service, catalog.store)
+    tables = catalog.tables.methods
     found = tables.get_table_req(NEWER, GetTableRequest("default", "t", getColumnStats=True)).table
     assert found.colStats.statsObj[0].statsData == longs(1, 2, 3, 4)
     assert tables.get_table_req(NEWER, GetTableRequest("default", "t")).table.colStats is None
     assert tables.get_table_req(NEWER, GetTableRequest("default", "p", getColumnStats=True)).table.colStats is None
-    by_names = Partitions(partitions(catalog), None, service).get_partitions_by_names_req
+    by_names = partitions(catalog).reads.get_partitions_by_names_req
     request = GetPartitionsByNamesRequest("default", "p", ["ds=a/hr=1", "ds=b/hr=1"], get_col_stats=True)
     first, second = by_names(NEWER, request).partitions
     assert first.colStats.statsObj[0].statsData == longs(1, 2, 3, 4)
@@ -361,6 +361,7 @@ def test_a_new_table_comes_with_statistics(newer: Peer) -> None:
         newer.ask("get_table", "default", "u")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec_name", ["binary", "compact"])
 def test_sketches_of_newer_clients_pass_through_the_shape_of_2_3(metastore: Metastore, codec_name: str) -> None:
     old = Peer(metastore, getattr(metastore.codecs, codec_name), Dialect.HIVE_2_3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.catalog.constraints import Constraints, ConstraintService
+from hms_gateway.catalog.constraints import Constraints
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.rpc.structs import (
     AddCheckConstraintRequest,
@@ -29,7 +29,7 @@ from hms_gateway.rpc.structs import (
     UniqueConstraintsRequest,
 )
 from tests.metastore.statistics_world import refusal
-from tests.support.catalog import Catalog, new_table, to_tjson
+from tests.support.catalog import Catalog, new_table
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)
@@ -40,7 +40,7 @@ ON = ("hive", "default", "t")
 def methods(catalog: Catalog) -> Constraints:
     for name in ("t", "u"):
         catalog.tables.create(new_table(name))
-    return Constraints(ConstraintService(catalog.store, catalog.clock, catalog.settings, to_tjson))
+    return Constraints(catalog.store, catalog.event_maker, catalog.clock)
 
 
 def test_keys_of_2_3_say_the_catalog_to_newer_callers_only(methods: Constraints) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_gateway.handlers.tables import Databases
+from hms_gateway.catalog.tables.databases import Databases
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     AlterDatabaseRequest,
@@ -27,7 +27,7 @@ NEWER = Call("tester", dialect=Dialect.HIVE_4)
 
 @pytest.fixture
 def databases(catalog: Catalog) -> Databases:
-    return Databases(catalog.databases)
+    return catalog.databases.methods
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:

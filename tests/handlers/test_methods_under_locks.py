@@ -212,6 +212,7 @@ def test_every_changing_method_is_here() -> None:
     assert REFUSED.keys().isdisjoint(OF_NO_OBJECT.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", REFUSED)
 def test_a_change_of_what_another_holds_is_refused(peers: tuple[Peer, Peer], method: str) -> None:
     _, bob = peers

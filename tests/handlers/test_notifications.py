@@ -44,7 +44,7 @@ def notifications(catalog: Catalog) -> Notifications:
     catalog.databases.create(Database(name="sales"))
     for db_name in ("default", "sales"):
         catalog.tables.create(new_table("t", db_name, keys=columns("ds string")))
-    return Notifications(catalog.notifications)
+    return catalog.notifications
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.handlers.partitions import PartitionChanges
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
@@ -30,6 +29,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.call_keys import CallKey, answering
 from tests.metastore.partition_world import SALES, World, partition_world
+from tests.support.partition_calls import PartitionCalls
 
 CALL = Call("nobody")
 CONTEXT = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
@@ -42,47 +42,50 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def handlers(world: World) -> PartitionChanges:
-    return PartitionChanges(world.service)
+def handlers(world: World) -> PartitionCalls:
+    return world.calls
 
 
-def test_add(world: World, handlers: PartitionChanges) -> None:
+def test_add(world: World, handlers: PartitionCalls) -> None:
     world.path("shop.db/sales/ds=b/hr=1").mkdir(parents=True)
-    assert handlers.add_partition(CALL, world.partition("a", "1")).values == ["a", "1"]
-    added = handlers.add_partition_with_environment_context(CALL, world.partition("b", "1"), CONTEXT)
+    assert handlers.additions.add_partition(CALL, world.partition("a", "1")).values == ["a", "1"]
+    added = handlers.additions.add_partition_with_environment_context(CALL, world.partition("b", "1"), CONTEXT)
     assert "numFiles" not in (added.parameters or {})
-    assert handlers.add_partition_with_environment_context(CALL, world.partition("c", "1"), None).values == ["c", "1"]
-    assert handlers.add_partitions(CALL, [world.partition("d", "1")]) == 1
+    assert handlers.additions.add_partition_with_environment_context(CALL, world.partition("c", "1"), None).values == [
+        "c",
+        "1",
+    ]
+    assert handlers.additions.add_partitions(CALL, [world.partition("d", "1")]) == 1
     spec = PartitionSpec(
         dbName="shop", tableName="sales", partitionList=PartitionListComposingSpec([world.partition("e", "1")])
     )
-    assert handlers.add_partitions_pspec(CALL, [spec]) == 1
+    assert handlers.additions.add_partitions_pspec(CALL, [spec]) == 1
     assert world.names() == [f"ds={value}/hr=1" for value in "abcde"]
 
 
-def test_add_by_request_as_spark_sends_it(world: World, handlers: PartitionChanges) -> None:
+def test_add_by_request_as_spark_sends_it(world: World, handlers: PartitionCalls) -> None:
     world.add("a", "1")
     parts = [world.partition("a", "1"), world.partition("b", "1")]
     request = AddPartitionsRequest(dbName="shop", tblName="sales", parts=parts, ifNotExists=True, needResult=True)
-    result = handlers.add_partitions_req(CALL, request)
+    result = handlers.additions.add_partitions_req(CALL, request)
     assert [one.values for one in result.partitions or []] == [["b", "1"]]
-    assert handlers.add_partitions_req(CALL, request) == AddPartitionsResult(partitions=[])
+    assert handlers.additions.add_partitions_req(CALL, request) == AddPartitionsResult(partitions=[])
 
 
 @pytest.mark.parametrize(("need_result", "has_result"), [(None, True), (True, True), (False, False)])
 def test_the_result_of_an_add_is_optional(
-    world: World, handlers: PartitionChanges, need_result: bool | None, has_result: bool
+    world: World, handlers: PartitionCalls, need_result: bool | None, has_result: bool
 ) -> None:
     request = AddPartitionsRequest(
         dbName="shop", tblName="sales", parts=[world.partition("a", "1")], ifNotExists=False, needResult=need_result
     )
-    assert (handlers.add_partitions_req(CALL, request).partitions is not None) is has_result
+    assert (handlers.additions.add_partitions_req(CALL, request).partitions is not None) is has_result
     assert world.names() == ["ds=a/hr=1"]
 
 
 @pytest.mark.parametrize(("need_result", "kept"), [(True, [["a", "1"]]), (False, [])])
 def test_what_a_call_with_a_key_does_not_answer_is_not_kept(
-    world: World, handlers: PartitionChanges, need_result: bool, kept: list[list[str]]
+    world: World, handlers: PartitionCalls, need_result: bool, kept: list[list[str]]
 ) -> None:
     request = AddPartitionsRequest(
         dbName="shop", tblName="sales", parts=[world.partition("a", "1")], ifNotExists=False, needResult=need_result
@@ -93,7 +96,7 @@ def test_what_a_call_with_a_key_does_not_answer_is_not_kept(
         recalled = found.value if found else None
         key = CallKey("nobody", "k", "add_partitions_req", b"hash", keeps_value=True, recalled=recalled)
         with answering(key):
-            answers.append(handlers.add_partitions_req(CALL, request))
+            answers.append(handlers.additions.add_partitions_req(CALL, request))
     assert answers[0] == answers[1]
     assert recalled is not None
     assert isinstance(recalled.value, list)
@@ -104,36 +107,34 @@ NEWER = Call("nobody", dialect=Dialect.HIVE_4)
 
 
 @pytest.mark.parametrize(("call", "catalog"), [(CALL, None), (NEWER, "hive")])
-def test_newer_callers_see_the_catalog(
-    world: World, handlers: PartitionChanges, call: Call, catalog: str | None
-) -> None:
+def test_newer_callers_see_the_catalog(world: World, handlers: PartitionCalls, call: Call, catalog: str | None) -> None:
     added = [
-        handlers.add_partition(call, world.partition("a", "1")),
-        handlers.add_partition_with_environment_context(call, world.partition("b", "1"), None),
-        handlers.append_partition(call, "shop", "sales", ["c", "1"]),
-        handlers.append_partition_with_environment_context(call, "shop", "sales", ["d", "1"], None),
-        handlers.append_partition_by_name(call, "shop", "sales", "ds=e/hr=1"),
-        handlers.append_partition_by_name_with_environment_context(call, "shop", "sales", "ds=f/hr=1", None),
+        handlers.additions.add_partition(call, world.partition("a", "1")),
+        handlers.additions.add_partition_with_environment_context(call, world.partition("b", "1"), None),
+        handlers.additions.append_partition(call, "shop", "sales", ["c", "1"]),
+        handlers.additions.append_partition_with_environment_context(call, "shop", "sales", ["d", "1"], None),
+        handlers.additions.append_partition_by_name(call, "shop", "sales", "ds=e/hr=1"),
+        handlers.additions.append_partition_by_name_with_environment_context(call, "shop", "sales", "ds=f/hr=1", None),
     ]
     request = AddPartitionsRequest(dbName="shop", tblName="sales", parts=[world.partition("g", "1")], ifNotExists=False)
-    added += handlers.add_partitions_req(call, request).partitions or []
+    added += handlers.additions.add_partitions_req(call, request).partitions or []
     parts = RequestPartsSpec(names=["ds=g/hr=1"])
     drop = DropPartitionsRequest(dbName="shop", tblName="sales", parts=parts)
-    added += handlers.drop_partitions_req(call, drop).partitions or []
+    added += handlers.drops.drop_partitions_req(call, drop).partitions or []
     assert [one.catName for one in added] == [catalog] * 8
 
 
-def test_a_request_that_names_the_catalog_is_answered_with_it(world: World, handlers: PartitionChanges) -> None:
-    assert handlers.add_partition(CALL, world.partition("a", "1", catName="hive")).catName == "hive"
-    assert handlers.append_partition(CALL, "@hive#shop", "sales", ["b", "1"]).catName == "hive"
+def test_a_request_that_names_the_catalog_is_answered_with_it(world: World, handlers: PartitionCalls) -> None:
+    assert handlers.additions.add_partition(CALL, world.partition("a", "1", catName="hive")).catName == "hive"
+    assert handlers.additions.append_partition(CALL, "@hive#shop", "sales", ["b", "1"]).catName == "hive"
 
 
-def test_there_is_no_other_catalog(world: World, handlers: PartitionChanges) -> None:
+def test_there_is_no_other_catalog(world: World, handlers: PartitionCalls) -> None:
     elsewhere = world.partition("a", "1", catName="other")
     calls: list[Callable[[], Any]] = [
-        lambda: handlers.add_partition(CALL, elsewhere),
-        lambda: handlers.add_partition_with_environment_context(CALL, elsewhere, None),
-        lambda: handlers.add_partitions(CALL, [elsewhere]),
+        lambda: handlers.additions.add_partition(CALL, elsewhere),
+        lambda: handlers.additions.add_partition_with_environment_context(CALL, elsewhere, None),
+        lambda: handlers.additions.add_partitions(CALL, [elsewhere]),
     ]
     for add in calls:
         with pytest.raises(InvalidObjectException, match="because "):
@@ -141,12 +142,12 @@ def test_there_is_no_other_catalog(world: World, handlers: PartitionChanges) -> 
     assert world.names() == []
 
 
-def test_columns_sent_once_for_all_partitions(world: World, handlers: PartitionChanges) -> None:
+def test_columns_sent_once_for_all_partitions(world: World, handlers: PartitionCalls) -> None:
     columns = [FieldSchema("id", "int")]
     partition = world.partition("a", "1")
     assert partition.sd is not None
     partition.sd.cols = None
-    handlers.add_partitions_req(
+    handlers.additions.add_partitions_req(
         CALL,
         AddPartitionsRequest(
             dbName="shop",
@@ -157,12 +158,12 @@ def test_columns_sent_once_for_all_partitions(world: World, handlers: PartitionC
             partitionColSchema=columns,
         ),
     )
-    stored = world.service.reads.get(SALES, ["a", "1"])
+    stored = world.calls.get(SALES, ["a", "1"])
     assert stored.sd is not None
     assert stored.sd.cols == columns
     stored.sd.cols = None
     wider = [*columns, FieldSchema("more", "int")]
-    handlers.alter_partitions_req(
+    handlers.changes.alter_partitions_req(
         CALL,
         AlterPartitionsRequest(
             dbName="shop",
@@ -172,100 +173,108 @@ def test_columns_sent_once_for_all_partitions(world: World, handlers: PartitionC
             partitionColSchema=wider,
         ),
     )
-    altered = world.service.reads.get(SALES, ["a", "1"])
+    altered = world.calls.get(SALES, ["a", "1"])
     assert altered.sd is not None
     assert altered.sd.cols == wider
 
 
-def test_append(world: World, handlers: PartitionChanges) -> None:
-    handlers.append_partition(CALL, "@hive#shop", "sales", ["a", "1"])
-    handlers.append_partition_with_environment_context(CALL, "shop", "sales", ["b", "1"], CONTEXT)
-    handlers.append_partition_by_name(CALL, "shop", "sales", "ds=c/hr=1")
-    handlers.append_partition_by_name_with_environment_context(CALL, "shop", "sales", "ds=d/hr=1", None)
-    handlers.append_partition_req(CALL, AppendPartitionsRequest(dbName="shop", tableName="sales", partVals=["e", "1"]))
-    handlers.append_partition_req(CALL, AppendPartitionsRequest(dbName="shop", tableName="sales", name="ds=f/hr=1"))
+def test_append(world: World, handlers: PartitionCalls) -> None:
+    handlers.additions.append_partition(CALL, "@hive#shop", "sales", ["a", "1"])
+    handlers.additions.append_partition_with_environment_context(CALL, "shop", "sales", ["b", "1"], CONTEXT)
+    handlers.additions.append_partition_by_name(CALL, "shop", "sales", "ds=c/hr=1")
+    handlers.additions.append_partition_by_name_with_environment_context(CALL, "shop", "sales", "ds=d/hr=1", None)
+    handlers.additions.append_partition_req(
+        CALL, AppendPartitionsRequest(dbName="shop", tableName="sales", partVals=["e", "1"])
+    )
+    handlers.additions.append_partition_req(
+        CALL, AppendPartitionsRequest(dbName="shop", tableName="sales", name="ds=f/hr=1")
+    )
     assert world.names() == [f"ds={value}/hr=1" for value in "abcdef"]
 
 
-def test_drop(world: World, handlers: PartitionChanges) -> None:
+def test_drop(world: World, handlers: PartitionCalls) -> None:
     for value in "abcdef":
         world.add(value, "1")
-    assert handlers.drop_partition(CALL, "shop", "sales", ["a", "1"], True)
-    assert handlers.drop_partition_with_environment_context(CALL, "shop", "sales", ["b", "1"], False, CONTEXT)
-    assert handlers.drop_partition_by_name(CALL, "shop", "sales", "ds=c/hr=1", True)
-    assert handlers.drop_partition_by_name_with_environment_context(CALL, "shop", "sales", "ds=d/hr=1", True, None)
+    assert handlers.drops.drop_partition(CALL, "shop", "sales", ["a", "1"], True)
+    assert handlers.drops.drop_partition_with_environment_context(CALL, "shop", "sales", ["b", "1"], False, CONTEXT)
+    assert handlers.drops.drop_partition_by_name(CALL, "shop", "sales", "ds=c/hr=1", True)
+    assert handlers.drops.drop_partition_by_name_with_environment_context(
+        CALL, "shop", "sales", "ds=d/hr=1", True, None
+    )
     by_values = DropPartitionRequest(dbName="shop", tblName="sales", partVals=["e", "1"], deleteData=True)
     by_name = DropPartitionRequest(dbName="shop", tblName="sales", partName="ds=f/hr=1")
-    assert handlers.drop_partition_req(CALL, by_values)
-    assert handlers.drop_partition_req(CALL, by_name)
+    assert handlers.drops.drop_partition_req(CALL, by_values)
+    assert handlers.drops.drop_partition_req(CALL, by_name)
     assert world.names() == []
     assert sorted(path.name for path in world.path("shop.db/sales").iterdir()) == ["ds=b", "ds=f"]
 
 
 @pytest.mark.parametrize(("if_exists", "is_refused"), [(None, True), (False, True), (True, False)])
 def test_missing_ones_count_unless_the_flag_was_sent(
-    world: World, handlers: PartitionChanges, if_exists: bool | None, is_refused: bool
+    world: World, handlers: PartitionCalls, if_exists: bool | None, is_refused: bool
 ) -> None:
     world.add("a", "1")
     names = RequestPartsSpec(names=["ds=a/hr=1", "ds=b/hr=1"])
     request = DropPartitionsRequest(dbName="shop", tblName="sales", parts=names, ifExists=if_exists)
     if is_refused:
         with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
-            handlers.drop_partitions_req(CALL, request)
+            handlers.drops.drop_partitions_req(CALL, request)
     else:
-        assert [one.values for one in handlers.drop_partitions_req(CALL, request).partitions or []] == [["a", "1"]]
+        assert [one.values for one in handlers.drops.drop_partitions_req(CALL, request).partitions or []] == [
+            ["a", "1"]
+        ]
 
 
-def test_the_result_of_a_drop_is_optional(world: World, handlers: PartitionChanges) -> None:
+def test_the_result_of_a_drop_is_optional(world: World, handlers: PartitionCalls) -> None:
     world.add("a", "1")
     request = DropPartitionsRequest(
         dbName="shop", tblName="sales", parts=RequestPartsSpec(names=["ds=a/hr=1"]), needResult=False
     )
-    assert handlers.drop_partitions_req(CALL, request) == DropPartitionsResult()
+    assert handlers.drops.drop_partitions_req(CALL, request) == DropPartitionsResult()
 
 
-def test_alter(world: World, handlers: PartitionChanges) -> None:
+def test_alter(world: World, handlers: PartitionCalls) -> None:
     world.add("a", "1")
 
     def sent(value: str) -> Partition:
-        partition = world.service.reads.get(SALES, ["a", "1"])
+        partition = world.calls.get(SALES, ["a", "1"])
         partition.parameters = {"k": value}
         return partition
 
     def stored() -> str:
-        return (world.service.reads.get(SALES, ["a", "1"]).parameters or {})["k"]
+        return (world.calls.get(SALES, ["a", "1"]).parameters or {})["k"]
 
-    handlers.alter_partition(CALL, "shop", "sales", sent("1"))
+    handlers.changes.alter_partition(CALL, "shop", "sales", sent("1"))
     assert stored() == "1"
-    handlers.alter_partitions(CALL, "shop", "sales", [sent("2")])
+    handlers.changes.alter_partitions(CALL, "shop", "sales", [sent("2")])
     assert stored() == "2"
-    handlers.alter_partition_with_environment_context(CALL, "shop", "sales", sent("3"), CONTEXT)
+    handlers.changes.alter_partition_with_environment_context(CALL, "shop", "sales", sent("3"), CONTEXT)
     assert stored() == "3"
-    handlers.alter_partitions_with_environment_context(CALL, "shop", "sales", [sent("4")], None)
+    handlers.changes.alter_partitions_with_environment_context(CALL, "shop", "sales", [sent("4")], None)
     assert stored() == "4"
     request = AlterPartitionsRequest(dbName="shop", tableName="sales", partitions=[sent("5")])
-    assert handlers.alter_partitions_req(CALL, request) == AlterPartitionsResponse()
+    assert handlers.changes.alter_partitions_req(CALL, request) == AlterPartitionsResponse()
     assert stored() == "5"
 
 
-def test_rename(world: World, handlers: PartitionChanges) -> None:
+def test_rename(world: World, handlers: PartitionCalls) -> None:
     renamed = world.add("a", "1")
     renamed.values = ["b", "1"]
-    handlers.rename_partition(CALL, "shop", "sales", ["a", "1"], renamed)
+    handlers.changes.rename_partition(CALL, "shop", "sales", ["a", "1"], renamed)
     assert world.names() == ["ds=b/hr=1"]
     renamed.values = ["c", "1"]
     request = RenamePartitionRequest(dbName="shop", tableName="sales", partVals=["b", "1"], newPart=renamed)
-    assert handlers.rename_partition_req(CALL, request) == RenamePartitionResponse()
+    assert handlers.changes.rename_partition_req(CALL, request) == RenamePartitionResponse()
     assert world.names() == ["ds=c/hr=1"]
 
 
-def test_exchange(world: World, handlers: PartitionChanges) -> None:
+def test_exchange(world: World, handlers: PartitionCalls) -> None:
     world.make_table("target")
     for value in "ab":
         world.add(value, "1")
     spec: Any = {"ds": "a"}
-    answer = handlers.exchange_partition(CALL, spec, "shop", "sales", "@hive#shop", "target")
+    answer = handlers.exchanges.exchange_partition(CALL, spec, "shop", "sales", "@hive#shop", "target")
     assert answer == Partition(createTime=0, lastAccessTime=0)
-    moved = handlers.exchange_partitions(CALL, {"ds": "b"}, "shop", "sales", "shop", "target")
+    moved = handlers.exchanges.exchange_partitions(CALL, {"ds": "b"}, "shop", "sales", "shop", "target")
     assert [one.values for one in moved] == [["b", "1"]]
     assert world.names("target") == ["ds=a/hr=1", "ds=b/hr=1"]

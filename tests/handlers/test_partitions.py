@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.partitions.reads import ProjectedPartitions, Projection
-from hms_gateway.handlers.partitions import PartitionChanges, Partitions
+from hms_gateway.catalog.partitions.reads import Partitions
+from hms_gateway.catalog.partitions.specs import ProjectedPartitions, Projection
 from hms_gateway.rpc.binding import bind
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
@@ -43,13 +43,13 @@ EVERY = [["a", "1"], ["a", "2"], ["b", "1"]]
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     with partition_world(tmp_path) as opened:
-        opened.service.additions.add_to(SALES, [opened.partition(*values, parameters={"k": "v"}) for values in EVERY])
+        opened.calls.add_to(SALES, [opened.partition(*values, parameters={"k": "v"}) for values in EVERY])
         yield opened
 
 
 @pytest.fixture
 def handlers(world: World) -> Partitions:
-    return Partitions(world.service)
+    return world.calls.reads
 
 
 def refusal(call: Any) -> ThriftException:
@@ -59,7 +59,7 @@ def refusal(call: Any) -> ThriftException:
 
 
 def test_every_method_of_partitions_has_a_handler(world: World) -> None:
-    handlers = [Partitions(world.service), PartitionChanges(world.service)]
+    handlers = world.calls.handlers
     elsewhere = (
         "statistics",
         "ForEvent",
@@ -282,8 +282,8 @@ def test_no_name_to_take_apart(handlers: Partitions) -> None:
 
 
 def test_valid_characters(world: World) -> None:
-    assert Partitions(world.service).partition_name_has_valid_characters(OLD, ["anything /"], True)
-    strict = Partitions(world.with_settings(partition_name_whitelist_pattern="[a-z]+").service)
+    assert world.calls.reads.partition_name_has_valid_characters(OLD, ["anything /"], True)
+    strict = world.with_settings(partition_name_whitelist_pattern="[a-z]+").calls.reads
     assert strict.partition_name_has_valid_characters(OLD, ["abc"], True)
     assert not strict.partition_name_has_valid_characters(OLD, ["abc", "A"], False)
     assert isinstance(refusal(lambda: strict.partition_name_has_valid_characters(OLD, ["A"], True)), MetaException)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
-from hms_gateway.catalog.access.roles import Roles, RoleService
-from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.catalog.access.grants import Privileges
+from hms_gateway.catalog.access.roles import Roles, create_default_roles
 from hms_gateway.metastore.checks.selection import partitions_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
@@ -38,15 +37,14 @@ PARTITION = HiveObjectRef(HiveObjectType.PARTITION, "default", "p", ["a", "1"])
 
 @pytest.fixture
 def roles(catalog: Catalog) -> Roles:
-    service = RoleService(catalog.store, catalog.clock, catalog.settings)
-    service.create_defaults()
-    return Roles(service)
+    create_default_roles(catalog.store, catalog.clock, catalog.settings)
+    return Roles(catalog.store, catalog.clock)
 
 
 @pytest.fixture
 def privileges(catalog: Catalog, roles: Roles) -> Privileges:
     catalog.tables.create(new_table())
-    return Privileges(PrivilegeService(catalog.store, catalog.clock))
+    return Privileges(catalog.store, catalog.clock)
 
 
 def bag(on: HiveObjectRef, *, option: bool = False) -> PrivilegeBag:
@@ -152,8 +150,7 @@ def test_partitions_with_privileges(catalog: Catalog, privileges: Privileges) ->
     catalog.tables.create(new_table("p", keys=columns("ds string", "hr int"), parameters=parameters))
     add_partitions(catalog, ["a", "1"], ["b", "1"])
     privileges.grant_privileges(CALL, bag(PARTITION))
-    service = PrivilegeService(catalog.store, catalog.clock)
-    methods = Partitions(partitions(catalog), service)
+    methods = partitions(catalog).reads
     request = GetPartitionsPsWithAuthRequest(dbName="default", tblName="p", userName="anna", groupNames=[])
     lists = (
         methods.get_partitions_with_auth(CALL, "default", "p", -1, "anna", []).answer,
@@ -175,7 +172,7 @@ def test_partitions_with_privileges(catalog: Catalog, privileges: Privileges) ->
 def test_a_limit_of_zero_partitions_with_privileges_is_none_to_2_3(catalog: Catalog) -> None:
     catalog.tables.create(new_table("p", keys=columns("ds string", "hr int")))
     add_partitions(catalog, ["a", "1"], ["b", "1"])
-    methods = Partitions(partitions(catalog), PrivilegeService(catalog.store, catalog.clock))
+    methods = partitions(catalog).reads
     found = methods.get_partitions_with_auth(CALL, "default", "p", 0, "anna", [])
     assert [one.values[0] for one in partitions_of(found)] == ["a", "b"]
     newer = Call("tester", dialect=Dialect.HIVE_4)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.catalog.properties import Properties
-from hms_gateway.catalog.tokens import Tokens, TokenService
+from hms_gateway.catalog.tokens import SealedTokens, Tokens
 from hms_gateway.catalog.types import Types
 from hms_gateway.handlers.service import FileMetadata
 from hms_gateway.rpc.call import Call
@@ -56,7 +56,7 @@ def test_types(catalog: Catalog) -> None:
 
 
 def test_tokens_are_kept_as_they_come(catalog: Catalog, tmp_path: Path) -> None:
-    tokens = Tokens(TokenService(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
+    tokens = Tokens(catalog.store, SealedTokens(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
     assert [tokens.add_token(CALL, "id", value) for value in ("AQ==", "other")] == [True, False]
     assert tokens.get_token(CALL, "id") == "AQ=="
     assert tokens.get_token(CALL, "missing") is None
@@ -73,7 +73,7 @@ def test_tokens_are_kept_as_they_come(catalog: Catalog, tmp_path: Path) -> None:
 
 
 def test_master_keys_have_numbers(catalog: Catalog, tmp_path: Path) -> None:
-    tokens = Tokens(TokenService(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
+    tokens = Tokens(catalog.store, SealedTokens(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
     assert [tokens.add_master_key(CALL, key) for key in ("a", "b")] == [1, 2]
     tokens.update_master_key(CALL, 1, "c")
     assert tokens.get_master_keys(CALL) == ["c", "b"]
@@ -84,7 +84,7 @@ def test_master_keys_have_numbers(catalog: Catalog, tmp_path: Path) -> None:
 
 
 def test_no_token_without_kerberos(catalog: Catalog, tmp_path: Path) -> None:
-    tokens = Tokens(TokenService(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
+    tokens = Tokens(catalog.store, SealedTokens(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
     for action in (
         lambda: tokens.get_delegation_token(CALL, "o", "r"),
         lambda: tokens.renew_delegation_token(CALL, "t"),

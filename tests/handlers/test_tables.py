@@ -1,10 +1,10 @@
 """The Thrift methods on tables: spellings of the services' operations, catalogs in names, answers by generation."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
-from hms_gateway.handlers.tables import Tables
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     AlterTableRequest,
@@ -33,8 +33,9 @@ NEWER = Call("tester", dialect=Dialect.HIVE_4)
 
 
 @pytest.fixture
-def tables(catalog: Catalog) -> Tables:
-    return Tables(catalog.tables, catalog.alterations, catalog.truncations, catalog.statistics, catalog.store)
+def tables(catalog: Catalog) -> SimpleNamespace:
+    handlers = (catalog.tables.methods, catalog.alterations.methods, catalog.truncations.methods)
+    return SimpleNamespace(**{name: getattr(one, name) for one in handlers for name in dir(one) if name[0] != "_"})
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:
@@ -43,7 +44,7 @@ def refusal(action: Callable[[], object]) -> ThriftException:
     return raised.value
 
 
-def test_every_way_to_create_one(tables: Tables) -> None:
+def test_every_way_to_create_one(tables: SimpleNamespace) -> None:
     tables.create_table(CALL, new_table("a"))
     tables.create_table_with_environment_context(CALL, new_table("b"), None)
     tables.create_table_with_environment_context(CALL, new_table("c"), EnvironmentContext({}))
@@ -54,7 +55,7 @@ def test_every_way_to_create_one(tables: Tables) -> None:
     assert tables.get_all_tables(CALL, "default") == list("abcdefg")
 
 
-def test_a_table_comes_with_its_constraints_or_not_at_all(tables: Tables, catalog: Catalog) -> None:
+def test_a_table_comes_with_its_constraints_or_not_at_all(tables: SimpleNamespace, catalog: Catalog) -> None:
     keys, wrong = [SQLPrimaryKey(column_name="a")], [SQLPrimaryKey(column_name="x")]
     for number, create in enumerate(
         (
@@ -70,7 +71,7 @@ def test_a_table_comes_with_its_constraints_or_not_at_all(tables: Tables, catalo
     assert names == {"CREATE_DATABASE", "CREATE_TABLE", "ADD_PRIMARYKEY"}
 
 
-def test_another_catalog_has_nothing(tables: Tables) -> None:
+def test_another_catalog_has_nothing(tables: SimpleNamespace) -> None:
     tables.create_table(CALL, new_table())
     assert refusal(lambda: tables.create_table(CALL, new_table("u", catName="spark"))) == InvalidObjectException(
         "@spark#default"
@@ -82,13 +83,13 @@ def test_another_catalog_has_nothing(tables: Tables) -> None:
     assert tables.get_table_meta(CALL, "@spark#*", "*", []) == []
 
 
-def test_a_name_with_a_marker_but_no_catalog(tables: Tables) -> None:
+def test_a_name_with_a_marker_but_no_catalog(tables: SimpleNamespace) -> None:
     assert refusal(lambda: tables.get_table(CALL, "@default", "t")) == MetaException(
         "@default is prepended with the catalog marker but does not appear to have a catalog name in it"
     )
 
 
-def test_the_catalog_is_shown_to_newer_callers_only(tables: Tables) -> None:
+def test_the_catalog_is_shown_to_newer_callers_only(tables: SimpleNamespace) -> None:
     tables.create_table(CALL, new_table())
     assert tables.get_table(CALL, "default", "t").catName is None
     assert tables.get_table(NEWER, "default", "t").catName == "hive"
@@ -102,7 +103,7 @@ def test_the_catalog_is_shown_to_newer_callers_only(tables: Tables) -> None:
     assert [meta.catName for meta in tables.get_table_meta(CALL, "@hive#*", "*", [])] == ["hive"]
 
 
-def test_texts_have_plain_names(tables: Tables) -> None:
+def test_texts_have_plain_names(tables: SimpleNamespace) -> None:
     error = NoSuchObjectException("default.t table not found")
     assert refusal(lambda: tables.get_table(CALL, "@hive#default", "t")) == error
     assert refusal(lambda: tables.get_table_req(CALL, GetTableRequest("default", "t", catName="hive"))) == error
@@ -110,7 +111,7 @@ def test_texts_have_plain_names(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("way", ["plain", "context", "request"])
-def test_every_way_to_drop_one(tables: Tables, catalog: Catalog, way: str) -> None:
+def test_every_way_to_drop_one(tables: SimpleNamespace, catalog: Catalog, way: str) -> None:
     tables.create_table(CALL, new_table())
     if way == "plain":
         tables.drop_table(CALL, "@hive#default", "T", 1)
@@ -123,13 +124,13 @@ def test_every_way_to_drop_one(tables: Tables, catalog: Catalog, way: str) -> No
     assert not (catalog.warehouse / "t").exists()
 
 
-def test_data_stays_when_the_caller_says_nothing(tables: Tables, catalog: Catalog) -> None:
+def test_data_stays_when_the_caller_says_nothing(tables: SimpleNamespace, catalog: Catalog) -> None:
     tables.create_table(CALL, new_table())
     tables.drop_table(CALL, "default", "t", None)
     assert (catalog.warehouse / "t").is_dir()
 
 
-def test_every_way_to_alter_one(tables: Tables) -> None:
+def test_every_way_to_alter_one(tables: SimpleNamespace) -> None:
     tables.create_table(CALL, new_table(keys=columns("p int")))
 
     def changed(value: str, key: str = "k") -> object:
@@ -162,7 +163,7 @@ def test_every_way_to_alter_one(tables: Tables) -> None:
     )
 
 
-def test_every_way_to_read_names(tables: Tables) -> None:
+def test_every_way_to_read_names(tables: SimpleNamespace) -> None:
     tables.create_table(CALL, new_table("a"))
     tables.create_table(CALL, new_table("v", table_type="VIRTUAL_VIEW"))
     assert tables.get_all_tables(CALL, "@hive#default") == ["a", "v"]
@@ -175,7 +176,7 @@ def test_every_way_to_read_names(tables: Tables) -> None:
     assert [info.tblName for info in tables.get_tables_ext(CALL, request)] == ["a", "v"]
 
 
-def test_objects_by_request(tables: Tables) -> None:
+def test_objects_by_request(tables: SimpleNamespace) -> None:
     for name in ("a", "b"):
         tables.create_table(CALL, new_table(name))
 
@@ -188,7 +189,7 @@ def test_objects_by_request(tables: Tables) -> None:
     assert [table.tableName for table in tables.get_table_objects_by_name(CALL, "default", ["a"])] == ["a"]
 
 
-def test_truncating(tables: Tables, catalog: Catalog) -> None:
+def test_truncating(tables: SimpleNamespace, catalog: Catalog) -> None:
     tables.create_table(CALL, new_table())
     for truncate in (
         lambda: tables.truncate_table(CALL, "@hive#default", "t", None),
@@ -199,13 +200,13 @@ def test_truncating(tables: Tables, catalog: Catalog) -> None:
         assert list((catalog.warehouse / "t").iterdir()) == []
 
 
-def test_a_dry_run_changes_nothing(tables: Tables) -> None:
+def test_a_dry_run_changes_nothing(tables: SimpleNamespace) -> None:
     table = tables.translate_table_dryrun(CALL, CreateTableRequest(new_table("T")))
     assert (table.tableName, table.catName) == ("t", "hive")
     assert tables.get_all_tables(CALL, "default") == []
 
 
-def test_a_request_left_out_is_a_meta_exception(tables: Tables) -> None:
+def test_a_request_left_out_is_a_meta_exception(tables: SimpleNamespace) -> None:
     for method in (
         tables.create_table_req,
         tables.drop_table_req,
@@ -220,7 +221,7 @@ def test_a_request_left_out_is_a_meta_exception(tables: Tables) -> None:
         assert isinstance(refusal(lambda method=method: method(CALL, None)), MetaException)
 
 
-def test_a_bucketing_column_must_be_a_column_for_newer_callers_only(tables: Tables) -> None:
+def test_a_bucketing_column_must_be_a_column_for_newer_callers_only(tables: SimpleNamespace) -> None:
     for name in ("old", "new"):
         tables.create_table(CALL, new_table(name))
         changed = new_table(name)
@@ -244,7 +245,7 @@ def test_a_bucketing_column_must_be_a_column_for_newer_callers_only(tables: Tabl
         assert tables.get_table(CALL, "default", name).sd.bucketCols == ["A"]
 
 
-def test_an_id_that_is_sent_is_not_the_table_s(tables: Tables) -> None:
+def test_an_id_that_is_sent_is_not_the_table_s(tables: SimpleNamespace) -> None:
     tables.create_table(NEWER, new_table("first", id=7_000))
     tables.create_table_req(NEWER, CreateTableRequest(new_table("second", id=7_000)))
     ids = {tables.get_table(NEWER, "default", name).id for name in ("first", "second")}

@@ -60,7 +60,7 @@ from hms_gateway.txn.services.materialized_views import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
-from tests.support.catalog import Catalog, new_table, to_tjson
+from tests.support.catalog import Catalog, new_table
 
 
 class Peer:
@@ -96,7 +96,7 @@ def processor(catalog: Catalog) -> Processor:
             TransactionService(catalog.store, locks, settings),
             WriteIdService(catalog.store, settings),
             RebuildService(catalog.store, settings),
-            CommitKeyValue(catalog.clock, catalog.settings, to_tjson),
+            CommitKeyValue(catalog.event_maker),
         ),
         Compactions(CompactionService(catalog.store)),
     ]
@@ -206,6 +206,7 @@ def test_showing_some_of_the_locks(new: Peer) -> None:
     assert shown(dbname="@hive#d", tablename="T", partname="p=1") == [of_part]
 
 
+@pytest.mark.slow
 def test_who_holds_what_up_and_how_it_is_freed(processor: Processor, old: Peer) -> None:
     (txn_id,) = opened(old)
     write = component(operationType=DataOperationType.UPDATE)

@@ -83,6 +83,7 @@ def files(process: subprocess.Popen[str]) -> set[str]:
     return {Path(line).name for line in printed.splitlines()}
 
 
+@pytest.mark.whole
 def test_java_and_python_append_to_one_table(begin, uri, catalog, namespace, thrift_client):
     table = catalog.create_table(f"{namespace}.t", SCHEMA)
     writers = [begin(namespace, "t", number * COMMITS_EACH, COMMITS_EACH) for number in range(JAVA_WRITERS)]

@@ -6,6 +6,7 @@ import resource
 import socket
 import ssl
 from itertools import chain, repeat
+from time import monotonic
 
 import pytest
 
@@ -17,6 +18,20 @@ GOOD_CALL = b'[1,"get_databases",1,1,{"1":{"str":"default"}}]'
 GOOD_ANSWER = b'[1,"get_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
 FILE_HANDLES_KEPT = 500
 SILENT_CONNECTIONS_MAX = 9_000
+
+
+def assert_answers(server: GatewayServer) -> None:
+    """A good call is answered. One whose bytes the machine held up beyond the server's second is sent again."""
+    patience = monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            answer = post(server, GOOD_CALL)
+        except ConnectionError:
+            assert monotonic() < patience
+            continue
+        if answer.status != 408 or monotonic() > patience:
+            break
+    assert answer.body == GOOD_ANSWER
 
 
 def test_announced_gigabyte_is_refused_before_it_comes(strict: GatewayServer) -> None:
@@ -113,14 +128,14 @@ def test_client_that_leaves_in_the_middle_of_its_body(strict: GatewayServer) -> 
     for length in range(0, len(GOOD_CALL), 7):
         with connected(strict) as connection:
             connection.sendall(request_head(strict, f"Content-Length: {len(GOOD_CALL)}") + GOOD_CALL[:length])
-    assert post(strict, GOOD_CALL).body == GOOD_ANSWER
+    assert_answers(strict)
 
 
 def test_client_that_does_not_wait_for_its_answer(strict: GatewayServer) -> None:
     for _ in range(20):
         with connected(strict) as connection:
             connection.sendall(request_head(strict, f"Content-Length: {len(GOOD_CALL)}") + GOOD_CALL)
-    assert post(strict, GOOD_CALL).body == GOOD_ANSWER
+    assert_answers(strict)
 
 
 def test_two_requests_in_one_packet(strict: GatewayServer) -> None:
@@ -156,14 +171,14 @@ def test_connections_that_say_nothing(strict: GatewayServer) -> None:
         for _ in range(number):
             silent.append(socket.create_connection(("127.0.0.1", strict.port), timeout=PATIENCE_SECONDS))
             if len(silent) % 1_000 == 0:
-                assert post(strict, GOOD_CALL).body == GOOD_ANSWER
-        assert post(strict, GOOD_CALL).body == GOOD_ANSWER
+                assert_answers(strict)
+        assert_answers(strict)
         # The server does not keep them: the oldest is hung up on without having said a word.
         assert silent[0].recv(1) == b""
     finally:
         for connection in silent:
             connection.close()
-    assert post(strict, GOOD_CALL).body == GOOD_ANSWER
+    assert_answers(strict)
 
 
 def test_connections_that_say_nothing_after_their_handshake(strict: GatewayServer) -> None:
@@ -171,7 +186,7 @@ def test_connections_that_say_nothing_after_their_handshake(strict: GatewayServe
         others = [connected(strict) for _ in range(50)]
         opened = [other.__enter__() for other in others]
         try:
-            assert post(strict, GOOD_CALL).body == GOOD_ANSWER
+            assert_answers(strict)
             assert first.recv(1) == b""
         finally:
             for connection in opened:

@@ -21,7 +21,7 @@ from tests.oracle.third_peer import compiled
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, free_port
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.whole]
 
 # Those that 3.1.3 writes and reads. It has names for CREATE_ISCHEMA and others, but no class that reads them.
 READ_BY_HIVE_3 = {

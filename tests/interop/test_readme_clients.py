@@ -90,7 +90,12 @@ def test_page_says_that_there_is_no_answer(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
-    ("password", "said"), [(None, "root"), ("wrong", "User name or password is wrong"), ("closed", "No answer: ")]
+    ("password", "said"),
+    [
+        (None, "root"),
+        pytest.param("wrong", "User name or password is wrong", marks=pytest.mark.whole),
+        pytest.param("closed", "No answer: ", marks=pytest.mark.whole),
+    ],
 )
 def test_page_with_the_library(
     server: GatewayServer, folder: Path, node_modules: Path, password: str | None, said: str

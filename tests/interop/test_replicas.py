@@ -47,7 +47,7 @@ class Caller:
     scope="module",
     params=[
         pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.whole]),
     ],
 )
 def replicas(
@@ -117,6 +117,7 @@ def test_database_that_goes_away_comes_back_without_a_restart(own_postgres: Priv
 
 
 @pytest.mark.mariadb
+@pytest.mark.whole
 @pytest.mark.parametrize("own_mariadb", [DURABLE], indirect=True, ids=["durable"])
 def test_mariadb_that_goes_away_comes_back_without_a_restart(own_mariadb: PrivateMariadb, tmp_path: Path) -> None:
     own_mariadb.administer("CREATE DATABASE leaving")

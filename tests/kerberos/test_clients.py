@@ -59,6 +59,7 @@ def test_pyiceberg_logs_in_with_its_ticket(doors: Doors, log_in: LogIn, door: st
 
 
 @pytest.mark.spark
+@pytest.mark.whole
 def test_spark_logs_in_with_its_ticket(doors: Doors, kdc: PrivateKdc, log_in: LogIn, tmp_path: Path) -> None:
     if reason := why_not():
         pytest.skip(reason)

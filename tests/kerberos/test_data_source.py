@@ -9,7 +9,7 @@ from tests.kerberos.test_tickets import url
 from tests.spark.spark_session import why_not
 from tests.support.patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.kerberos, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.kerberos, pytest.mark.spark, pytest.mark.slow, pytest.mark.whole]
 
 PROGRAM = """
 import sys
@@ -54,7 +54,6 @@ def test_a_ticket_lets_in(read_databases, log_in):
     assert read_databases(log_in("alice")) == "['default']\n"
 
 
-@pytest.mark.whole
 def test_without_a_ticket_the_error_says_so(read_databases, log_in):
     said = read_databases(log_in(None))
     assert said.startswith("refused:")

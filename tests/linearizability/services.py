@@ -112,16 +112,16 @@ class StoreServices:
             raise NotMade from error
 
     def open(self, count: int) -> Any:
-        return self._transactions.open(count, WHO)
+        return self._transactions.open(count, WHO).result()
 
     def commit(self, txn_id: int, checks: bool, is_strict: bool) -> None:
-        self._transactions.commit(txn_id, checks_writes=checks, is_strict=is_strict)
+        self._transactions.commit(txn_id, checks_writes=checks, is_strict=is_strict).result()
 
     def abort(self, txn_id: int) -> None:
-        self._transactions.abort(txn_id)
+        self._transactions.abort(txn_id).result()
 
     def heartbeat(self, lock_id: int, txn_id: int) -> None:
-        self._transactions.heartbeat(lock_id, txn_id)
+        self._transactions.heartbeat(lock_id, txn_id).result()
 
     def add_writes(self, txn_id: int, place: Sequence[str | None], operation: str) -> None:
         self._transactions.add_writes(txn_id, [_target(place)], TxnOperation[operation], None)
@@ -136,14 +136,14 @@ class StoreServices:
             ComponentSpec(_target(place), LockType[kind], operation and Write(_target(place), TxnOperation[operation]))
             for place, kind, operation in parts
         ]
-        answer = self._locks.lock(LockSpec(wanted, WHO, TxnId(txn_id), is_of_hive_4))
+        answer = self._locks.lock(LockSpec(wanted, WHO, TxnId(txn_id), is_of_hive_4)).result()
         return answer.lock_id, answer.state.name
 
     def check_lock(self, lock_id: int) -> str:
-        return self._locks.check_lock(lock_id).state.name
+        return self._locks.check_lock(lock_id).result().state.name
 
     def unlock(self, lock_id: int) -> None:
-        self._locks.unlock(lock_id)
+        self._locks.unlock(lock_id).result()
 
     def show_locks(self) -> Any:
         found = self._locks.show(LockFilter(db_name=self.db_name)).struct_chunks()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.catalog.partitions.reads import PartitionList
-from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
@@ -24,11 +23,10 @@ from hms_gateway.rpc.structs import (
     Table,
 )
 from hms_gateway.rpc.wire import tjson_codec as tjson
-from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
-from hms_gateway.storage.writing.store import open_store
-from tests.support.catalog import place_empty_database
+from tests.support.kept_store import empty_store
 from tests.support.manual_clock import ManualClock
+from tests.support.partition_calls import PartitionCalls
 
 NOW = 1_700_000_000
 SALES = TableName("shop", "sales")
@@ -47,7 +45,7 @@ class World:
     root: Path
 
     def __post_init__(self) -> None:
-        self.service = PartitionService(self.store, self.files, self.clock, self.settings, to_tjson)
+        self.calls = PartitionCalls(self.store, self.files, self.clock, self.settings, to_tjson)
 
     def location(self, *parts: str) -> str:
         return "/".join([f"file:{self.root}", *parts])
@@ -122,7 +120,7 @@ class World:
         return partition
 
     def add(self, *values: str, table: str = "sales", **changes: Any) -> Partition:
-        return self.service.additions.add(self.partition(*values, table=table, **changes))
+        return self.calls.add(self.partition(*values, table=table, **changes))
 
     def table(self, name: str = "sales") -> StoredTable:
         found = self.store.read(lambda snapshot: snapshot.table("shop", name))
@@ -130,7 +128,7 @@ class World:
         return found
 
     def names(self, table: str = "sales") -> list[str]:
-        found = self.service.reads.names(TableName("shop", table), -1)
+        found = self.calls.names(TableName("shop", table), -1)
         assert isinstance(found, list)
         return found
 
@@ -143,19 +141,12 @@ class World:
 @contextmanager
 def partition_world(directory: Path, **settings: Any) -> Iterator[World]:
     """A world with database `shop` and the empty table `shop.sales`, partitioned by ds string and hr int."""
-    clock = ManualClock(NOW)
-    file = directory / "catalog.db"
-    place_empty_database(file)
-    store = open_store(f"sqlite:///{file}", clock, Limits())
-    world = World(
-        store, Directories(roots=[f"file:{directory}"]), clock, MetastoreSettings(**settings), directory / "warehouse"
-    )
-    world.root.mkdir()
-    world.make_table()
-    try:
+    files = Directories(roots=[f"file:{directory}"])
+    with empty_store() as (store, clock):
+        world = World(store, files, clock, MetastoreSettings(**settings), directory / "warehouse")
+        world.root.mkdir()
+        world.make_table()
         yield world
-    finally:
-        store.close()
 
 
 def structs(found: PartitionList) -> list[Any]:

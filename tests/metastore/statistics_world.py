@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.partitions.service import PartitionService
-from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.structs import (
     ColumnStatistics_v4,
@@ -19,21 +17,23 @@ from hms_gateway.rpc.structs import (
     ThriftException,
 )
 from tests.support.catalog import Catalog, columns, new_table, to_tjson
+from tests.support.partition_calls import PartitionCalls
+from tests.support.statistics_calls import StatisticsCalls
 
 T = TableName("default", "t")
 P = TableName("default", "p")
 
 
-def make_service(catalog: Catalog) -> ColumnStatisticsService:
+def make_service(catalog: Catalog) -> StatisticsCalls:
     """With the table `t(a int, b string)`, and `p`, which is the same partitioned by (ds, hr)."""
     catalog.tables.create(new_table())
     catalog.tables.create(new_table("p", keys=columns("ds string", "hr int")))
     add_partitions(catalog, ["a", "1"], ["a", "2"], ["b", "1"])
-    return ColumnStatisticsService(catalog.store, catalog.clock, catalog.settings, to_tjson)
+    return StatisticsCalls(catalog.store, catalog.clock, catalog.event_maker)
 
 
-def partitions(catalog: Catalog) -> PartitionService:
-    return PartitionService(catalog.store, catalog.files, catalog.clock, catalog.settings, to_tjson)
+def partitions(catalog: Catalog) -> PartitionCalls:
+    return PartitionCalls(catalog.store, catalog.files, catalog.clock, catalog.settings, to_tjson)
 
 
 def add_partitions(catalog: Catalog, *values: list[str], table: TableName = P) -> None:
@@ -43,7 +43,7 @@ def add_partitions(catalog: Catalog, *values: list[str], table: TableName = P) -
         parameters = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
         partition = Partition(values=each, dbName="default", tableName=table.tbl_name, sd=descriptor)
         partition.parameters = parameters
-        partitions(catalog).additions.add(partition)
+        partitions(catalog).add(partition)
 
 
 def longs(low: int | None, high: int | None, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsData_v4:

@@ -1,7 +1,7 @@
 """Calls whose unit of work waits without a thread answer as those in a thread do, and happen once."""
 
-import queue
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc.call import Call, Dialect, Unavailable
 from hms_gateway.rpc.idl.method_facts import method_facts
 from hms_gateway.rpc.processor import Reply
-from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
+from hms_gateway.rpc.repeatable import Process, RepeatableProcessor, SuspendedCall
 from hms_gateway.rpc.structs import (
     METHODS,
     CheckLockRequest,
@@ -29,7 +29,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.rpc.wire import Message, MessageType, make_codecs
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings_reading import load_settings
-from hms_gateway.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
+from hms_gateway.runtime.suspension import Result
 from tests.support.catalog import place_empty_database
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -66,29 +66,28 @@ def lock(table: str) -> LockRequest:
     return LockRequest([LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "d", table)], user="who", hostname="host")
 
 
-def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply | SuspendedCall | None:
+def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply | SuspendedCall | Process:
     assert isinstance(metastore.processor, RepeatableProcessor)
     return metastore.processor.begin(TJSON, sent, call(key))
 
 
 def given(*calls: SuspendedCall) -> list[Result]:
     """What the units of work of these calls gave."""
-    told: queue.SimpleQueue[Result] = queue.SimpleQueue()
 
-    def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-        for done, outcome in outcomes:
-            done(outcome)
+    async def run() -> list[Result]:
+        told: asyncio.Queue[Result] = asyncio.Queue()
+        for one in calls:
+            one.start(told.put_nowait)
+        return [await asyncio.wait_for(told.get(), PATIENCE_SECONDS) for _ in calls]
 
-    for one in calls:
-        one.start(told.put, deliver)
-    return [told.get(timeout=PATIENCE_SECONDS) for _ in calls]
+    return asyncio.run(run())
 
 
 def completed(metastore: Metastore, method: str, *arguments: Any, key: str | None = None) -> Any:
     one = begun(metastore, message(method, *arguments), key)
     assert isinstance(one, SuspendedCall)
-    reply = one.finish(given(one)[0])
-    assert reply is not None
+    reply = one.go_on(given(one)[0])
+    assert isinstance(reply, Reply)
     return result(reply, method)
 
 
@@ -121,17 +120,19 @@ def test_bad_arguments_are_answered_at_once(metastore: Metastore) -> None:
 
 def test_other_calls_need_a_thread(metastore: Metastore) -> None:
     marked = CommitTxnRequest(1, keyValue=CommitTxnKeyValue(1, "_meta", "v"))
-    assert begun(metastore, message("get_all_databases")) is None
-    assert begun(metastore, message("commit_txn", marked)) is None
+    for sent in (message("get_all_databases"), message("commit_txn", marked)):
+        process = begun(metastore, sent)
+        assert not isinstance(process, Reply | SuspendedCall)
+        assert process(call()).outcome in ("ok", "NoSuchTxnException")
 
 
 def test_a_repeated_call_is_left_to_those_who_know_the_first_answer(metastore: Metastore) -> None:
     first = completed(metastore, "open_txns", OPEN, key="k")
     again = begun(metastore, message("open_txns", OPEN), "k")
     assert isinstance(again, SuspendedCall)
-    assert again.finish(given(again)[0]) is None
-    replayed = metastore.processor.process(TJSON, message("open_txns", OPEN), call("k"))
-    assert result(replayed, "open_txns") == first
+    process = again.go_on(given(again)[0])
+    assert not isinstance(process, Reply)
+    assert result(process(call("k")), "open_txns") == first
     assert completed(metastore, "open_txns", OPEN).success.txn_ids == [first.success.txn_ids[0] + 1]
 
 
@@ -142,7 +143,7 @@ def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
     with pytest.raises(StoreUnavailable) as raised:
         given(one)
     with pytest.raises(Unavailable):
-        one.finish(Result(None, raised.value))
+        one.go_on(Result(None, raised.value))
 
 
 def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) -> None:
@@ -150,17 +151,8 @@ def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) ->
     assert isinstance(gone, SuspendedCall)
     assert isinstance(other, SuspendedCall)
 
-    def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-        raise RuntimeError("Event loop is closed")
+    async def start() -> None:
+        gone.start(lambda outcome: None)
 
-    gone.start(lambda outcome: None, deliver)
+    asyncio.run(start())
     assert given(other)[0].failure is None
-
-
-def test_reading_cannot_be_deferred() -> None:
-    with recording(), pytest.raises(NotSuspendable):
-        resumed_result()
-    with resuming(Result(7)):
-        found = resumed_result()
-    assert found == Result(7)
-    assert resumed_result() is None

@@ -12,16 +12,6 @@ APP = ROOM.parent
 
 # The modules of a package that import each of them. Gateway and storage jobs only name the types.
 USERS = {
-    "suspension": {
-        "rpc.repeatable",
-        "storage.writing.thread_writer",
-        "storage.writing.store",
-        "storage.writing.pipelined_writer",
-        "gateway.calls.dispatcher",
-        "gateway.calls.streaming",
-        "gateway.calls.worker_threads",
-        "handlers.rights.authorizer",
-    },
     "call_keys": {
         "rpc.repeatable",
         "rpc.processor",

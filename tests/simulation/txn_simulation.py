@@ -143,7 +143,7 @@ class Simulation:
         client = self._client
         if len(client.txns) < 2:
             newest = self.store.txns.last_txn
-            given = self._server.transactions.open(self.random.randint(1, 2), WHO)
+            given = self._server.transactions.open(self.random.randint(1, 2), WHO).result()
             for txn_id in given:
                 if self.txn_ids and txn_id <= self.txn_ids[-1]:
                     self.fail(f"txnid:{txn_id} given after {self.txn_ids[-1]}")
@@ -168,7 +168,7 @@ class Simulation:
             Lock(NEWEST_LOCK, number, call.txn_id, one.target, one.type, False, call.shares_writes)
             for number, one in enumerate(wanted, 1)
         ]
-        answer = self._server.locks.lock(call)
+        answer = self._server.locks.lock(call).result()
         if answer.lock_id in self.lock_ids or answer.lock_id < self.newest_lock:
             self.fail(f"lockid:{answer.lock_id} given twice")
         self.lock_ids.add(answer.lock_id)
@@ -190,7 +190,7 @@ class Simulation:
         lock_id = self.random.choice(client.locks)
         before = self.store.txns.request(lock_id)
         try:
-            answer = self._server.locks.check_lock(lock_id)
+            answer = self._server.locks.check_lock(lock_id).result()
         except ThriftException:
             client.locks.remove(lock_id)
             if before and before[0].txn_id == 0:
@@ -212,7 +212,7 @@ class Simulation:
             self.given_up.add(lock_id)
             txn_id = self.acquired.get(lock_id, 0)
             try:
-                self._server.locks.unlock(lock_id)
+                self._server.locks.unlock(lock_id).result()
             except ThriftException:
                 self.given_up.discard(lock_id)
                 raise
@@ -227,7 +227,7 @@ class Simulation:
         txn_id = self.random.choice(client.txns)
         is_strict = self.random.random() < 0.2
         try:
-            self._server.transactions.commit(txn_id, checks_writes=True, is_strict=is_strict)
+            self._server.transactions.commit(txn_id, checks_writes=True, is_strict=is_strict).result()
         except OutcomeUnknown:
             if self.random.random() < 0.5:
                 raise
@@ -249,7 +249,7 @@ class Simulation:
             connection.faults = 0.0
         state = self._state(txn_id)
         try:
-            self._server.transactions.commit(txn_id, checks_writes=True)
+            self._server.transactions.commit(txn_id, checks_writes=True).result()
         except ThriftException:
             if state is TxnStatus.COMMITTED:
                 self.fail(f"the repeated commit of txnid:{txn_id} was refused")
@@ -260,7 +260,7 @@ class Simulation:
         if client.txns:
             txn_id = self.random.choice(client.txns)
             client.txns.remove(txn_id)
-            self._server.transactions.abort(txn_id)
+            self._server.transactions.abort(txn_id).result()
             if self._state(txn_id) is TxnStatus.OPEN:
                 self.fail(f"txnid:{txn_id} was aborted and is open")
 
@@ -269,14 +269,14 @@ class Simulation:
         now_ms = self.store.clock_ms
         if client.txns and self.random.random() < 0.7:
             txn_id = self.random.choice(client.txns)
-            self._server.transactions.heartbeat(0, txn_id)
+            self._server.transactions.heartbeat(0, txn_id).result()
             if not self._is_open(txn_id):
                 self.fail(f"a heartbeat of txnid:{txn_id} was fine, and it is not open")
             self.alive_ms["txn", txn_id] = now_ms
         elif client.locks:
             lock_id = self.random.choice(client.locks)
             request = self.store.txns.request(lock_id)
-            self._server.transactions.heartbeat(lock_id, 0)
+            self._server.transactions.heartbeat(lock_id, 0).result()
             txn_id = request[0].txn_id if request else 0
             self.alive_ms[("txn", txn_id) if txn_id else ("lock", lock_id)] = now_ms
 

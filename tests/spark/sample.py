@@ -11,6 +11,6 @@ ALIKE = frozenset({
     "unpartitioned_orc", "filters_parquet", "filters_text", "special_characters_parquet", "special_characters_text",
     "concurrent_inserts_orc", "concurrent_inserts_text", "many_partitions_orc", "many_partitions_text",
     "partitioned_text_date", "external_parquet", "external_orc", "odd_keys_parquet", "odd_keys_text",
-    "column_types_orc", "column_types_text", "many_partitions_parquet",
+    "column_types_orc", "column_types_text", "many_partitions_parquet", "unpartitioned_text", "special_characters_orc",
 })  # fmt: skip
 SAMPLE = [pytest.param(name, marks=[pytest.mark.whole] if name in ALIKE else []) for name in SCENARIOS]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.spark.catalog_content import ThriftPort, comparable, content
-from tests.spark.spark_session import SparkSessionProcess
+from tests.spark.spark_session import Statements
 from tests.spark.steps import Scenario
 
 MISSING = "(missing)"
@@ -17,7 +17,7 @@ class Place:
     """A metastore with a Spark session on it, and the folder of its databases."""
 
     metastore: ThriftPort
-    spark: SparkSessionProcess
+    spark: Statements
     warehouse: Path
 
 

@@ -1,4 +1,4 @@
-"""A Spark session in a process of its own, as tests hold it."""
+"""Spark sessions as tests hold them: the one of the run, and others in processes of their own."""
 
 import importlib.util
 import json
@@ -7,17 +7,105 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
+
+from tests.support.sample import sample
+from tests.support.spark_variables import WORKER_PATH
 
 RUNNER = Path(__file__).with_name("statement_runner.py")
 STOP_SECONDS_MAX = 30
 LOG_CHARACTERS_SHOWN = 4_000
 # The owner of tables should not depend on who runs the tests.
-VARIABLES = {"HADOOP_USER_NAME": "tester", "SPARK_USER": "tester", "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": ""}
+OWNER = {"HADOOP_USER_NAME": "tester", "SPARK_USER": "tester"}
+VARIABLES = OWNER | {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": ""}
+# A task is tried again, so that repeated calls can be seen; not many threads: there are others on the machine.
+MASTER = sample("local[1,4]", of="local[2,4]")
 
 
-class SparkSessionProcess:
+class StatementFailed(Exception):
+    """Spark refused a statement that should have worked."""
+
+
+class Statements:
+    """A session that answers the requests of `statement_runner`, one after the other."""
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Begin a request; `receive` waits for its answer."""
+        raise NotImplementedError
+
+    def receive(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One request; its answer."""
+        self.send(request)
+        return self.receive()
+
+    def sql(self, statement: str) -> list[list[Any]]:
+        """The rows of one statement. Raises StatementFailed."""
+        return self._rows(statement, self.ask({"sql": statement}))
+
+    def at_once(self, *statements: str) -> list[list[list[Any]]]:
+        """The rows of statements that run at the same time in this session. Raises StatementFailed."""
+        answers = self.ask({"parallel": list(statements)})["parallel"]
+        return [self._rows(statement, answer) for statement, answer in zip(statements, answers, strict=True)]
+
+    def _rows(self, statement: str, answer: dict[str, Any]) -> list[list[Any]]:
+        if "error" in answer:
+            raise StatementFailed(f"{statement}\n{answer['error']}: {answer['text']}")
+        rows: list[list[Any]] = answer["rows"]
+        return rows
+
+
+class SharedSession(Statements):
+    """Statements on the run's session, with settings, views and a current database of their own."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark.newSession()
+        self._thread = ThreadPoolExecutor(1)
+        self._answer: Future[dict[str, Any]] | None = None
+
+    def send(self, request: dict[str, Any]) -> None:
+        from tests.spark.statement_runner import answer
+
+        self._answer = self._thread.submit(answer, self._spark, request)
+
+    def receive(self) -> dict[str, Any]:
+        assert self._answer is not None
+        return self._answer.result()
+
+    def close(self) -> None:
+        self._thread.shutdown()
+
+
+@contextmanager
+def one_session(uri: str, warehouse: Path, folder: Path) -> Iterator[Any]:
+    """PySpark against the metastore at `uri`, in this process; scratch space in `folder`."""
+    from tests.spark.statement_runner import start
+
+    os.environ.update(VARIABLES | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": WORKER_PATH})
+    session = start(uri, str(warehouse), folder, MASTER, sql_python_filterPushdown_enabled="true", log_level="OFF")
+    # Other programs of this process's tests are not Spark.
+    for name in OWNER:
+        del os.environ[name]
+    jvm = session.sparkContext._gateway.proc  # type: ignore[union-attr]
+    try:
+        yield session
+    finally:
+        session.stop()
+        jvm.stdin.close()
+        try:
+            jvm.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            jvm.kill()
+            jvm.wait()
+
+
+class SparkSessionProcess(Statements):
     """PySpark against the metastore at `uri`; logs and scratch space in `folder`. A context manager."""
 
     def __init__(self, uri: str, warehouse: Path, folder: Path) -> None:
@@ -63,13 +151,7 @@ class SparkSessionProcess:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
 
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One request of `statement_runner`; its answer."""
-        self.send(request)
-        return self._read()
-
     def send(self, request: dict[str, Any]) -> None:
-        """Begin a request; `receive` waits for its answer."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -78,23 +160,8 @@ class SparkSessionProcess:
     def receive(self) -> dict[str, Any]:
         return self._read()
 
-    def sql(self, statement: str) -> list[list[Any]]:
-        """The rows of one statement. Raises StatementFailed."""
-        return self._rows(statement, self.ask({"sql": statement}))
-
-    def at_once(self, *statements: str) -> list[list[list[Any]]]:
-        """The rows of statements that run at the same time in this session. Raises StatementFailed."""
-        answers = self.ask({"parallel": list(statements)})["parallel"]
-        return [self._rows(statement, answer) for statement, answer in zip(statements, answers, strict=True)]
-
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")
-
-    def _rows(self, statement: str, answer: dict[str, Any]) -> list[list[Any]]:
-        if "error" in answer:
-            raise StatementFailed(f"{statement}\n{answer['error']}: {answer['text']}")
-        rows: list[list[Any]] = answer["rows"]
-        return rows
 
     def _read(self) -> dict[str, Any]:
         assert self._process is not None
@@ -104,10 +171,6 @@ class SparkSessionProcess:
             raise AssertionError(f"the Spark session ended\n{self.log_text()[-LOG_CHARACTERS_SHOWN:]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
-
-
-class StatementFailed(Exception):
-    """Spark refused a statement that should have worked."""
 
 
 def why_not() -> str | None:

@@ -1,6 +1,7 @@
 """A Spark session as a program of its own: one request as a line of JSON in, one answer as a line of JSON out.
 
-A process of its own, so that a test can have several sessions that share nothing, and a JVM ends with its test.
+A process of its own, so that a test can have several sessions that share nothing, and a JVM ends with its test. The
+session that all tests of a run share is in the process of the tests.
 """
 
 import json
@@ -45,7 +46,8 @@ def main() -> None:
     spark.stop()
 
 
-def start(uri: str, warehouse: str, folder: Path) -> SparkSession:
+def start(uri: str, warehouse: str, folder: Path, master: str = "local[2]", **more: str) -> SparkSession:
+    """A session on the metastore at `uri`. `more` are settings, with `_` for the dots and no `spark_` before them."""
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC -Djava.io.tmpdir={folder}"
     settings = SETTINGS | {
         "spark.hadoop.hive.metastore.uris": uri,
@@ -56,7 +58,8 @@ def start(uri: str, warehouse: str, folder: Path) -> SparkSession:
         "spark.hadoop.hive.exec.local.scratchdir": f"{folder}/local-scratch",
         "spark.driver.extraJavaOptions": f"{java} -Dderby.system.home={folder}",
     }
-    builder = SparkSession.builder.master("local[2]").appName("hms-gateway")
+    settings |= {f"spark.{name.replace('_', '.')}": value for name, value in more.items()}
+    builder = SparkSession.builder.master(master).appName("hms-gateway")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -17,8 +17,8 @@ from tests.support.server import USER
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-# Types, views, buckets, and tables of Hive's own.
-FEW = ("column_types_parquet", "views", "buckets", "hive_text")
+# Types, buckets, and views.
+FEW = ("column_types_parquet", "buckets", "views")
 # Statements that make or change tables; rows and partitions do not matter here.
 DEFINES = re.compile(r"\s*(?:CREATE|ALTER (?:TABLE|VIEW) \S+ (?!.*PARTITION \()|DROP|USE)", re.IGNORECASE)
 # What engines and the metastore derive from data and time.

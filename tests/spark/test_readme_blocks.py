@@ -56,6 +56,7 @@ def printed_by(gateway, door):
 
 
 @pytest.mark.spark
+@pytest.mark.whole
 def test_pyspark(printed_by):
     rows = printed_by("pyspark", "shop").splitlines()
     assert "|  1|  9.5|2024-05-01|" in rows

@@ -3,20 +3,14 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
-from hms_gateway.catalog.notifications import NotificationService
+from hms_gateway.catalog.notifications import Notifications
 from hms_gateway.catalog.partition_marks import PartitionMarks
-from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.catalog.tables.alter import AlterTableService
-from hms_gateway.catalog.tables.databases import DatabaseService
-from hms_gateway.catalog.tables.service import TableService
-from hms_gateway.catalog.tables.truncate import TruncateService
+from hms_gateway.catalog.tables.databases import Databases, create_default_database
 from hms_gateway.catalog.types import Fields
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import StoredEvent
@@ -29,7 +23,9 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
 from hms_gateway.storage.files.places import FilePolicy
 from hms_gateway.storage.writing.store import SqlStore, open_store
+from tests.support.kept_store import empty_database, empty_store
 from tests.support.manual_clock import ManualClock
+from tests.support.table_calls import AlterationCalls, DatabaseCalls, TableCalls, TruncationCalls
 
 NOW = 1_700_000_000
 
@@ -48,19 +44,18 @@ class Catalog:
         self.clock = ManualClock(NOW)
         self.files = Directories({"memory": FilePolicy.MANAGE}, [f"file:{warehouse.parent}", "memory:/"])
         self.settings = MetastoreSettings(**{"warehouse_location": self.root, **changed_settings})
-        parts = (store, self.files, self.clock, self.settings, to_tjson)
-        self.databases = DatabaseService(*parts)
-        self.tables = TableService(*parts)
-        self.alterations = AlterTableService(*parts)
-        self.truncations = TruncateService(*parts)
-        self.fields = Fields(store)
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
+        parts = (store, self.files, self.clock, self.settings, self.event_maker)
+        self.databases = DatabaseCalls(Databases(*parts))
+        self.tables = TableCalls(*parts)
+        self.alterations = AlterationCalls(*parts)
+        self.truncations = TruncationCalls(store, self.files, self.clock, self.event_maker)
+        self.fields = Fields(store)
         self.functions = Functions(store, self.clock, self.event_maker)
-        self.indexes = Indexes(store, self.clock, self.event_maker, self.tables)
-        self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
+        self.indexes = Indexes(store, self.clock, self.event_maker, self.tables.service)
+        self.notifications = Notifications(store, self.clock, self.event_maker, Limits())
         self.partition_marks = PartitionMarks(store, self.clock, self.settings)
-        self.statistics = ColumnStatisticsService(store, self.clock, self.settings, to_tjson)
-        self.databases.create_default()
+        create_default_database(*parts)
 
     def with_settings(self, **changed: Any) -> "Catalog":
         """The same catalog under other settings."""
@@ -84,15 +79,6 @@ class Catalog:
         return Path(location.removeprefix("file:"))
 
 
-@cache
-def empty_database() -> bytes:
-    """A migrated database file; migrating one for every test would take longer than the test."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "empty.db"
-        open_store(f"sqlite:///{path}", ManualClock(NOW), Limits()).close()
-        return path.read_bytes()
-
-
 def place_empty_database(path: Path) -> None:
     """What a first start would make, for its owner alone, unless there is a database already."""
     if not path.exists():
@@ -102,12 +88,19 @@ def place_empty_database(path: Path) -> None:
 
 @contextmanager
 def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
-    """A catalog in `folder`, new unless there is one already."""
+    """A new catalog, whose directories are in `folder`."""
+    with empty_store() as (store, _):
+        yield Catalog(store, folder / "warehouse", **changed_settings)
+
+
+@contextmanager
+def open_catalog_of(folder: Path) -> Iterator[Catalog]:
+    """A catalog with its database in `folder`, new unless there is one already."""
     database = folder / "catalog.db"
     place_empty_database(database)
     store = open_store(f"sqlite:///{database}", ManualClock(NOW), Limits())
     try:
-        yield Catalog(store, folder / "warehouse", **changed_settings)
+        yield Catalog(store, folder / "warehouse")
     finally:
         store.close()
 

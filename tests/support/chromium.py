@@ -16,7 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 from tests.interop.page_server import CHROMIUM_OPTIONS, find_chromium
 from tests.support.patience import PATIENCE_SECONDS
 
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
 KEYS = {"Enter": ("\r", 13), "Tab": ("", 9), "Escape": ("", 27), "ArrowDown": ("", 40), "ArrowUp": ("", 38)}
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.turns import Scheduling, place
+from tests.support.turns import Scheduling, place, tell_less
 
 _NAMES = (
     "pipeline/crawl/test_one.py::test",
@@ -73,3 +73,30 @@ def test_a_file_that_a_dead_process_was_done_with_is_given_to_nobody():
 
 def test_what_takes_longest_begins():
     assert sorted([TESTS[2], TESTS[0]], key=place) == [TESTS[0], TESTS[2]]
+
+
+class WorkerInteractor:
+    """What xdist calls so tells the first process of events."""
+
+    def __init__(self):
+        self.told = []
+
+    def sendevent(self, name, **told):
+        self.told.append((name, told))
+
+
+@pytest.mark.parametrize("durations", [None, 10])
+def test_only_the_end_of_a_test_and_what_failed_is_told_unless_times_are_asked_for(durations):
+    plugin = WorkerInteractor()
+    manager = SimpleNamespace(get_plugins=lambda: {object(), plugin})
+    tell_less(SimpleNamespace(option=SimpleNamespace(durations=durations), pluginmanager=manager))
+    told = [("logstart", {"nodeid": "test"}), ("workerready", {})]
+    told += [
+        ("testreport", {"data": {"when": when, "outcome": outcome}})
+        for when in ("setup", "call", "teardown")
+        for outcome in ("passed", "failed")
+    ]
+    for name, more in told:
+        plugin.sendevent(name, **more)
+    needless = [told[0], told[2], told[6]]
+    assert plugin.told == (told if durations else [one for one in told if one not in needless])

@@ -1,14 +1,15 @@
-"""In which order test files run, and which stay in one process, where several take turns (pytest-xdist)."""
+"""Where several processes take turns (pytest-xdist): which order test files run in, which stay in one, what is told."""
 
-from typing import Final
+from typing import Any, Final
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-# Tests of such a room share what takes seconds to start and to warm up, such as a Spark session; those of the first two
-# the real metastore.
-SHARING_ROOMS: Final = tuple(f"tests/{room}/" for room in ("pipeline", "comparison", "spark", "iceberg", "kerberos"))
-_TOGETHER: Final = {"tests/comparison/": "tests/pipeline/"}
+# Tests of such a room share what takes seconds to start and to warm up; those of the first two the Spark session, those
+# of the first and the third the real metastore.
+SHARING_ROOMS: Final = tuple(f"tests/{room}/" for room in ("pipeline", "spark", "comparison", "iceberg", "kerberos"))
+_TOGETHER: Final = dict.fromkeys(("tests/spark/", "tests/comparison/"), "tests/pipeline/")
 # What takes longest begins first, so that no process is left alone with it.
 LONGEST: Final = (*SHARING_ROOMS, "tests/linearizability/", "tests/faults/", "tests/simulation/")
 
@@ -36,3 +37,23 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             del work[scope]
         super().remove_node(node)
         return died
+
+
+def tell_less(config: pytest.Config) -> None:
+    """From now on this process tells the first one only how each test ended, where nobody asks for times.
+
+    To tell it also that a test begins, is set up and torn down takes a thousandth of a second of both.
+    """
+    if config.option.durations is not None:
+        return
+    for plugin in config.pluginmanager.get_plugins():
+        if type(plugin).__name__ == "WorkerInteractor":
+            send = plugin.sendevent
+            plugin.sendevent = lambda name, send=send, **told: None if _is_needless(name, told) else send(name, **told)
+
+
+def _is_needless(name: str, told: dict[str, Any]) -> bool:
+    if name == "testreport":
+        report = told["data"]
+        return bool(report["outcome"] == "passed" and report["when"] != "call")
+    return name == "logstart"

@@ -31,8 +31,8 @@ TESTING: Final = "HMS_TESTS_FIXED_SETTINGS"
 MESSAGE_BYTES_MAX: Final = 2**17
 LOADED: Final = (
     *(f"hms_gateway.cli.{name}" for name in ("application", "operations.serving", "calls.calling")),
-    *(f"hms_gateway.{name}" for name in ("storage.schema.partial_indexes", "catalog.rights.rules_file")),
-    *("alembic.command", "cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec", "fsspec"),
+    *("hms_gateway.catalog.rights.rules_file", "hms_gateway.storage.migrations.steps"),
+    *("alembic.operations", "cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec", "fsspec"),
     *("httpx", "rich.console", "uvloop"),
 )
 

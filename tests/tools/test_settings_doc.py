@@ -28,6 +28,7 @@ def test_the_document_is_up_to_date():
     assert settings_path().read_text(encoding="utf-8") == settings_text(), "run: python -m tools settings"
 
 
+@pytest.mark.slow
 def test_every_setting_and_limit_has_a_row_below_a_heading():
     rows = set(re.findall(r"^\| `(\w+)` \|", settings_text(), re.MULTILINE))
     assert {*Settings.__annotations__, *Limits.__annotations__} <= rows

@@ -52,7 +52,7 @@ class World:
             assert not arrow or outcome == expected, f"{command} -> {outcome}, not {expected}"
 
     def lock(self, place: str, type: LockType = LockType.EXCLUSIVE, txn_id: int = 0) -> LockAnswer:
-        return self.locks.lock(LockSpec([ComponentSpec(place_of(place), type)], CLIENT, TxnId(txn_id)))
+        return self.locks.lock(LockSpec([ComponentSpec(place_of(place), type)], CLIENT, TxnId(txn_id))).result()
 
     def shown_locks(self, filter: LockFilter | None = None) -> list[ShowLocksResponseElement]:
         return [shown for chunk in self.locks.show(filter or LockFilter()).struct_chunks() for shown in chunk]
@@ -70,7 +70,7 @@ class World:
         return name
 
     def _do_open(self, name: str, type_name: str = "DEFAULT") -> str:
-        (self.ids[name],) = self.transactions.open(1, CLIENT, TxnType[type_name])
+        (self.ids[name],) = self.transactions.open(1, CLIENT, TxnType[type_name]).result()
         return name
 
     def _do_lock(self, name: str, txn: str, *words: str) -> str:
@@ -84,15 +84,15 @@ class World:
             zero_wait_read="zero-wait" in flags,
             exclusive_ctas="ctas" in flags,
         )
-        answer = self.locks.lock(call)
+        answer = self.locks.lock(call).result()
         self.ids[name] = answer.lock_id
         return self._state(answer)
 
     def _do_check(self, name: str) -> str:
-        return self._state(self.locks.check_lock(self._id(name)))
+        return self._state(self.locks.check_lock(self._id(name)).result())
 
     def _do_unlock(self, name: str) -> str:
-        self.locks.unlock(self._id(name))
+        self.locks.unlock(self._id(name)).result()
         return "OK"
 
     def _do_release(self, name: str) -> str:
@@ -113,16 +113,16 @@ class World:
 
     def _do_commit(self, name: str, check: str = "2.3") -> str:
         strict = check == "strict"
-        self.transactions.commit(self._id(name), checks_writes=check != "hive4", is_strict=strict)
+        self.transactions.commit(self._id(name), checks_writes=check != "hive4", is_strict=strict).result()
         return "OK"
 
     def _do_abort(self, name: str) -> str:
-        self.transactions.abort(self._id(name))
+        self.transactions.abort(self._id(name)).result()
         return "OK"
 
     def _do_beat(self, *names: str) -> str:
         ids = {name[0]: self._id(name) for name in names}
-        self.transactions.heartbeat(ids.get("L", 0), ids.get("t", 0))
+        self.transactions.heartbeat(ids.get("L", 0), ids.get("t", 0)).result()
         return "OK"
 
     def _do_range(self, first: str, last: str) -> str:

@@ -14,8 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 import structlog
 
-from hms_gateway.metastore.ports.store import EventId, StoredEvent
-from hms_gateway.storage.dialects.base import VersionWatch
+from hms_gateway.metastore.ports.store import EventId, StoredEvent, VersionWatch
 
 ANSWER_SECONDS_MAX: Final = 5.0
 # So many are applied by the event loop at once.
@@ -32,10 +31,13 @@ class QueriedFeed(Protocol):
         """A new watch, None where the database has none. Connects, so it takes time. Raises StoreUnavailable."""
 
     def version(self) -> EventId:
-        """See `replies.ChangeFeed`."""
+        """The id of the newest committed event."""
 
     def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
-        """See `replies.ChangeFeed`."""
+        """Events after `event_id` in order; their messages may be empty, but for commits.
+
+        Old events are forgotten, the newest never is: the first is not `event_id + 1` when some are missing.
+        """
 
 
 class Freshness:

@@ -12,7 +12,7 @@ from hms_gateway.metastore.vocabulary.names import (
     parse_database_argument,
 )
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.rpc.structs import MetaException, Struct
+from hms_gateway.rpc.structs import MetaException, Struct, Table
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 
@@ -63,3 +63,10 @@ def table_shown(call: Call, db_name: str | None, tbl_name: str | None, catalog: 
     """The table whose partitions are answered: newer callers see their catalog. Raises MetaException."""
     newer = is_newer(call, db_name) or catalog is not None
     return TableName(in_catalog(catalog, db_name), tbl_name, DEFAULT_CATALOG if newer else None)
+
+
+def plain_table(table: Table | None) -> Table | None:
+    """A table sent by a client, its database under the name it has within the one catalog."""
+    if table is None or table.dbName is None:
+        return table
+    return with_fields(table, dbName=in_catalog(table.catName, table.dbName))

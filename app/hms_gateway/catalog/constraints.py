@@ -1,6 +1,6 @@
 """Constraints: rows, one for each of their columns; their rules and methods (semantics §2.15)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, Final, TypeVar
 
@@ -14,7 +14,6 @@ from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Event, Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, generated_name, normalize
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.rpc.structs import (
     AddCheckConstraintRequest,
@@ -86,22 +85,6 @@ class ConstraintColumn(msgspec.Struct, frozen=True):
     parent_column: str | None = None
 
 
-_CLASSES: Final[dict[ConstraintKind, type[Struct]]] = {
-    ConstraintKind.PRIMARY_KEY: SQLPrimaryKey,
-    ConstraintKind.FOREIGN_KEY: SQLForeignKey,
-    ConstraintKind.UNIQUE: SQLUniqueConstraint,
-    ConstraintKind.NOT_NULL: SQLNotNullConstraint,
-    ConstraintKind.DEFAULT: SQLDefaultConstraint,
-    ConstraintKind.CHECK: SQLCheckConstraint,
-}
-_NAME_FIELDS: Final = {
-    ConstraintKind.PRIMARY_KEY: "pk_name",
-    ConstraintKind.FOREIGN_KEY: "fk_name",
-    ConstraintKind.UNIQUE: "uk_name",
-    ConstraintKind.NOT_NULL: "nn_name",
-    ConstraintKind.DEFAULT: "dc_name",
-    ConstraintKind.CHECK: "dc_name",
-}
 # What has a column of its own; where the constraint is may change by a rename.
 _IN_COLUMNS: Final = (
     "table_db", "table_name", "column_name", "fktable_db", "fktable_name", "fkcolumn_name",
@@ -120,10 +103,6 @@ class _Form(msgspec.Struct, frozen=True):
     event_type: str
     event_field: str
     of_table: str
-
-    @property
-    def is_foreign(self) -> bool:
-        return self.struct_class is SQLForeignKey
 
 
 _FORMS: Final = {
@@ -295,10 +274,10 @@ def _rows() -> Select[Any]:
 def _row(column: ConstraintColumn, dialect: Dialect) -> dict[str, Any]:
     for what, name in (("constraint", column.name), ("column", column.column), ("column", column.parent_column or "")):
         check_name(what, name, dialect)
-    struct_class = _CLASSES[column.kind]
+    form = _FORMS[column.kind]
     # A name is found in one spelling and shown in another.
-    shown_name = getattr(column.extra, _NAME_FIELDS[column.kind])
-    own = (*_IN_COLUMNS, _NAME_FIELDS[column.kind]) if shown_name == column.name else _IN_COLUMNS
+    shown_name = getattr(column.extra, form.name_field)
+    own = (*_IN_COLUMNS, form.name_field) if shown_name == column.name else _IN_COLUMNS
     return {
         "table_id": column.table_id,
         "parent_table_id": column.parent_table_id,
@@ -307,15 +286,16 @@ def _row(column: ConstraintColumn, dialect: Dialect) -> dict[str, Any]:
         "position": column.position,
         "column_name": column.column,
         "parent_column_name": column.parent_column,
-        "extra": encode_extra(column.extra, names_except(struct_class, *own)),
+        "extra": encode_extra(column.extra, names_except(form.struct_class, *own)),
     }
 
 
 def _constraint(row: Any) -> Struct:
     kind = ConstraintKind(row.kind)
-    constraint: Any = decode_extra(_CLASSES[kind], row.extra)
-    if getattr(constraint, _NAME_FIELDS[kind]) is None:
-        setattr(constraint, _NAME_FIELDS[kind], row.name)
+    form = _FORMS[kind]
+    constraint: Any = decode_extra(form.struct_class, row.extra)
+    if getattr(constraint, form.name_field) is None:
+        setattr(constraint, form.name_field, row.name)
     if kind is ConstraintKind.FOREIGN_KEY:
         constraint.fktable_db, constraint.fktable_name = row.db_name, row.table_name
         constraint.fkcolumn_name = row.column_name
@@ -325,89 +305,10 @@ def _constraint(row: Any) -> Struct:
         constraint.table_db, constraint.table_name = row.db_name, row.table_name
         # Without one it is a check on the table as a whole.
         constraint.column_name = row.column_name or None
-    if kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.FOREIGN_KEY, ConstraintKind.UNIQUE):
+    if kind in _WITH_SEQUENCE:
         constraint.key_seq = row.position
     found: Struct = constraint
     return found
-
-
-class ConstraintService:
-    """What the metastore does with constraints. Database names are without catalog; names are found in any case."""
-
-    def __init__(
-        self, store: Store, clock: Clock, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]
-    ) -> None:
-        self._store = store
-        self._events = EventMaker(settings, clock, to_tjson)
-        self._rules = ConstraintRules(self._events, clock)
-
-    def add(self, columns: Sequence[Struct] | None) -> None:
-        """Add constraints, all or none. Raises InvalidObjectException for what is not there, MetaException."""
-        given = [required(column, "constraint") for column in required(columns, "constraints")]
-        with unstorable_as_meta():
-            self._store.write(lambda tx: self._rules.add(tx, given))
-
-    def drop(self, table_name: TableName, constraint_name: str | None) -> None:
-        """Drop one, also a foreign key by the table it refers to. Raises NoSuchObjectException."""
-        name = normalize(required(constraint_name, "constraint name"))
-
-        def work(tx: Transaction) -> None:
-            table = table_name.find(tx)
-            if table is None or not ConstraintRows(tx).delete(table.table_id, name):
-                raise NoSuchObjectException(
-                    f"The constraint: {constraint_name} does not exist for the associated table: {table_name}"
-                )
-            fields = {
-                "dbName": table.table.dbName,
-                "tableName": table.table.tableName,
-                "constraintName": name,
-                "timestamp": self._events.timestamp(),
-            }
-            db_name = table.table.dbName or ""
-            tx.append_event(self._events.event("DROP_CONSTRAINT", db_name, table.table.tableName, fields))
-
-        self._store.write(work)
-
-    def of_table(self, table_name: TableName, kind: ConstraintKind) -> list[Any]:
-        """The columns of all constraints of a kind; a missing table has none."""
-
-        def work(snapshot: Snapshot) -> list[Struct]:
-            table = table_name.find(snapshot)
-            return [] if table is None else ConstraintRows(snapshot).of_table(table.table_id, kind)
-
-        return self._store.read(work)
-
-    def foreign_keys(self, parent: TableName, child: TableName) -> list[Any]:
-        """Those of `child` to `parent`; parts left out mean any. Raises MetaException when nothing is said."""
-        if child.tbl_name is None and parent.tbl_name is None:
-            raise MetaException("foreign_tbl_name must not be null")
-
-        def work(snapshot: Snapshot) -> list[Struct]:
-            ends = []
-            for name in (child, parent):
-                is_whole = name.db_name is not None and name.tbl_name is not None
-                table = name.find(snapshot) if is_whole else None
-                if table is None and is_whole:
-                    return []
-                ends.append(None if table is None else table.table_id)
-            found = ConstraintRows(snapshot).foreign_keys(ends[0], ends[1])
-            keys = [key for key in found if _names(key, "fktable", child) and _names(key, "pktable", parent)]
-            return _with_names_of_parents(snapshot, keys)
-
-        return self._store.read(work)
-
-    def all_of_table(self, table_name: TableName) -> SQLAllTableConstraints:
-        """Every kind at once, as one consistent state."""
-
-        def work(snapshot: Snapshot) -> SQLAllTableConstraints:
-            table = table_name.find(snapshot)
-            lists: dict[str, Any] = {
-                form.of_table: [] if table is None else ConstraintRows(snapshot).of_table(table.table_id, kind)
-                for kind, form in _FORMS.items()
-            }
-            return SQLAllTableConstraints(**lists)
-
-        return self._store.read(work)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -551,7 +452,7 @@ def _complete(column: Struct, form: _Form, name: str) -> Struct:
     """With its name and every field that reads return."""
     fields: dict[str, Any] = {form.name_field: name}
     fields |= {field: bool(getattr(column, field)) for field in _FLAGS}
-    if form.is_foreign:
+    if isinstance(column, SQLForeignKey):
         fields |= {field: getattr(column, field) or 0 for field in _RULES}
     return msgspec.structs.replace(column, **fields)
 
@@ -562,15 +463,20 @@ _DATABASE_FIELDS = ("table_db", "fktable_db", "pktable_db")
 
 
 class Constraints:
-    """Kinds that came with 3.1 always say the catalog, those of 2.3 to newer callers only."""
+    """Methods on constraints, whose names are found in any case.
 
-    def __init__(self, constraints: ConstraintService) -> None:
-        self._constraints = constraints
+    Kinds that came with 3.1 always say the catalog, those of 2.3 to newer callers only.
+    """
+
+    def __init__(self, store: Store, events: EventMaker, clock: Clock) -> None:
+        self._store = store
+        self._events = events
+        self._rules = ConstraintRules(events, clock)
 
     def get_primary_keys(self, call: Call, request: PrimaryKeysRequest) -> PrimaryKeysResponse:
         request = required(request, "request")
         table = table_in(request.catName, request.db_name, request.tbl_name)
-        keys = self._constraints.of_table(table, ConstraintKind.PRIMARY_KEY)
+        keys: list[Any] = self._store.read(lambda snapshot: _of_table(snapshot, table, ConstraintKind.PRIMARY_KEY))
         if is_newer(call, request.db_name) or request.catName is not None:
             keys = _in_default_catalog(keys)
         return PrimaryKeysResponse(primaryKeys=keys)
@@ -578,16 +484,17 @@ class Constraints:
     def get_foreign_keys(
         self, call: Call, request: ForeignKeysRequest
     ) -> ForeignKeysResponse | Uncacheable[ForeignKeysResponse]:
-        """2.3 asks whose keys; newer callers may ask for all that refer to a table."""
+        """2.3 asks whose keys; newer callers may ask for all that refer to a table. Parts left out mean any."""
         request = required(request, "request")
         newer = is_newer(call, request.foreign_db_name) or request.catName is not None
         if not newer:
             required(request.foreign_db_name, "foreign_db_name")
             required(request.foreign_tbl_name, "foreign_tbl_name")
-        keys = self._constraints.foreign_keys(
-            table_in(request.catName, request.parent_db_name, request.parent_tbl_name),
-            table_in(request.catName, request.foreign_db_name, request.foreign_tbl_name),
-        )
+        parent = table_in(request.catName, request.parent_db_name, request.parent_tbl_name)
+        child = table_in(request.catName, request.foreign_db_name, request.foreign_tbl_name)
+        if child.tbl_name is None and parent.tbl_name is None:
+            raise MetaException("foreign_tbl_name must not be null")
+        keys: list[Any] = self._store.read(lambda snapshot: _foreign_keys(snapshot, parent, child))
         response = ForeignKeysResponse(foreignKeys=_in_default_catalog(keys) if newer else keys)
         return _of_two_tables(response) if keys else response
 
@@ -607,45 +514,94 @@ class Constraints:
         self, call: Call, request: AllTableConstraintsRequest
     ) -> AllTableConstraintsResponse | Uncacheable[AllTableConstraintsResponse]:
         request = required(request, "request")
-        found = self._constraints.all_of_table(table_in(request.catName, request.dbName, request.tblName))
-        lists: dict[str, Any] = {
-            field.name: _in_default_catalog(getattr(found, field.name)) for field in found.definition.fields
-        }
+        name = table_in(request.catName, request.dbName, request.tblName)
+
+        def work(snapshot: Snapshot) -> dict[str, Any]:
+            """Read every kind at once, as one consistent state."""
+            return {
+                form.of_table: _in_default_catalog(_of_table(snapshot, name, kind)) for kind, form in _FORMS.items()
+            }
+
+        lists = self._store.read(work)
         response = AllTableConstraintsResponse(allTableConstraints=SQLAllTableConstraints(**lists))
         return _of_two_tables(response) if lists["foreignKeys"] else response
 
     def add_primary_key(self, call: Call, req: AddPrimaryKeyRequest) -> None:
-        self._constraints.add(plain(required(req, "req").primaryKeyCols))
+        self._add(required(req, "req").primaryKeyCols)
 
     def add_foreign_key(self, call: Call, req: AddForeignKeyRequest) -> None:
-        self._constraints.add(plain(required(req, "req").foreignKeyCols))
+        self._add(required(req, "req").foreignKeyCols)
 
     def add_unique_constraint(self, call: Call, req: AddUniqueConstraintRequest) -> None:
-        self._constraints.add(plain(required(req, "req").uniqueConstraintCols))
+        self._add(required(req, "req").uniqueConstraintCols)
 
     def add_not_null_constraint(self, call: Call, req: AddNotNullConstraintRequest) -> None:
-        self._constraints.add(plain(required(req, "req").notNullConstraintCols))
+        self._add(required(req, "req").notNullConstraintCols)
 
     def add_default_constraint(self, call: Call, req: AddDefaultConstraintRequest) -> None:
-        self._constraints.add(plain(required(req, "req").defaultConstraintCols))
+        self._add(required(req, "req").defaultConstraintCols)
 
     def add_check_constraint(self, call: Call, req: AddCheckConstraintRequest) -> None:
-        self._constraints.add(plain(required(req, "req").checkConstraintCols))
+        self._add(required(req, "req").checkConstraintCols)
 
     def drop_constraint(self, call: Call, req: DropConstraintRequest) -> None:
+        """Drop a constraint, also a foreign key by the table it refers to."""
         request = required(req, "req")
-        table = table_in(request.catName, request.dbname, request.tablename)
-        self._constraints.drop(table, request.constraintname)
+        table_name = table_in(request.catName, request.dbname, request.tablename)
+        name = normalize(required(request.constraintname, "constraint name"))
+
+        def work(tx: Transaction) -> None:
+            table = table_name.find(tx)
+            if table is None or not ConstraintRows(tx).delete(table.table_id, name):
+                raise NoSuchObjectException(
+                    f"The constraint: {request.constraintname} does not exist for the associated table: {table_name}"
+                )
+            fields = {
+                "dbName": table.table.dbName,
+                "tableName": table.table.tableName,
+                "constraintName": name,
+                "timestamp": self._events.timestamp(),
+            }
+            db_name = table.table.dbName or ""
+            tx.append_event(self._events.event("DROP_CONSTRAINT", db_name, table.table.tableName, fields))
+
+        self._store.write(work)
+
+    def _add(self, columns: Sequence[Struct] | None) -> None:
+        """Add constraints, all or none. Raises InvalidObjectException for what is not there, MetaException."""
+        given = plain(required(columns, "constraints"))
+        with unstorable_as_meta():
+            self._store.write(lambda tx: self._rules.add(tx, given))
 
     def _of_kind(self, request: Any, kind: ConstraintKind) -> list[Any]:
         request = required(request, "request")
         table = table_in(request.catName, request.db_name, request.tbl_name)
-        return _in_default_catalog(self._constraints.of_table(table, kind))
+        return _in_default_catalog(self._store.read(lambda snapshot: _of_table(snapshot, table, kind)))
 
 
-def plain(columns: Any) -> list[Any] | None:
+def _of_table(snapshot: Snapshot, name: TableName, kind: ConstraintKind) -> list[Struct]:
+    """The columns of all constraints of a kind; a missing table has none."""
+    table = name.find(snapshot)
+    return [] if table is None else ConstraintRows(snapshot).of_table(table.table_id, kind)
+
+
+def _foreign_keys(snapshot: Snapshot, parent: TableName, child: TableName) -> list[Struct]:
+    """Foreign keys of `child` to `parent`; parts left out mean any."""
+    ends = []
+    for name in (child, parent):
+        is_whole = name.db_name is not None and name.tbl_name is not None
+        table = name.find(snapshot) if is_whole else None
+        if table is None and is_whole:
+            return []
+        ends.append(None if table is None else table.table_id)
+    found = ConstraintRows(snapshot).foreign_keys(ends[0], ends[1])
+    keys = [key for key in found if _names(key, "fktable", child) and _names(key, "pktable", parent)]
+    return _with_names_of_parents(snapshot, keys)
+
+
+def plain(columns: Sequence[Any]) -> list[Any]:
     """Constraints sent by a client, their databases under the names they have within the one catalog."""
-    return None if columns is None else [_plain(required(column, "constraint")) for column in columns]
+    return [_plain(required(column, "constraint")) for column in columns]
 
 
 def _plain(column: Any) -> Any:

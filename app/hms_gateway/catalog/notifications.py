@@ -1,7 +1,7 @@
 """The log of notification events: reading, writing by clients, expiry (semantics §2.20); its methods."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -46,6 +46,8 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 
+T = TypeVar("T")
+
 INSERT: Final = "INSERT"
 RELOAD: Final = "RELOAD"
 
@@ -80,45 +82,90 @@ class Written(msgspec.Struct, frozen=True):
     insertion: Insertion
 
 
-class NotificationService:
-    """Reads, extends and shortens the log that the other services write."""
+class Notifications:
+    """Methods that read and extend the log that changes write."""
 
-    def __init__(
-        self, store: Store, clock: Clock, settings: MetastoreSettings, events: EventMaker, limits: Limits
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, events: EventMaker, limits: Limits) -> None:
         self._store = store
         self._bytes_max = limits.event_bytes_per_reply_max
         self._clock = clock
-        self._settings = settings
         self._events = events
 
-    def events(self, selection: EventSelection) -> list[StoredEvent]:
-        """In order of their ids, at least one if there are any.
+    def get_next_notification(self, call: Call, rqst: NotificationEventRequest) -> NotificationEventResponse:
+        """Events in order of their ids, at least one if there are any; without a positive `maxEvents` all there are.
 
         They end early when their messages become too long for one reply (limit event_bytes_per_reply_max). Followers
-        of the log ask again from the last id they got, so nothing is lost to them.
+        of the log ask again from the last id they got, so nothing is lost to them. `withoutMessages` is ours: their
+        messages are empty.
         """
-        return self._store.read(lambda snapshot: self._within_bounds(snapshot, selection))
+        request = required(rqst, "rqst")
+        catalog = DEFAULT_CATALOG if is_newer(call) or request.catName else None
+        selection = event_selection(request)
+        found = self._store.read(lambda snapshot: self._within_bounds(snapshot, selection))
+        return NotificationEventResponse([_event(one, catalog) for one in found])
 
-    def count(self, selection: EventSelection) -> int:
-        """How many there are."""
-        return self._store.read(lambda snapshot: snapshot.count_events(selection))
-
-    def current_id(self) -> EventId:
+    def get_current_notificationEventId(self, call: Call) -> CurrentNotificationEventId:
         """The newest event's id, 0 before the first."""
-        return self._store.version()
+        return CurrentNotificationEventId(self._store.version())
 
-    def insert(self, name: TableName, insertions: Sequence[Insertion]) -> list[EventId]:
-        """An INSERT event for each. Raises NoSuchObjectException, MetaException."""
+    def get_notification_events_count(
+        self, call: Call, rqst: NotificationEventsCountRequest
+    ) -> NotificationEventsCountResponse:
+        request = required(rqst, "rqst")
+        selection = EventSelection(
+            EventId(request.fromEventId or 0),
+            up_to=request.toEventId,
+            db_name=_database(request.catName, required(request.dbName, "dbName")),
+            table_names=_tables(request.tableNames),
+            limit=_positive(request.limit),
+        )
+        return NotificationEventsCountResponse(self._store.read(lambda snapshot: snapshot.count_events(selection)))
 
-        def work(tx: Transaction) -> list[EventId]:
-            table = name.load(tx)
-            return [tx.append_event(self._insert_event(tx, table, insertion)) for insertion in insertions]
+    def fire_listener_event(self, call: Call, rqst: FireEventRequest) -> FireEventResponse:
+        """Events of other kinds than INSERT and RELOAD cannot be fired. Callers before 4 get an empty answer.
 
-        return self._store.write(work)
+        As in Hive, `successful` makes no difference. Clients of 4 fire RELOAD when files were changed behind the
+        catalog's back.
+        """
+        request = required(rqst, "rqst")
+        data = required(request.data, "data")
+        name = TableName(in_catalog(request.catName, request.dbName), request.tableName)
+        if data.insertData is not None:
+            ids = self._append(name, [_insertion(data.insertData, request.partitionVals)], self._insert_event)
+        elif data.insertDatas is not None:
+            insertions = [_insertion(one, one.partitionVal) for one in data.insertDatas]
+            ids = self._append(name, insertions, self._insert_event)
+        elif data.refreshEvent is not None:
+            ids = self._append(
+                name, request.batchPartitionValsForRefresh or [request.partitionVals or []], self._reload_event
+            )
+        else:
+            raise MetaException("Event type null not currently supported.")
+        return FireEventResponse([*ids]) if is_newer(call) or request.catName else FireEventResponse()
 
-    def written(self, name: TableName, writes: Sequence[Written]) -> list[EventId]:
-        """As `insert` of what transactions wrote; it is noted for get_all_write_event_info, too."""
+    def add_write_notification_log(self, call: Call, rqst: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
+        """Files written by a transaction: an INSERT event at once, which followers may see before the commit."""
+        request = required(rqst, "rqst")
+        self._insert_written(TableName(in_catalog(None, request.db), request.table), [_written(request)])
+        return WriteNotificationLogResponse()
+
+    def add_write_notification_log_in_batch(
+        self, call: Call, rqst: WriteNotificationLogBatchRequest
+    ) -> WriteNotificationLogBatchResponse:
+        """The table is the one of the batch, whatever its requests say."""
+        request = required(rqst, "rqst")
+        name = TableName(in_catalog(request.catalog, request.db), request.table)
+        self._insert_written(name, [_written(one) for one in request.requestList or ()])
+        return WriteNotificationLogBatchResponse()
+
+    def cm_recycle(self, call: Call, request: CmRecycleRequest) -> CmRecycleResponse:
+        """Does nothing: a change manager, which keeps deleted files for replication, is off in Hive by default, too."""
+        if not required(request, "request").dataPath:
+            raise MetaException("dataPath must not be empty")
+        return CmRecycleResponse()
+
+    def _insert_written(self, name: TableName, writes: Sequence[Written]) -> list[EventId]:
+        """An INSERT event for each of what transactions wrote, which is noted for get_all_write_event_info, too."""
 
         def work(tx: Transaction) -> list[EventId]:
             table = name.load(tx)
@@ -128,25 +175,16 @@ class NotificationService:
 
         return self._store.write(work)
 
-    def reload(self, name: TableName, partitions: Sequence[Sequence[str]]) -> list[EventId]:
-        """A RELOAD event for each of the partitions, or one for the table. Raises NoSuchObjectException, MetaException.
-
-        Clients of 4 fire it when files were changed behind the catalog's back.
-        """
+    def _append(
+        self, name: TableName, each: Sequence[T], event: Callable[[Transaction, StoredTable, T], Event]
+    ) -> list[EventId]:
+        """An event for each. Raises NoSuchObjectException, MetaException."""
 
         def work(tx: Transaction) -> list[EventId]:
             table = name.load(tx)
-            return [tx.append_event(self._reload_event(tx, table, values)) for values in partitions or [()]]
+            return [tx.append_event(event(tx, table, one)) for one in each]
 
         return self._store.write(work)
-
-    def expire(self) -> int:
-        """Forget the events that are older than the setting allows; how many. Any replica may do it at any time."""
-        before = self._clock.seconds() - self._settings.event_seconds_max
-        expired = 0
-        while count := self._store.write(lambda tx: tx.delete_events_before(before, _EXPIRED_AT_ONCE_MAX)):
-            expired += count
-        return expired
 
     def _within_bounds(self, snapshot: Snapshot, selection: EventSelection) -> list[StoredEvent]:
         found: list[StoredEvent] = []
@@ -205,80 +243,21 @@ class NotificationService:
         return fields
 
 
+def expire_events(store: Store, clock: Clock, settings: MetastoreSettings) -> int:
+    """Forget the events that are older than the setting allows; how many. Any replica may do it at any time."""
+    before = clock.seconds() - settings.event_seconds_max
+    expired = 0
+    while count := store.write(lambda tx: tx.delete_events_before(before, _EXPIRED_AT_ONCE_MAX)):
+        expired += count
+    return expired
+
+
 def _key_values(table: StoredTable, values: Sequence[str]) -> dict[str, str]:
     """Raises MetaException for more values than there are keys."""
     if len(values) > len(table.key_names):
         raise MetaException(f"{len(values)} partition values for {len(table.key_names)} keys")
     given = [required(value, "partition value") for value in values]
     return dict(zip(table.key_names, given, strict=False))
-
-
-class Notifications:
-    def __init__(self, notifications: NotificationService) -> None:
-        self._notifications = notifications
-
-    def get_next_notification(self, call: Call, rqst: NotificationEventRequest) -> NotificationEventResponse:
-        """Without a positive `maxEvents` all there are. `withoutMessages` is ours: their messages are empty."""
-        request = required(rqst, "rqst")
-        catalog = DEFAULT_CATALOG if is_newer(call) or request.catName else None
-        found = self._notifications.events(event_selection(request))
-        return NotificationEventResponse([_event(one, catalog) for one in found])
-
-    def get_current_notificationEventId(self, call: Call) -> CurrentNotificationEventId:
-        return CurrentNotificationEventId(self._notifications.current_id())
-
-    def get_notification_events_count(
-        self, call: Call, rqst: NotificationEventsCountRequest
-    ) -> NotificationEventsCountResponse:
-        request = required(rqst, "rqst")
-        selection = EventSelection(
-            EventId(request.fromEventId or 0),
-            up_to=request.toEventId,
-            db_name=_database(request.catName, required(request.dbName, "dbName")),
-            table_names=_tables(request.tableNames),
-            limit=_positive(request.limit),
-        )
-        return NotificationEventsCountResponse(self._notifications.count(selection))
-
-    def fire_listener_event(self, call: Call, rqst: FireEventRequest) -> FireEventResponse:
-        """Events of other kinds than INSERT and RELOAD cannot be fired. Callers before 4 get an empty answer.
-
-        As in Hive, `successful` makes no difference.
-        """
-        request = required(rqst, "rqst")
-        data = required(request.data, "data")
-        name = TableName(in_catalog(request.catName, request.dbName), request.tableName)
-        if data.insertData is not None:
-            ids = self._notifications.insert(name, [_insertion(data.insertData, request.partitionVals)])
-        elif data.insertDatas is not None:
-            ids = self._notifications.insert(name, [_insertion(one, one.partitionVal) for one in data.insertDatas])
-        elif data.refreshEvent is not None:
-            partitions = request.batchPartitionValsForRefresh or [request.partitionVals or []]
-            ids = self._notifications.reload(name, partitions)
-        else:
-            raise MetaException("Event type null not currently supported.")
-        return FireEventResponse([*ids]) if is_newer(call) or request.catName else FireEventResponse()
-
-    def add_write_notification_log(self, call: Call, rqst: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
-        """Files written by a transaction: an INSERT event at once, which followers may see before the commit."""
-        request = required(rqst, "rqst")
-        self._notifications.written(TableName(in_catalog(None, request.db), request.table), [_written(request)])
-        return WriteNotificationLogResponse()
-
-    def add_write_notification_log_in_batch(
-        self, call: Call, rqst: WriteNotificationLogBatchRequest
-    ) -> WriteNotificationLogBatchResponse:
-        """The table is the one of the batch, whatever its requests say."""
-        request = required(rqst, "rqst")
-        name = TableName(in_catalog(request.catalog, request.db), request.table)
-        self._notifications.written(name, [_written(one) for one in request.requestList or ()])
-        return WriteNotificationLogBatchResponse()
-
-    def cm_recycle(self, call: Call, request: CmRecycleRequest) -> CmRecycleResponse:
-        """Does nothing: a change manager, which keeps deleted files for replication, is off in Hive by default, too."""
-        if not required(request, "request").dataPath:
-            raise MetaException("dataPath must not be empty")
-        return CmRecycleResponse()
 
 
 def event_selection(request: NotificationEventRequest) -> EventSelection:

@@ -1,10 +1,10 @@
 """Resource plans of workload management (3.1 and later): load the plan, decide by `resource_plan_rules`, store it."""
 
 from collections.abc import Callable
-from typing import NewType
+from typing import Any, NewType
 
 import msgspec
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, update
 
 from hms_gateway.catalog.resource_plan_rules import (
     altered,
@@ -39,6 +39,7 @@ from hms_gateway.rpc.structs import (
     InvalidOperationException,
     MetaException,
     NoSuchObjectException,
+    ThriftException,
     WMAlterPoolRequest,
     WMAlterPoolResponse,
     WMAlterResourcePlanRequest,
@@ -103,16 +104,12 @@ class ResourcePlanRows(AggregateRows):
             RESOURCE_PLANS.c.namespace_hash == text_hash(namespace), RESOURCE_PLANS.c.name_hash == text_hash(name)
         )
         row = self._connection.execute(statement).first()
-        return None if row is None else StoredPlan(PlanId(row.plan_id), decode_struct(WMFullResourcePlan, row.content))
+        return None if row is None else _stored(row)
 
     def all(self, namespace: str) -> list[StoredPlan]:
         """Ordered by name."""
         statement = select(RESOURCE_PLANS).where(RESOURCE_PLANS.c.namespace_hash == text_hash(namespace))
-        found = [
-            StoredPlan(PlanId(row.plan_id), decode_struct(WMFullResourcePlan, row.content))
-            for row in self._connection.execute(statement)
-        ]
-        return sorted(found, key=lambda stored: _name(stored.plan))
+        return sorted(map(_stored, self._connection.execute(statement)), key=lambda stored: _name(stored.plan))
 
     def insert(self, namespace: str, plan: WMFullResourcePlan) -> bool:
         """False when the namespace has one of its name."""
@@ -174,8 +171,7 @@ class ResourcePlans:
         return WMCreateResourcePlanResponse()
 
     def get_resource_plan(self, call: Call, request: WMGetResourcePlanRequest) -> WMGetResourcePlanResponse:
-        given = required(request, "request")
-        return WMGetResourcePlanResponse(self._get(given.resourcePlanName, given.ns))
+        return WMGetResourcePlanResponse(self._get(request))
 
     def get_active_resource_plan(
         self, call: Call, request: WMGetActiveResourcePlanRequest
@@ -209,8 +205,7 @@ class ResourcePlans:
         self, call: Call, request: WMValidateResourcePlanRequest
     ) -> WMValidateResourcePlanResponse:
         """Errors and warnings about a plan."""
-        given = required(request, "request")
-        return WMValidateResourcePlanResponse(*problems(self._get(given.resourcePlanName, given.ns)))
+        return WMValidateResourcePlanResponse(*problems(self._get(request)))
 
     def drop_resource_plan(self, call: Call, request: WMDropResourcePlanRequest) -> WMDropResourcePlanResponse:
         """The active plan cannot be dropped."""
@@ -228,69 +223,50 @@ class ResourcePlans:
 
     def create_wm_trigger(self, call: Call, request: WMCreateTriggerRequest) -> WMCreateTriggerResponse:
         trigger = required(required(request, "request").trigger, "trigger")
-        self._edit(
-            trigger.resourcePlanName, trigger.ns, lambda plan: with_trigger(plan, trigger), refuses_as_object=True
-        )
+        self._edit(trigger, lambda plan: with_trigger(plan, trigger), InvalidObjectException)
         return WMCreateTriggerResponse()
 
     def alter_wm_trigger(self, call: Call, request: WMAlterTriggerRequest) -> WMAlterTriggerResponse:
         trigger = required(required(request, "request").trigger, "trigger")
-        self._edit(
-            trigger.resourcePlanName,
-            trigger.ns,
-            lambda plan: with_altered_trigger(plan, trigger),
-            refuses_as_object=True,
-        )
+        self._edit(trigger, lambda plan: with_altered_trigger(plan, trigger), InvalidObjectException)
         return WMAlterTriggerResponse()
 
     def drop_wm_trigger(self, call: Call, request: WMDropTriggerRequest) -> WMDropTriggerResponse:
         given = required(request, "request")
-        self._edit(given.resourcePlanName, given.ns, lambda plan: without_trigger(plan, given.triggerName))
+        self._edit(given, lambda plan: without_trigger(plan, given.triggerName), InvalidOperationException)
         return WMDropTriggerResponse()
 
     def get_triggers_for_resourceplan(
         self, call: Call, request: WMGetTriggersForResourePlanRequest
     ) -> WMGetTriggersForResourePlanResponse:
-        given = required(request, "request")
-        return WMGetTriggersForResourePlanResponse(self._get(given.resourcePlanName, given.ns).triggers)
+        return WMGetTriggersForResourePlanResponse(self._get(request).triggers)
 
     def create_wm_pool(self, call: Call, request: WMCreatePoolRequest) -> WMCreatePoolResponse:
         pool = required(required(request, "request").pool, "pool")
-        self._edit(pool.resourcePlanName, pool.ns, lambda plan: with_pool(plan, pool), refuses_as_object=True)
+        self._edit(pool, lambda plan: with_pool(plan, pool), InvalidObjectException)
         return WMCreatePoolResponse()
 
     def alter_wm_pool(self, call: Call, request: WMAlterPoolRequest) -> WMAlterPoolResponse:
         given = required(request, "request")
         pool = required(given.pool, "pool")
-        self._edit(
-            pool.resourcePlanName,
-            pool.ns,
-            lambda plan: with_altered_pool(plan, given.poolPath, pool),
-            refuses_as_object=True,
-        )
+        self._edit(pool, lambda plan: with_altered_pool(plan, given.poolPath, pool), InvalidObjectException)
         return WMAlterPoolResponse()
 
     def drop_wm_pool(self, call: Call, request: WMDropPoolRequest) -> WMDropPoolResponse:
         given = required(request, "request")
-        self._edit(given.resourcePlanName, given.ns, lambda plan: without_pool(plan, given.poolPath))
+        self._edit(given, lambda plan: without_pool(plan, given.poolPath), InvalidOperationException)
         return WMDropPoolResponse()
 
     def create_or_update_wm_mapping(
         self, call: Call, request: WMCreateOrUpdateMappingRequest
     ) -> WMCreateOrUpdateMappingResponse:
-        given = required(request, "request")
-        mapping = required(given.mapping, "mapping")
-        self._edit(
-            mapping.resourcePlanName,
-            mapping.ns,
-            lambda plan: with_mapping(plan, mapping, replaces=bool(given.update)),
-            refuses_as_object=True,
-        )
+        mapping, replaces = required(required(request, "request").mapping, "mapping"), bool(request.update)
+        self._edit(mapping, lambda plan: with_mapping(plan, mapping, replaces=replaces), InvalidObjectException)
         return WMCreateOrUpdateMappingResponse()
 
     def drop_wm_mapping(self, call: Call, request: WMDropMappingRequest) -> WMDropMappingResponse:
         mapping = required(required(request, "request").mapping, "mapping")
-        self._edit(mapping.resourcePlanName, mapping.ns, lambda plan: without_mapping(plan, mapping))
+        self._edit(mapping, lambda plan: without_mapping(plan, mapping), InvalidOperationException)
         return WMDropMappingResponse()
 
     def create_or_drop_wm_trigger_to_pool_mapping(
@@ -298,16 +274,13 @@ class ResourcePlans:
     ) -> WMCreateOrDropTriggerToPoolMappingResponse:
         given = required(request, "request")
         change = without_trigger_in_pool if given.drop else with_trigger_in_pool
-        self._edit(
-            given.resourcePlanName,
-            given.ns,
-            lambda plan: change(plan, given.triggerName, given.poolPath),
-            refuses_as_object=True,
-        )
+        self._edit(given, lambda plan: change(plan, given.triggerName, given.poolPath), InvalidObjectException)
         return WMCreateOrDropTriggerToPoolMappingResponse()
 
-    def _get(self, name: str | None, ns: str | None) -> WMFullResourcePlan:
-        return self._store.read(lambda snapshot: _load(ResourcePlanRows(snapshot), name, ns)).plan
+    def _get(self, request: Any) -> WMFullResourcePlan:
+        given = required(request, "request")
+        found = self._store.read(lambda snapshot: _load(ResourcePlanRows(snapshot), given.resourcePlanName, given.ns))
+        return found.plan
 
     def _alter(
         self,
@@ -379,20 +352,19 @@ class ResourcePlans:
 
         return self._store.write(work)
 
-    def _edit(self, name: str | None, ns: str | None, change: Change, *, refuses_as_object: bool = False) -> None:
-        """Change what is in a disabled plan. Raises NoSuchObjectException, MetaException, and what `change` raises.
+    def _edit(self, part: Any, change: Change, refusal: type[ThriftException]) -> None:
+        """Change what is in the disabled plan of `part`. Raises NoSuchObjectException, MetaException.
 
-        A plan that is not disabled is an InvalidOperationException; `refuses_as_object` is for methods that declare
-        InvalidObjectException instead.
+        What `change` raises passes; a plan that is not disabled is a `refusal`, as the method declares it.
         """
 
         def work(tx: Transaction) -> None:
             rows = ResourcePlanRows(tx)
-            stored = _load(rows, name, ns)
+            stored = _load(rows, part.resourcePlanName, part.ns)
             try:
                 full = check_editable(stored.plan)
             except InvalidOperationException as error:
-                raise InvalidObjectException(error.message) if refuses_as_object else error from error
+                raise refusal(error.message) from error
             _update(rows, stored, change(full))
 
         self._store.write(work)
@@ -451,3 +423,7 @@ def _missing(name: str | None, ns: str | None) -> str:
 
 def _name(plan: WMFullResourcePlan) -> str:
     return (plan.plan.name if plan.plan else None) or ""
+
+
+def _stored(row: Row[Any]) -> StoredPlan:
+    return StoredPlan(PlanId(row.plan_id), decode_struct(WMFullResourcePlan, row.content))

@@ -102,36 +102,13 @@ class TokenRows(AggregateRows):
         return self._connection.execute(delete(MASTER_KEYS).where(MASTER_KEYS.c.key_id == number)).rowcount > 0
 
 
-class TokenService:
-    """Tokens and master keys of Hive's token managers, kept for them and sealed at rest."""
+class SealedTokens:
+    """Tokens and master keys sealed at rest: those of Hive's token managers, and logins."""
 
     def __init__(self, store: Store, seal: Seal) -> None:
         self._store = store
         self._seal = seal
         self._is_warned = False
-
-    def add(self, identifier: str | None, token: str | None) -> bool:
-        """False when the identifier is taken. Raises MetaException without one, SealingError."""
-        key = required(identifier, "token identifier")
-        if key.startswith(LOGIN):
-            raise MetaException(f"token identifier begins with {LOGIN}; choose another one")
-        sealed = self._sealed(token or "", _token(key))
-        return self._store.write(lambda tx: TokenRows(tx).insert_token(key, sealed))
-
-    def remove(self, identifier: str | None) -> bool:
-        """Remove the token; tells whether it was there."""
-        return _is_kept(identifier) and self._store.write(lambda tx: TokenRows(tx).delete_token(identifier or ""))
-
-    def get(self, identifier: str | None) -> str | None:
-        """None for an unknown identifier. Raises SealingError when its key is not there."""
-        if identifier is None or not _is_kept(identifier):
-            return None
-        stored = self._store.read(lambda snapshot: TokenRows(snapshot).token(identifier))
-        return None if stored is None else self._seal.open(stored, _token(identifier))
-
-    def identifiers(self) -> list[str]:
-        """Sorted."""
-        return list(filter(_is_kept, self._store.read(lambda snapshot: TokenRows(snapshot).identifiers())))
 
     def sealed(self, identifier: str, text: str) -> str:
         """Stored form of a token with this identifier. Raises SealingError."""
@@ -141,24 +118,13 @@ class TokenService:
         """Inverse of `sealed`. Raises SealingError."""
         return self._seal.open(stored, _token(identifier))
 
-    def add_master_key(self, key: str | None) -> int:
-        """The new key's number, from 1 on. Raises MetaException, SealingError."""
-        sealed = self._sealed(required(key, "key"), _MASTER_KEY)
-        return self._store.write(lambda tx: TokenRows(tx).insert_master_key(sealed))
+    def sealed_key(self, key: str | None) -> str:
+        """Stored form of a master key. Raises MetaException, SealingError."""
+        return self._sealed(required(key, "key"), _MASTER_KEY)
 
-    def update_master_key(self, number: int, key: str | None) -> bool:
-        """Update the key; tells whether it was there. Raises MetaException, SealingError."""
-        sealed = self._sealed(required(key, "key"), _MASTER_KEY)
-        return self._store.write(lambda tx: TokenRows(tx).update_master_key(number, sealed))
-
-    def remove_master_key(self, number: int) -> bool:
-        """Remove the key; tells whether it was there."""
-        return self._store.write(lambda tx: TokenRows(tx).delete_master_key(number))
-
-    def master_keys(self) -> list[str]:
-        """In the order of their numbers. Raises SealingError when the key they were sealed with is not there."""
-        stored = self._store.read(lambda snapshot: TokenRows(snapshot).master_keys())
-        return [self._seal.open(one, _MASTER_KEY) for one in stored.values()]
+    def opened_key(self, stored: str) -> str:
+        """Inverse of `sealed_key`. Raises SealingError when the key it was sealed with is not there."""
+        return self._seal.open(stored, _MASTER_KEY)
 
     def seal_all(self) -> int:
         """Seal what earlier versions kept readable, or an earlier key sealed; how many."""
@@ -219,7 +185,7 @@ class DelegationTokens:
     def __init__(
         self,
         store: Store,
-        tokens: TokenService,
+        tokens: SealedTokens,
         clock: Clock,
         times: TokenTimes,
         limits: Limits,
@@ -371,11 +337,13 @@ class Tokens:
 
     def __init__(
         self,
-        tokens: TokenService,
+        store: Store,
+        tokens: SealedTokens,
         administrators: Collection[str],
         logins: DelegationTokens | None = None,
         objection: Callable[[str, str, str], str | None] = lambda user, other, address: "does not exist",
     ) -> None:
+        self._store = store
         self._tokens = tokens
         self._administrators = administrators
         self._logins = logins
@@ -410,31 +378,55 @@ class Tokens:
         self._switched_on().cancel(token_str_form or "", call.principal, is_administrator=is_administrator)
 
     def add_token(self, call: Call, token_identifier: str, delegation_token: str) -> bool:
-        return self._allowed(call).add(token_identifier, delegation_token)
+        """False when the identifier is taken."""
+        self._check_administrator(call)
+        key = required(token_identifier, "token identifier")
+        if key.startswith(LOGIN):
+            raise MetaException(f"token identifier begins with {LOGIN}; choose another one")
+        sealed = self._tokens.sealed(key, delegation_token or "")
+        return self._store.write(lambda tx: TokenRows(tx).insert_token(key, sealed))
 
     def remove_token(self, call: Call, token_identifier: str) -> bool:
-        return self._allowed(call).remove(token_identifier)
+        """Remove the token; tells whether it was there."""
+        self._check_administrator(call)
+        return _is_kept(token_identifier) and self._store.write(lambda tx: TokenRows(tx).delete_token(token_identifier))
 
     def get_token(self, call: Call, token_identifier: str) -> str | None:
         """None for an unknown identifier, which clients see as a missing result."""
-        return self._allowed(call).get(token_identifier)
+        self._check_administrator(call)
+        if not _is_kept(token_identifier):
+            return None
+        stored = self._store.read(lambda snapshot: TokenRows(snapshot).token(token_identifier))
+        return None if stored is None else self._tokens.opened(token_identifier, stored)
 
     def get_all_token_identifiers(self, call: Call) -> list[str]:
-        return self._allowed(call).identifiers()
+        """Sorted."""
+        self._check_administrator(call)
+        return list(filter(_is_kept, self._store.read(lambda snapshot: TokenRows(snapshot).identifiers())))
 
     def add_master_key(self, call: Call, key: str) -> int:
-        return self._allowed(call).add_master_key(key)
+        """The new key's number, from 1 on."""
+        self._check_administrator(call)
+        sealed = self._tokens.sealed_key(key)
+        return self._store.write(lambda tx: TokenRows(tx).insert_master_key(sealed))
 
     def update_master_key(self, call: Call, seq_number: int, key: str) -> None:
         """Hive declares NoSuchObjectException for a missing key and wraps it into a MetaException."""
-        if not self._allowed(call).update_master_key(seq_number or 0, key):
-            raise MetaException(f"NoSuchObjectException(message:No key found with keyId: {seq_number or 0})")
+        self._check_administrator(call)
+        number, sealed = seq_number or 0, self._tokens.sealed_key(key)
+        if not self._store.write(lambda tx: TokenRows(tx).update_master_key(number, sealed)):
+            raise MetaException(f"NoSuchObjectException(message:No key found with keyId: {number})")
 
     def remove_master_key(self, call: Call, key_seq: int) -> bool:
-        return self._allowed(call).remove_master_key(key_seq or 0)
+        """Remove the key; tells whether it was there."""
+        self._check_administrator(call)
+        return self._store.write(lambda tx: TokenRows(tx).delete_master_key(key_seq or 0))
 
     def get_master_keys(self, call: Call) -> list[str]:
-        return self._allowed(call).master_keys()
+        """In the order of their numbers."""
+        self._check_administrator(call)
+        stored = self._store.read(lambda snapshot: TokenRows(snapshot).master_keys())
+        return list(map(self._tokens.opened_key, stored.values()))
 
     def _switched_on(self) -> DelegationTokens:
         """Raises MetaException."""
@@ -442,14 +434,12 @@ class Tokens:
             raise MetaException("delegation tokens are not switched on; the setting delegation_tokens does it")
         return self._logins
 
-    def _allowed(self, call: Call) -> TokenService:
-        """Raises MetaException for callers who are not administrators."""
+    def _check_administrator(self, call: Call) -> None:
         if call.principal not in self._administrators:
             raise MetaException(
                 f"user {call.principal} is not an administrator; delegation tokens and master keys are for the users "
                 "of the setting administrators"
             )
-        return self._tokens
 
 
 def cancel_all(store: Store, user: str) -> int:

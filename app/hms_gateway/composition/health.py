@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import structlog
@@ -27,6 +27,7 @@ from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage.registry.gateways import GatewayRow
+from hms_gateway.storage.writing.store import SqlStore
 
 # SQLite refuses changes when its disk is full. Each takes pages in its write-ahead log, and a checkpoint takes as much
 # as the log again: with less room than this the next change may fail.
@@ -154,16 +155,6 @@ def gateway_name(port: int) -> str:
     return f"{socket.gethostname()}:{port}"
 
 
-class GatewayRows(Protocol):
-    """Rows of processes; a store keeps them."""
-
-    def note_gateway(self, row: GatewayRow) -> list[GatewayRow]:
-        """Say that this process is there; all that are. Raises StoreError."""
-
-    def forget_gateway(self, gateway_id: str) -> None:
-        """This process ends. Raises StoreError."""
-
-
 class Presence:
     """One process; `version` gives the newest event that its cache has seen.
 
@@ -171,7 +162,7 @@ class Presence:
     """
 
     def __init__(
-        self, rows: GatewayRows, version: Callable[[], int], port: int, clock: Callable[[], float] = time.time
+        self, rows: SqlStore, version: Callable[[], int], port: int, clock: Callable[[], float] = time.time
     ) -> None:
         self._rows = rows
         self._version = version

@@ -9,28 +9,34 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.catalog.access.grants import Privileges, PrivilegeService
-from hms_gateway.catalog.access.roles import Roles, RoleService
-from hms_gateway.catalog.constraints import Constraints, ConstraintService
+from hms_gateway.catalog.access.grants import Privileges
+from hms_gateway.catalog.access.roles import Roles, create_default_roles
+from hms_gateway.catalog.constraints import Constraints
 from hms_gateway.catalog.directories.known_places import OutsidePlaces, find_outside
+from hms_gateway.catalog.directories.warehouse import DirectoryMoves
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.materialized_views import MaterializedViews
-from hms_gateway.catalog.notifications import Notifications, NotificationService
+from hms_gateway.catalog.notifications import Notifications, expire_events
 from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
-from hms_gateway.catalog.partitions.service import PartitionService
+from hms_gateway.catalog.partitions.additions import PartitionAdditions
+from hms_gateway.catalog.partitions.changes import PartitionChanges
+from hms_gateway.catalog.partitions.drops import PartitionDrops
+from hms_gateway.catalog.partitions.exchange import PartitionExchange
+from hms_gateway.catalog.partitions.reads import Partitions
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
 from hms_gateway.catalog.resource_plans import ResourcePlans
 from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
 from hms_gateway.catalog.schemas import Schemas
-from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService
-from hms_gateway.catalog.tables.alter import AlterTableService, CommitKeyValue
-from hms_gateway.catalog.tables.databases import DatabaseService
+from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsMethods, StatisticsRules
+from hms_gateway.catalog.tables.alter import CommitKeyValue, TableAlterations
+from hms_gateway.catalog.tables.databases import Databases, create_default_database
 from hms_gateway.catalog.tables.service import TableService
-from hms_gateway.catalog.tables.truncate import TruncateService
-from hms_gateway.catalog.tokens import DelegationTokens, Tokens, TokenService, TokenTimes
+from hms_gateway.catalog.tables.tables import Tables
+from hms_gateway.catalog.tables.truncate import Truncations
+from hms_gateway.catalog.tokens import DelegationTokens, SealedTokens, Tokens, TokenTimes
 from hms_gateway.catalog.types import Fields, Types
 from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
 from hms_gateway.gateway.application import Gateway, SecondaryListener
@@ -42,9 +48,7 @@ from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_file
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
-from hms_gateway.handlers.partitions import PartitionChanges, Partitions
 from hms_gateway.handlers.rights.answers import ExplainedRights
 from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
 from hms_gateway.handlers.service import Catalogs, ChangeTrails, Configuration, FileMetadata, Service
@@ -56,7 +60,6 @@ from hms_gateway.handlers.steps import (
     RecordedCalls,
     RequiredLists,
 )
-from hms_gateway.handlers.tables import Databases, Tables
 from hms_gateway.handlers.transactions import Compactions, Transactions
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
@@ -145,16 +148,16 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
 
     releases = Releases()
     try:
-        parts = (store, files, clock, rules, to_tjson)
+        events = EventMaker(rules, clock, to_tjson)
         lease_settings = _lease_settings(settings)
         leases = LeaseService(store, lease_settings, releases.announce)
-        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
-        handlers += _txn_handlers(store, settings, CommitKeyValue(clock, rules, to_tjson))
+        handlers = [Service(clock, counters), *_handlers(store, files, clock, rules, events, to_tjson, settings.limits)]
+        handlers += _txn_handlers(store, settings, CommitKeyValue(events))
         handlers.append(Leases(leases, KeyOrder(store, lease_settings.objects_max)))
-        tokens = TokenService(store, Seal(settings.secrets_key_path))
+        tokens = SealedTokens(store, Seal(settings.secrets_key_path))
         users = user_file(settings)
         delegation = _delegation_tokens(settings, store, tokens, clock, users)
-        handlers.append(Tokens(tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
+        handlers.append(Tokens(store, tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
         handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         steps, keeper = call_steps(settings, store)
@@ -163,10 +166,9 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     except BaseException:
         store.close()
         raise
-    events = EventMaker(rules, clock, to_tjson)
     repeatable = RepeatableProcessor(processor, store)
     chores = (
-        *_chores(store, clock, rules, events, settings),
+        *_chores(store, clock, rules, settings),
         Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
     )
     if delegation is not None:
@@ -194,7 +196,8 @@ def build(settings: Settings) -> Gateway:
     )
     metrics.watch(partial(_watched, metastore.store, cache))
     checks = (metastore.store.ready, metastore.users.check)
-    health = Health(checks, _folder_of_database(settings), folders_of(settings), files_of(settings))
+    database = sqlite_file(database_url(settings))
+    health = Health(checks, None if database is None else database.parent, folders_of(settings), files_of(settings))
     presence = Presence(metastore.store, lambda: cache.version, settings.port)
     metrics.watch(presence.watched)
     leave: list[Callable[[], None]] = []
@@ -202,7 +205,7 @@ def build(settings: Settings) -> Gateway:
         chores.append(Chore("say that this gateway is there", EVERY_SECONDS, presence.note, FIRST_SECONDS))
         leave.append(presence.leave)
     housekeeping = Housekeeping([msgspec.structs.replace(each, do=partial(_unless_away, each.do)) for each in chores])
-    integrity = _integrity_watch(settings, metrics)
+    integrity = _integrity_watch(database, metrics)
     stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(
         settings,
@@ -244,24 +247,14 @@ def _watched(store: SqlStore, cache: ReplyCache) -> Watched:
     return Watched(counters, gauges)
 
 
-def _folder_of_database(settings: Settings) -> Path | None:
-    file = sqlite_file(database_url(settings))
-    return None if file is None else file.parent
-
-
 def _unless_away(do: Callable[[], object]) -> None:
     """A chore during an outage, of which the store has said that it began."""
     with contextlib.suppress(StoreUnavailable):
         do()
 
 
-def _expire_changes(store: SqlStore, clock: Clock, settings: Settings) -> None:
-    store.forget_changes(clock.seconds() - settings.audit_changes_seconds)
-
-
-def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | None:
+def _integrity_watch(file: Path | None, metrics: Metrics) -> IntegrityWatch | None:
     """For SQLite: other databases check their pages themselves."""
-    file = sqlite_file(database_url(settings))
     if file is None:
         return None
 
@@ -279,7 +272,7 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeCompon
 
 
 def _delegation_tokens(
-    settings: Settings, store: SqlStore, tokens: TokenService, clock: Clock, users: UserFile
+    settings: Settings, store: SqlStore, tokens: SealedTokens, clock: Clock, users: UserFile
 ) -> DelegationTokens | None:
     if not settings.delegation_tokens:
         return None
@@ -331,7 +324,7 @@ def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKee
 
     keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
-    locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
+    locations = None if is_open else partial(LocationCheck, store, normalize_location(settings.warehouse_location))
     return Authorizer(keeper, store, frozenset(settings.administrators), locations), keeper
 
 
@@ -408,17 +401,18 @@ def _hive_configuration(settings: Settings) -> Mapping[str, str]:
     }
 
 
-def _chores(
-    store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker, settings: Settings
-) -> Sequence[Chore]:
-    notifications = NotificationService(store, clock, rules, events, settings.limits)
+def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, settings: Settings) -> Sequence[Chore]:
     txn_expiry_seconds = min(TXN_EXPIRY_SECONDS, settings.txn_timeout_seconds)
     later = [Chore("delete partitions of dropped tables", DROPPED_SECONDS, store.delete_dropped)]
     return (
         *(later if store.deletes_later else ()),
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
-        Chore("expire events", EXPIRY_SECONDS, notifications.expire),
-        Chore("expire changes", EXPIRY_SECONDS, partial(_expire_changes, store, clock, settings)),
+        Chore("expire events", EXPIRY_SECONDS, partial(expire_events, store, clock, rules)),
+        Chore(
+            "expire changes",
+            EXPIRY_SECONDS,
+            lambda: store.forget_changes(clock.seconds() - settings.audit_changes_seconds),
+        ),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
         Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
@@ -431,37 +425,37 @@ def _handlers(
     files: Directories,
     clock: Clock,
     rules: MetastoreSettings,
+    events: EventMaker,
     to_tjson: Callable[[Struct], bytes],
     limits: Limits,
 ) -> list[object]:
-    parts = (store, files, clock, rules, to_tjson)
-    events = EventMaker(rules, clock, to_tjson)
-    databases = DatabaseService(*parts)
-    tables = TableService(*parts, limits)
-    alterations = AlterTableService(*parts)
-    statistics = ColumnStatisticsService(store, clock, rules, to_tjson)
-    partitions = PartitionService(*parts, limits, statistics)
-    privileges = PrivilegeService(store, clock)
-    roles = RoleService(store, clock, rules)
-    databases.create_default()
-    roles.create_defaults()
-    alterations.recover_pending_moves()
+    parts = (store, files, clock, rules, events)
+    tables = TableService(*parts)
+    statistics = StatisticsRules(clock, events)
+    create_default_database(*parts)
+    create_default_roles(store, clock, rules)
+    DirectoryMoves(store, files).recover()
     return [
         Configuration(rules, limits),
         Catalogs(rules.warehouse_location),
-        Databases(databases),
+        Databases(*parts),
         Fields(store),
-        Tables(tables, alterations, TruncateService(*parts), statistics, store),
+        Tables(store, tables, statistics, events, limits),
+        TableAlterations(*parts),
+        Truncations(store, files, clock, events),
         MaterializedViews(store, clock, events, ViewFreshnessService(store)),
-        Partitions(partitions, privileges, statistics),
-        Roles(roles),
-        Privileges(privileges),
-        Constraints(ConstraintService(store, clock, rules, to_tjson)),
-        ColumnStatisticsMethods(statistics),
-        PartitionChanges(partitions),
+        Partitions(store, rules, to_tjson, limits),
+        PartitionAdditions(*parts, limits, statistics.of_new_partitions),
+        PartitionChanges(*parts, limits),
+        PartitionDrops(store, files, rules, events, limits),
+        PartitionExchange(store, files, events),
+        Roles(store, clock),
+        Privileges(store, clock),
+        Constraints(store, events, clock),
+        ColumnStatisticsMethods(store, clock, events),
         Functions(store, clock, events),
         Indexes(store, clock, events, tables),
-        Notifications(NotificationService(store, clock, rules, events, limits)),
+        Notifications(store, clock, events, limits),
         PartitionMarks(store, clock, rules),
         People(store, limits),
         Types(store),

@@ -32,13 +32,14 @@ class ThriftPort:
     """A `gateway.application.SecondaryListener`. Calls are counted and logged with those that come by HTTP."""
 
     def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: EdgeComponents) -> None:
-        self._refusals = Refusals(edge.metrics)
-        self._rate_waits = None if edge.rates is None else RateWaits(edge.rates, settings.limits)
+        rates = edge.endpoint.rates
+        self._refusals = Refusals(edge.endpoint.metrics)
+        self._rate_waits = None if rates is None else RateWaits(rates, settings.limits)
         relay = ProcessorRelay(
-            edge.calls,
+            edge.endpoint.calls,
             codecs,
             dialect=Dialect(settings.thrift_dialect),
-            cache=edge.cache,
+            cache=edge.endpoint.cache,
             identify=_Identification(edge, self._refusals, _own_account(settings)),
             failure_of=self._failure_of,
             note_limit=self._note_limit,
@@ -155,10 +156,10 @@ class _Identification:
 
     def __init__(self, edge: EdgeComponents, refusals: Refusals, own_account: str | None = None) -> None:
         self._own_account = own_account
-        self._authenticator = edge.authenticator
+        self._authenticator = edge.endpoint.authenticator
         self._delegation = edge.logins.delegation
         self._is_reserved = edge.logins.users.is_reserved
-        self._groups_of = edge.groups_of
+        self._groups = edge.logins.groups
         self._refusals = refusals
 
     async def __call__(self, session: Session) -> Caller:
@@ -200,6 +201,9 @@ class _Identification:
         session.real_user = login.real_user
         return Caller(login.user, self._groups_of(login.user), real_user=login.real_user)
 
+    def _groups_of(self, user: str) -> frozenset[str]:
+        return frozenset() if self._groups is None else self._groups.of(user)
+
     def _claimed(self, session: Session, caller: Caller, address: str) -> Caller:
         """Count the connection as the caller's. Raises NotTried."""
         bound = session.claim(caller.user)
@@ -213,10 +217,10 @@ class _Recorder:
     """Both `BridgeServer`'s metrics and its call log; a call is counted when its line is written."""
 
     def __init__(self, edge: EdgeComponents, refusals: Refusals) -> None:
-        self._metrics = edge.metrics
+        self._metrics = edge.endpoint.metrics
         self._refusals = refusals
-        self._sinks = edge.sinks
-        self._traces = edge.traces
+        self._sinks = edge.endpoint.sinks
+        self._traces = edge.endpoint.traces
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
         """What is watched here is seen in the process's open files."""

@@ -4,7 +4,7 @@ Its status is the cost of calls, kept up to date once a second and shared with t
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +20,7 @@ from hms_gateway.gateway.observability.call_logs import AuditLog
 from hms_gateway.gateway.observability.figures import Figures, Health, WorkerFigures
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.shares import Connections
 
 if TYPE_CHECKING:
@@ -62,11 +63,9 @@ class GatewayStatus:
         metrics: Metrics,
         *,
         newest_event: Callable[[], int] | None = None,
-        administrators: frozenset[str] = frozenset(),
-        shows_names: bool = False,
-        follow: Callable[[], None] = lambda: None,
+        administrators: Collection[str] = (),
+        follow: Callable[[], None],
     ) -> None:
-        self.shows_names = shows_names
         self._metrics = metrics
         self._newest_event = newest_event
         self._follow = follow
@@ -129,36 +128,39 @@ class Gateway:
     def __init__(
         self,
         asgi_endpoint: AsgiEndpoint,
+        settings: Settings,
         *,
-        path: str,
-        metrics: Metrics,
         connections: Connections,
         certificate: ServedCertificate | None = None,
         audit_log: AuditLog | None = None,
         ready: Callable[[], None],
         on_stop: Sequence[Callable[[], None]] = (),
         secondary_listener: SecondaryListener | None = None,
-        status: GatewayStatus | None = None,
-        console: bool = True,
+        newest_event: Callable[[], int] | None = None,
         health: Callable[[], Health] = dict,
     ) -> None:
-        self.metrics = metrics
+        self.settings = settings
+        self.asgi_endpoint = asgi_endpoint
+        self.endpoint = asgi_endpoint.endpoint
+        self.metrics = self.endpoint.metrics
         self._health = health
-        self.status = status or GatewayStatus(metrics)
-        self._console = console
+        self.status = GatewayStatus(
+            self.metrics,
+            newest_event=newest_event,
+            administrators=settings.administrators,
+            follow=self.endpoint.cache.follow,
+        )
         self.connections = connections
         self.certificate = certificate
         self._audit_log = audit_log
         self._secondary_listener = secondary_listener
         self._is_secondary_listening = False
         self._listener_stopping: asyncio.Task[None] | None = None
-        self.asgi_endpoint = asgi_endpoint
-        self.endpoint = asgi_endpoint.endpoint
         self._on_stop = on_stop
-        self._path = path
+        path = settings.path.rstrip("/")
         self._dialects = {
-            path.rstrip("/"): Dialect.HIVE_2_3,
-            f"{path.rstrip('/')}/": Dialect.HIVE_2_3,
+            path: Dialect.HIVE_2_3,
+            f"{path}/": Dialect.HIVE_2_3,
             **dict.fromkeys(HIVE_4_PATHS, Dialect.HIVE_4),
         }
         # As they are in a request line, so only those that are written there without escapes.
@@ -208,12 +210,12 @@ class Gateway:
             self.metrics,
             self._ready,
             lambda: self._is_stopping,
-            (self._path, HIVE_4_PATHS[0]),
+            (self.settings.path, HIVE_4_PATHS[0]),
             self.asgi_endpoint.identify,
             self.status,
             self._health,
-            console=self._console,
-            show_names=self.status.shows_names,
+            console=self.settings.console,
+            show_names=self.settings.metrics_show_names,
         )
 
     async def start_secondary_listener(self) -> None:

@@ -8,13 +8,9 @@ import msgspec
 from hms_gateway.cache import ReplyCache
 from hms_gateway.gateway.admission.identity import Authenticator, Identity
 from hms_gateway.gateway.admission.memory import BodyShares
-from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.admission.rates import Rates
-from hms_gateway.gateway.admission.request_rules import CrossOrigin
-from hms_gateway.gateway.application import Gateway, GatewayStatus, SecondaryListener
+from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.auth.passwords import UserFile
-from hms_gateway.gateway.auth.users import GroupsAuthenticator
-from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, ensure_certificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
@@ -24,7 +20,7 @@ from hms_gateway.gateway.observability.call_logs import AccessLog, AuditLog, ope
 from hms_gateway.gateway.observability.figures import Health, Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.traces import Traces, check_installed
-from hms_gateway.gateway.server import ServerOptions, bounded_connections
+from hms_gateway.gateway.server import bounded_connections
 from hms_gateway.rpc.call import Releases
 from hms_gateway.rpc.processor import MessageProcessor
 from hms_gateway.rpc.wire import Codecs
@@ -38,17 +34,10 @@ from hms_gateway.runtime.shares import Connections
 class EdgeComponents(msgspec.Struct, frozen=True):
     """The parts of the edge that a secondary listener of the same process shares with it."""
 
-    calls: Dispatcher
-    cache: ReplyCache | None
-    authenticator: Authenticator
-    metrics: Metrics
-    sinks: Sequence[Callable[[CallRecord], None]]
-    rates: Rates | None
+    endpoint: Endpoint
     connections: Connections
     bodies: BodyShares
-    traces: Traces | None
     logins: LoginParts
-    groups_of: Callable[[str], frozenset[str]] = lambda user: frozenset()
 
 
 def certificate_files(settings: Settings) -> CertificateFiles | None:
@@ -82,27 +71,12 @@ def served_certificate(settings: Settings, metrics: Metrics) -> ServedCertificat
     return None if files is None else ServedCertificate(files, SystemClock(), metrics)
 
 
-def server_options(settings: Settings, certificate: ServedCertificate | None) -> ServerOptions:
-    """How to listen."""
-    return ServerOptions(
-        host=settings.host,
-        port=settings.port,
-        tls=None if certificate is None else certificate.context,
-        backlog=settings.backlog,
-        header_seconds_max=settings.header_seconds_max,
-        idle_seconds_max=settings.idle_seconds_max,
-        drain_idle_seconds=settings.drain_idle_seconds,
-        write_stall_seconds_max=settings.write_stall_seconds_max,
-        is_proxy=Networks([*settings.trusted_proxy.addresses, *settings.forwarding_proxies]).contain,
-    )
-
-
 def build_gateway(
     settings: Settings,
     *,
     codecs: Codecs,
     processor: MessageProcessor,
-    cache: ReplyCache | None,
+    cache: ReplyCache,
     ready: Callable[[], None],
     metrics: Metrics,
     certificate: ServedCertificate | None,
@@ -130,34 +104,21 @@ def build_gateway(
     rates = Rates(settings.user_rates) if settings.user_rates else None
     parts = login_parts(settings, users, token_password)
     authenticator = authenticator or build_authenticator(settings, parts)
-    sinks = call_sinks(metrics, access_log, audit_log, traces, rates)
     endpoint = Endpoint(
+        settings,
         codecs=codecs,
         processor=processor,
         cache=cache,
         authenticator=authenticator,
         proxies=build_proxies(settings),
-        limits=settings.limits,
         metrics=metrics,
-        sinks=sinks,
+        sinks=call_sinks(metrics, access_log, audit_log, traces, rates),
         releases=releases,
-        threads=settings.threads,
-        streams_max=min(settings.streams_max, settings.database_connections_max * 3 // 5),
-        call_seconds_max=settings.call_seconds_max,
-        slow_call_seconds=settings.slow_call_seconds,
         rates=rates,
         traces=traces,
     )
     metrics.watch(lambda: Watched(gauges={"calls_queued": endpoint.calls.queued}))
-    bodies = BodyShares(settings.limits)
-    asgi_endpoint = AsgiEndpoint(
-        endpoint,
-        limits=settings.limits,
-        metrics=metrics,
-        bodies=bodies,
-        cross_origin=CrossOrigin(settings.cors_origins),
-        write_stall_seconds_max=settings.write_stall_seconds_max,
-    )
+    asgi_endpoint = AsgiEndpoint(endpoint, settings)
     closing = [authenticator.close, parts.checks.close, *on_stop]
     if access_log is not None:
         closing.append(access_log.close)
@@ -168,31 +129,18 @@ def build_gateway(
         closing.append(traces.close)
         metrics.watch(lambda: Watched({"spans_exported": traces.exported, "spans_dropped": traces.dropped}))
     connections = bounded_connections(settings.limits, metrics)
-    edge = EdgeComponents(
-        *(endpoint.calls, cache, authenticator, metrics, sinks, rates, connections, bodies, traces),
-        parts,
-    )
-    if isinstance(authenticator, GroupsAuthenticator):
-        edge = msgspec.structs.replace(edge, groups_of=authenticator.groups_of)
+    edge = EdgeComponents(endpoint, connections, asgi_endpoint.bodies, parts)
     return Gateway(
         asgi_endpoint,
-        path=settings.path,
-        metrics=metrics,
+        settings,
         connections=connections,
         certificate=certificate,
         audit_log=audit_log,
         ready=ready,
         on_stop=closing,
-        console=settings.console,
         health=health,
         secondary_listener=None if secondary_listener is None else secondary_listener(edge),
-        status=GatewayStatus(
-            metrics,
-            newest_event=newest_event,
-            administrators=frozenset(settings.administrators),
-            shows_names=settings.metrics_show_names,
-            follow=cache.follow if cache is not None else lambda: None,
-        ),
+        newest_event=newest_event,
     )
 
 

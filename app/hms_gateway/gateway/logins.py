@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from hms_gateway.gateway.admission.identity import Authenticator, HeaderList
+from hms_gateway.gateway.admission.identity import Authenticator
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.auth.credentials import (
     ACCEPTED,
@@ -22,7 +22,6 @@ from hms_gateway.gateway.auth.external_logins import (
     ImpersonationRule,
     TicketLogin,
     TrustedProxyAuthenticator,
-    UserSource,
 )
 from hms_gateway.gateway.auth.passwords import PasswordLogin, UserFile
 from hms_gateway.gateway.auth.tokens import (
@@ -34,9 +33,8 @@ from hms_gateway.gateway.auth.tokens import (
     TokenLogin,
     TokenUses,
 )
-from hms_gateway.gateway.auth.users import GroupsAuthenticator, GroupsFile, GroupsFileError, UserFileError, add_user
+from hms_gateway.gateway.auth.users import GroupsFile, GroupsFileError, UserFileError, add_user
 from hms_gateway.gateway.certificates.client_certificates import (
-    Authority,
     CertificateValidity,
     ClientCertificates,
     Revocations,
@@ -44,7 +42,7 @@ from hms_gateway.gateway.certificates.client_certificates import (
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logins.login_tokens import LoginChecks
-from hms_gateway.runtime.settings import ProxyUser, Settings, SettingsError
+from hms_gateway.runtime.settings import Settings, SettingsError
 
 FIRST_USER = "admin"
 
@@ -56,6 +54,7 @@ class LoginParts(msgspec.Struct, frozen=True):
 
     checks: LoginChecks
     users: UserFile
+    groups: GroupsFile | None = None
     delegation: DelegationLogins | None = None
 
 
@@ -67,13 +66,13 @@ def user_file(settings: Settings) -> UserFile:
 def login_parts(
     settings: Settings, users: UserFile | None = None, token_password: Callable[[bytes], bytes] | None = None
 ) -> LoginParts:
-    """`token_password` is `DelegationTokens.password`."""
-    checks, users = LoginChecks(settings.limits), users or user_file(settings)
+    """`token_password` is `DelegationTokens.password`. Raises SettingsError."""
+    checks, users, groups = LoginChecks(settings.limits), users or user_file(settings), build_groups(settings)
     if token_password is None:
-        return LoginParts(checks, users)
+        return LoginParts(checks, users, groups)
     # A proof comes beside another login: a ticket in its place would not help.
     logins = DelegationLogins(token_password, checks, challenges=wrong_token_challenges(settings.realm))
-    return LoginParts(checks, users, logins)
+    return LoginParts(checks, users, groups, logins)
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -114,7 +113,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     """
     parts = parts or login_parts(settings)
     share_of = build_proxies(settings).share_of
-    others = _negotiate(settings)
+    others = () if settings.kerberos.keytab is None else NEGOTIATE_CHALLENGE
     password_and_token = basic_challenge(settings.realm), bearer_challenge(settings.realm)
     challenges = *others, *password_and_token
     wrong_token = wrong_token_challenges(settings.realm, others)
@@ -146,12 +145,9 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
         logins.append(
             DirectoryLogin(
                 LdapDirectory(settings.ldap).check,
+                settings.ldap,
                 is_local=parts.users.has,
                 challenges=challenges,
-                remembered_seconds=settings.ldap.remembered_seconds,
-                kept_seconds=settings.ldap.kept_seconds,
-                # One server that does not answer, and another that does.
-                seconds_max=2 * settings.ldap.seconds_max,
                 limits=settings.limits,
                 share_of=share_of,
             )
@@ -165,25 +161,14 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
             share_of=share_of,
         )
     )
-    authenticator = TrustedProxyAuthenticator(
+    return TrustedProxyAuthenticator(
         LoginStack(logins, challenges=challenges, accepted=accepted),
-        source=UserSource(
-            header=settings.trusted_proxy.user_header,
-            parameter=settings.trusted_proxy.user_parameter,
-            asterisk_password=settings.trusted_proxy.asterisk_password,
-        ),
-        proxied_users=settings.trusted_proxy.users,
+        settings.trusted_proxy,
         proxy_users=impersonation_rules(settings),
         proven=ProvenActing(parts.delegation, share_of, password_and_token).check,
         is_reserved=parts.users.is_reserved,
+        groups_of=None if parts.groups is None else parts.groups.of,
     )
-    groups = build_groups(settings)
-    return authenticator if groups is None else GroupsAuthenticator(authenticator, groups.of)
-
-
-def _negotiate(settings: Settings) -> HeaderList:
-    """The challenge for a ticket, where there are any."""
-    return () if settings.kerberos.keytab is None else NEGOTIATE_CHALLENGE
 
 
 def build_groups(settings: Settings) -> GroupsFile | None:
@@ -198,11 +183,10 @@ def build_groups(settings: Settings) -> GroupsFile | None:
 
 def impersonation_rules(settings: Settings) -> dict[str, ImpersonationRule]:
     """Whom users may act for."""
-    return {name: _rule(user) for name, user in settings.proxy_users.items()}
-
-
-def _rule(user: ProxyUser) -> ImpersonationRule:
-    return ImpersonationRule(frozenset(user.users), Networks(user.hosts) if user.hosts else None)
+    return {
+        name: ImpersonationRule(frozenset(user.users), Networks(user.hosts) if user.hosts else None)
+        for name, user in settings.proxy_users.items()
+    }
 
 
 def build_proxies(settings: Settings) -> Proxies:
@@ -214,19 +198,9 @@ def build_proxies(settings: Settings) -> Proxies:
         secret=None if trusted.secret is None else trusted.secret.get_secret_value(),
         secret_header=trusted.secret_header,
         needs_certificate=trusted.authority is not None,
-        certificate_of=_certificate_reader(settings).shown,
+        certificate_of=ClientCertificates(trusted, settings.client_certificates).shown,
         objection=_validity(settings).objection,
         forwarded_header=settings.forwarded_header,
-    )
-
-
-def _certificate_reader(settings: Settings) -> ClientCertificates:
-    proxies, users = settings.trusted_proxy.authority, settings.client_certificates.authority
-    return ClientCertificates(
-        proxy_names=None if proxies is None else settings.trusted_proxy.certificate_names,
-        proxy_authority=None if proxies is None else Authority(proxies),
-        user_field=None if users is None else settings.client_certificates.user,
-        user_authority=None if users is None else Authority(users),
     )
 
 

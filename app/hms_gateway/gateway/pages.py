@@ -84,7 +84,7 @@ def pages(
 
     async def metrics_page(_request: Request) -> Response:
         # Only here, since a server whose metrics are not read needs no library for them.
-        from hms_gateway.gateway.observability.metrics import metrics_text
+        from hms_gateway.gateway.observability.metrics_text import metrics_text
 
         figures = await status.figures()
         text = metrics_text(metrics, figures, await asyncio.to_thread(health), show_names=show_names)

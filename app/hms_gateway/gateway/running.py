@@ -9,12 +9,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
 from hms_gateway.gateway.application import Gateway
-from hms_gateway.gateway.assembly import server_options
 from hms_gateway.gateway.observability.figures import make_folder, remove_folder
 from hms_gateway.gateway.server import Server
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
@@ -68,9 +67,7 @@ def _serve(
     gateway = build(settings)
     if figures is not None:
         gateway.status.share(figures)
-    options = server_options(settings, gateway.certificate)
-    server = Server(gateway, options, settings.limits, on_listening=on_listening)
-    server.run(sockets=listeners)
+    Server(gateway, on_listening=on_listening).run(sockets=listeners)
 
 
 class _Workers:
@@ -137,10 +134,9 @@ class _Workers:
                 worker.process.join()
 
 
-class _Worker:
-    def __init__(self, process: BaseProcess, listening: Any) -> None:
-        self.process = process
-        self.listening = listening
+class _Worker(NamedTuple):
+    process: BaseProcess
+    listening: Any
 
 
 def _work(settings: Settings, build: Build, listeners: list[socket.socket], listening: Any, figures: Path) -> None:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
-import msgspec
 import structlog
 import uvicorn
 
@@ -29,7 +28,6 @@ from hms_gateway.gateway.admission.memory import UnreadReplies
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.http.http_protocol import TOO_MANY, BoundedConfig, BoundedHttpProtocol
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger, Silence
 
@@ -99,32 +97,24 @@ class Door:
         self,
         listeners: Sequence[socket.socket],
         make_protocol: Callable[[Arrival], BoundedHttpProtocol],
-        connections: Connections,
-        refusals: Refusals,
-        limits: Limits,
-        *,
-        tls: ssl.SSLContext | None,
-        backlog: int,
-        silent_seconds_max: float,
-        drain_idle_seconds: float,
-        is_proxy: Callable[[str], bool],
+        gateway: Gateway,
     ) -> None:
-        self.connections = connections
+        self.connections = gateway.connections
         self._listeners = listeners
         self._make_protocol = make_protocol
-        self._refusals = refusals
-        self._tls = tls
-        self._backlog = backlog
-        self._silent_seconds_max = silent_seconds_max
-        self._drain_idle_seconds = drain_idle_seconds
-        self._is_proxy = is_proxy
+        self._settings = gateway.settings
+        self._refusals = Refusals(gateway.metrics)
+        self._tls = None if gateway.certificate is None else gateway.certificate.context
+        self._silent_seconds_max = gateway.settings.header_seconds_max
+        # None for a proxy: its connections are no user's, and may be all that there are.
+        self._share = gateway.endpoint.proxies.share_of
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Arrival, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._open: set[Arrival] = set()
         self.is_closed = False
         self._handshakes = Connections(
-            Ledger(limits, "handshakes_max"),
+            Ledger(gateway.settings.limits, "handshakes_max"),
             lambda limit, holder: self._refusals.note(limit, address=holder.address or ""),
         )
 
@@ -132,7 +122,7 @@ class Door:
         """Accept connections at all listeners, or at none. Raises OSError."""
         for listener in self._listeners:
             listener.setblocking(False)
-            listener.listen(self._backlog)
+            listener.listen(self._settings.backlog)
         for listener in self._listeners:
             self._loop.add_reader(listener, self._accept, listener)
 
@@ -148,8 +138,8 @@ class Door:
             self._loop.remove_reader(listener)
             listener.close()
         self.is_closed = True
-        if self._drain_idle_seconds:
-            self._loop.call_later(self._drain_idle_seconds, self._cut_unestablished)
+        if self._settings.drain_idle_seconds:
+            self._loop.call_later(self._settings.drain_idle_seconds, self._cut_unestablished)
         else:
             self._cut_unestablished()
 
@@ -167,7 +157,7 @@ class Door:
 
     def claimed(self, arrival: Arrival, user: str) -> Bound | None:
         """As `Connections.claim`."""
-        return None if self._is_proxy(arrival.address) else self.connections.claim(arrival, user)
+        return None if self._share(arrival.address) is None else self.connections.claim(arrival, user)
 
     def left(self, arrival: Arrival) -> None:
         """A connection has gone."""
@@ -218,9 +208,6 @@ class Door:
         self._loop.add_reader(accepted, self._hear, arrival)
         if self._timer is None:
             self._timer = self._loop.call_later(self._silent_seconds_max, self._end_silent)
-
-    def _share(self, address: str) -> str | None:
-        return None if self._is_proxy(address) else share_of(address)
 
     def _end_silent(self) -> None:
         """Close those that have said nothing for too long; the first of those waiting was accepted first."""
@@ -302,38 +289,26 @@ MALLOC_TRIM_THRESHOLD, MALLOC_MMAP_THRESHOLD, MALLOC_ARENA_MAX = -1, -3, -8
 OTHER_FILES = 200
 
 
-class ServerOptions(msgspec.Struct, frozen=True):
-    """How to listen. `tls` None serves plain HTTP."""
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    tls: ssl.SSLContext | None = None
-    backlog: int = 2048
-    header_seconds_max: float = 20.0
-    idle_seconds_max: float = 75.0
-    drain_idle_seconds: float = 0.0
-    write_stall_seconds_max: float = 60.0
-    is_proxy: Callable[[str], bool] = lambda address: False
-    """Whether many clients call from an address, which then may use all connections."""
-
-
 class Server(uvicorn.Server):
     """Serves one gateway until `stop` or a signal; calls in flight finish, for drain_seconds_max at most."""
 
     def __init__(
         self,
         gateway: Gateway,
-        options: ServerOptions,
-        limits: Limits,
         *,
         on_listening: Callable[[list[tuple[Any, ...]]], None] = lambda addresses: None,
     ) -> None:
-        stall_seconds_max = options.write_stall_seconds_max
-        self.unread_replies = UnreadReplies(limits, Refusals(gateway.metrics), stall_seconds_max=stall_seconds_max)
+        settings, refusals = gateway.settings, Refusals(gateway.metrics)
+        tls = None if gateway.certificate is None else gateway.certificate.context
+        self.unread_replies = UnreadReplies(
+            settings.limits, refusals, stall_seconds_max=settings.write_stall_seconds_max
+        )
         config = BoundedConfig(
             gateway,
-            host=options.host,
-            port=options.port,
+            settings,
+            gateway.asgi_endpoint,
+            gateway.dialect_of_url,
+            self.unread_replies,
             loop="uvloop",
             ws="none",
             lifespan="on",
@@ -341,21 +316,12 @@ class Server(uvicorn.Server):
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            backlog=options.backlog,
-            timeout_keep_alive=options.idle_seconds_max,
-            timeout_graceful_shutdown=limits.drain_seconds_max,
-            ssl_context_factory=None if options.tls is None else lambda *_: options.tls,
-            header_seconds_max=options.header_seconds_max,
-            drain_idle_seconds=options.drain_idle_seconds,
-            asgi_endpoint=gateway.asgi_endpoint,
-            dialect_of_url=gateway.dialect_of_url,
-            unread_replies=self.unread_replies,
-            body_bytes_max=limits.body_bytes_max,
+            timeout_keep_alive=settings.idle_seconds_max,
+            timeout_graceful_shutdown=settings.limits.drain_seconds_max,
+            ssl_context_factory=None if tls is None else lambda *_: tls,
         )
         super().__init__(config)
         self._gateway = gateway
-        self._options = options
-        self._limits = limits
         self._on_listening = on_listening
 
     def stop(self) -> None:
@@ -364,12 +330,13 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn's, but with a door of our own, and the addresses are announced."""
-        listeners = sockets or listening_sockets(self._options.host, self._options.port)
+        settings = self._gateway.settings
+        listeners = sockets or listening_sockets(settings.host, settings.port)
         await self.lifespan.startup()
         try:
             # First, since /readyz speaks for both listeners.
             await self._gateway.start_secondary_listener()
-            door = self._door(listeners)
+            door = Door(listeners, self._connection, self._gateway)
             door.open()
         except BaseException:
             for listener in listeners:
@@ -381,22 +348,9 @@ class Server(uvicorn.Server):
         self.servers = [cast("asyncio.Server", door)]
         self.started = True
         _quiet_collector()
-        _yield_often()
+        # A thread that runs Python gives way soon: the event loop waits for it, some twenty times in a call it answers.
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._on_listening([listener.getsockname() for listener in listeners])
-
-    def _door(self, listeners: Sequence[socket.socket]) -> Door:
-        return Door(
-            listeners,
-            self._connection,
-            self._gateway.connections,
-            Refusals(self._gateway.metrics),
-            self._limits,
-            tls=self._options.tls,
-            backlog=self._options.backlog,
-            silent_seconds_max=self._options.header_seconds_max,
-            drain_idle_seconds=self._options.drain_idle_seconds,
-            is_proxy=self._options.is_proxy,
-        )
 
     def _connection(self, arrival: Arrival) -> BoundedHttpProtocol:
         assert isinstance(self.config, BoundedConfig)
@@ -478,11 +432,6 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
         listener.set_inheritable(True)
         sockets.append(listener)
     return sockets
-
-
-def _yield_often() -> None:
-    """A thread that runs Python gives way soon: the event loop waits for it, some twenty times in a call it answers."""
-    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _quiet_collector() -> None:

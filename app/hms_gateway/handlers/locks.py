@@ -27,6 +27,7 @@ from hms_gateway.rpc.structs import (
     ShowLocksResponseElement,
     UnlockRequest,
 )
+from hms_gateway.runtime.suspension import Deferred, in_thread
 from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
 from hms_gateway.txn.rules.leases import Ticket
 from hms_gateway.txn.rules.locks import NO_TXN, TxnId
@@ -45,6 +46,8 @@ class KeyOrder:
 
     def ordered(self, targets: Sequence[Target]) -> list[Target]:
         """The same objects, partitions by their names in the catalog."""
+        if not any(target.partition_name for target in targets):
+            return list(targets)
         spelt = [_spelt(target) for target in targets]
         tables = {target[:2] for target in spelt if len(_keys(target)) > 1}
         if not tables or len(spelt) > self._objects_max:
@@ -142,31 +145,34 @@ class Locks:
         self._locks = locks
         self._order = order
 
-    def lock(self, call: Call, rqst: LockRequest) -> LockResponse:
+    def lock(self, call: Call, rqst: LockRequest) -> Deferred[LockResponse]:
         request = required(rqst, "rqst")
+        if any("/" in (component.partitionname or "") for component in request.component or ()):
+            # The order of a partition's keys is read from the catalog.
+            return in_thread(lambda: self._lock(call, request).result())
+        return self._lock(call, request)
+
+    def _lock(self, call: Call, request: LockRequest) -> Deferred[LockResponse]:
         txn_id = TxnId(request.txnid or NO_TXN)
         components, mistake = self._all_components(request, txn_id)
-        return _response(
-            self._locks.lock(
-                LockSpec(
-                    components=components,
-                    mistake=mistake,
-                    client=_holder(call, request),
-                    txn_id=txn_id,
-                    # Hive 4 always says it, 3.1 does not know it; both may come through the same door.
-                    shares_writes=request.zeroWaitReadEnabled is not None,
-                    zero_wait_read=bool(request.zeroWaitReadEnabled),
-                    exclusive_ctas=bool(request.exclusiveCTAS),
-                )
-            )
+        spec = LockSpec(
+            components=components,
+            mistake=mistake,
+            client=_holder(call, request),
+            txn_id=txn_id,
+            # Hive 4 always says it, 3.1 does not know it; both may come through the same door.
+            shares_writes=request.zeroWaitReadEnabled is not None,
+            zero_wait_read=bool(request.zeroWaitReadEnabled),
+            exclusive_ctas=bool(request.exclusiveCTAS),
         )
+        return self._locks.lock(spec).then(_response)
 
-    def check_lock(self, call: Call, rqst: CheckLockRequest) -> LockResponse:
+    def check_lock(self, call: Call, rqst: CheckLockRequest) -> Deferred[LockResponse]:
         """Only the lock's id counts (semantics §5.9)."""
-        return _response(self._locks.check_lock(required(rqst, "rqst").lockid or 0))
+        return self._locks.check_lock(required(rqst, "rqst").lockid or 0).then(_response)
 
-    def unlock(self, call: Call, rqst: UnlockRequest) -> None:
-        self._locks.unlock(required(rqst, "rqst").lockid or 0)
+    def unlock(self, call: Call, rqst: UnlockRequest) -> Deferred[None]:
+        return self._locks.unlock(required(rqst, "rqst").lockid or 0)
 
     def show_locks(self, call: Call, rqst: ShowLocksRequest) -> ShowLocksResponse:
         shown_types = {} if is_newer(call) else _OLDER_TYPES

@@ -53,6 +53,7 @@ from hms_gateway.rpc.structs import (
     TxnToWriteId,
     TxnType,
 )
+from hms_gateway.runtime.suspension import Deferred
 from hms_gateway.txn.rules.compaction import (
     STATE_TEXTS,
     Compaction,
@@ -105,30 +106,32 @@ class Transactions:
     def get_open_txns_info(self, call: Call) -> GetOpenTxnsInfoResponse:
         return GetOpenTxnsInfoResponse(*self._transactions.open_txn_infos())
 
-    def open_txns(self, call: Call, rqst: OpenTxnRequest) -> OpenTxnsResponse:
+    def open_txns(self, call: Call, rqst: OpenTxnRequest) -> Deferred[OpenTxnsResponse]:
         request = required(rqst, "rqst")
         who = client(request.user, request.hostname, request.agentInfo)
         if request.replPolicy is not None:
             replication = (request.replPolicy, request.replSrcTxnIds or [])
-            return OpenTxnsResponse(list(self._transactions.open(0, who, replication=replication)))
-        return OpenTxnsResponse(list(self._transactions.open(request.num_txns or 0, who, _txn_type(request.txn_type))))
+            opened = self._transactions.open(0, who, replication=replication)
+        else:
+            opened = self._transactions.open(request.num_txns or 0, who, _txn_type(request.txn_type))
+        return opened.then(lambda txn_ids: OpenTxnsResponse(list(txn_ids)))
 
     def abort_txn(self, call: Call, rqst: AbortTxnRequest) -> None:
         request = required(rqst, "rqst")
-        self._transactions.abort(request.txnid or 0, request.replPolicy)
+        self._transactions.abort(request.txnid or 0, request.replPolicy).result()
 
     def abort_txns(self, call: Call, rqst: AbortTxnsRequest) -> None:
         """Those that cannot be aborted are passed over (semantics §5.4)."""
         self._transactions.abort_all(required(rqst, "rqst").txn_ids or [])
 
-    def commit_txn(self, call: Call, rqst: CommitTxnRequest) -> None:
+    def commit_txn(self, call: Call, rqst: CommitTxnRequest) -> Deferred[object]:
         """Hive 4 says whether its locks make the check needless; who says nothing is of 2.3 or 3.1 (semantics §5.6).
 
         `writemanaged` says whether write ids are looked up that caches then know to be committed. Wrong or not, readers
         get the same answers (docs/caching.md).
         """
         request = required(rqst, "rqst")
-        self._transactions.commit(
+        return self._transactions.commit(
             request.txnid or 0,
             checks_writes=not request.exclWriteEnabled,
             is_strict=request.exclWriteEnabled is False,
@@ -140,9 +143,9 @@ class Transactions:
     def get_latest_txnid_in_conflict(self, call: Call, txnId: int) -> int:
         return self._transactions.newest_in_conflict(txnId or 0)
 
-    def heartbeat(self, call: Call, ids: HeartbeatRequest) -> None:
+    def heartbeat(self, call: Call, ids: HeartbeatRequest) -> Deferred[None] | None:
         request = required(ids, "ids")
-        self._transactions.heartbeat(request.lockid or 0, request.txnid or 0)
+        return self._transactions.heartbeat(request.lockid or 0, request.txnid or 0)
 
     def heartbeat_txn_range(self, call: Call, txns: HeartbeatTxnRangeRequest) -> HeartbeatTxnRangeResponse:
         request = required(txns, "txns")

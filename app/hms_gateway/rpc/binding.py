@@ -87,17 +87,9 @@ def _public_methods(handlers: Iterable[object]) -> Iterable[tuple[str, Callable[
 
 def _parameter_complaints(method: Method, handler: Callable[..., Any]) -> Iterable[str]:
     wanted = ["call", *(field.name for field in method.definition.arguments)]
-    given = _parameter_names(handler)
+    given = list(inspect.signature(handler).parameters)
     if given != wanted:
         yield f"{method.name}: parameters are ({', '.join(given)}), the IDL has ({', '.join(wanted)})"
-
-
-def _parameter_names(handler: Callable[..., Any]) -> list[str]:
-    """Those of a bound method, from its code: 400 times `inspect.signature` is a noticeable part of a start."""
-    code = inspect.unwrap(handler.__func__).__code__  # type: ignore[attr-defined]  # it is a method
-    count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return list(code.co_varnames[1:count])
 
 
 def _bound(method: Method, handler: Callable[..., Any], steps: Sequence[Step]) -> Bound:

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from hms_gateway.runtime.call_record import TraceSpans
-from hms_gateway.runtime.shares import Holder
+from hms_gateway.runtime.shares import NO_HOLDER, Holder
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Call(msgspec.Struct, frozen=True):
     and a transaction that it names as its own (`handlers.steps`). `key` is what the caller marks a call with
     that it may repeat; the change is made once for each key (design D11). `recorded_at` is when it happened in another
     metastore of which the call records what it knows, as it was sent (`handlers.steps`).
-    `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
+    `holder` is who holds what the call takes of the gateway.
     `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
     `capabilities` are names of ClientCapability that came so, for calls without that argument (docs/transactions.md).
     `first` is called in the call's thread before anything is read for it, `last` when all was.
@@ -59,7 +59,7 @@ class Call(msgspec.Struct, frozen=True):
     recorded_at: str | None = None
     waited_seconds: float = 0.0
     resume: object = None
-    share_address: str | None = None
+    holder: Holder = NO_HOLDER
     valid_write_ids: str | None = None
     capabilities: str | None = None
     first: Callable[[], None] | None = None
@@ -67,11 +67,6 @@ class Call(msgspec.Struct, frozen=True):
     real_user: str = ""
     may_get_token: bool = False
     notes: TraceSpans | None = None
-
-    @property
-    def holder(self) -> Holder:
-        """Who holds what the call takes of the gateway."""
-        return Holder(self.principal, self.share_address)
 
 
 class Uncacheable(msgspec.Struct, Generic[T], frozen=True):

@@ -6,11 +6,11 @@ Where they are is said by `schema/methods.txt`. Names are in lower case, as the 
 import logging
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import islice
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, 
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder, Ledger
+from hms_gateway.runtime.suspension import Deferred, Result
 
 OBJECTS_MAX: Final = 16
 
@@ -171,7 +172,7 @@ _decoding_a_large_one = threading.Lock()
 
 # Shorter messages are not looked at: they become a few MiB at most.
 UNCOUNTED_BYTES = 64 * 1024
-_UNCOUNTED = nullcontext()
+_UNCOUNTED: AbstractContextManager[object] = nullcontext()
 
 _log = logging.getLogger(__name__)
 
@@ -201,6 +202,10 @@ class Reply(msgspec.Struct, frozen=True):
     limit: str = ""
     objects: tuple[str, ...] = ()
     partitions: int = 0
+
+
+# Gives what a call waits for, is sent the results, and ends with the reply.
+Answering: TypeAlias = Generator[Deferred[Any], Result | None, Reply]
 
 
 class MessageProcessor(Protocol):
@@ -238,19 +243,38 @@ class Processor:
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
+        return completed(self.answering(codec, message, call))
+
+    def answering(self, codec: Codec, message: Message, call: Call) -> Answering:
+        """As `process`, for callers that wait in their own way."""
         arguments: Any = None
         objects: tuple[str, ...] = ()
+        value: Any = None
         try:
             if call.first is not None:
                 call.first()
             bound = self._find(message, call.dialect)
-            with self._memory.held(codec, bound.method, message.payload, call.holder):
+            is_large = len(message.payload) >= UNCOUNTED_BYTES
+            with self._memory.held(codec, bound.method, message.payload, call.holder) if is_large else _UNCOUNTED:
                 begin = 0.0 if call.notes is None else time.perf_counter()
-                arguments = _decoded(codec, bound.method, message.payload)
+                with _decoding_a_large_one if len(message.payload) >= DECODED_ALONE_BYTES else _UNCOUNTED:
+                    arguments = codec.decode(bound.method.arguments, message.payload)
                 if call.notes is not None:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
-                result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
+                try:
+                    value = bound.answer(call, arguments)
+                    while isinstance(value, Deferred):
+                        value = value.go_on(cast(Result, (yield value)))
+                except (ApplicationError, AlreadyConcluded, Waiting):
+                    raise
+                except Exception as error:
+                    result, outcome, is_final = self._refused(bound.method, error)
+                else:
+                    answer = value.answer if isinstance(value, Uncacheable) else value
+                    has_answer = bound.method.definition.returns is not None
+                    result = bound.method.result(success=answer) if has_answer else bound.method.result()
+                    outcome, is_final = "ok", True
             partitions = partitions_of(bound.facts, arguments, result) if bound.facts.partitions_in else 0
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
@@ -259,7 +283,7 @@ class Processor:
                 payload = whole_or_chunks(payload, self._whole_reply_bytes_max)
             if call.last is not None:
                 call.last()
-            kept = None if is_uncacheable else arguments
+            kept = None if isinstance(value, Uncacheable) else arguments
             return Reply(MessageType.REPLY, payload, outcome, kept, is_final, objects=objects, partitions=partitions)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments, objects)
@@ -280,26 +304,16 @@ class Processor:
             raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
         return bound
 
-    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str, bool, bool]:
-        """The result struct, the outcome, whether the answer is uncacheable, and whether it is final."""
-        result: Any = bound.method.result
-        try:
-            value = bound.answer(call, arguments)
-        except (ApplicationError, AlreadyConcluded, Waiting):
-            raise
-        except Exception as error:
-            raised = error if isinstance(error, ThriftException) else self._translate(error)
-            if isinstance(raised, Failed):
-                return _failed(bound.method, raised), ApplicationErrorType.INTERNAL_ERROR.name, False, False
-            if not isinstance(raised, ThriftException):
-                raise raised from error
-            _forget_origin(raised)
-            # What was translated failed below the handlers, such as in a file system.
-            is_final = raised is error
-            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False, is_final
-        answer = value.answer if isinstance(value, Uncacheable) else value
-        whole = result() if bound.method.definition.returns is None else result(success=answer)
-        return whole, "ok", isinstance(value, Uncacheable), True
+    def _refused(self, method: Method, error: Exception) -> tuple[Struct, str, bool]:
+        """The result struct of a call that failed, the outcome, and whether it is final."""
+        raised = error if isinstance(error, ThriftException) else self._translate(error)
+        if isinstance(raised, Failed):
+            return _failed(method, raised), ApplicationErrorType.INTERNAL_ERROR.name, False
+        if not isinstance(raised, ThriftException):
+            raise raised from error
+        _forget_origin(raised)
+        # What was translated failed below the handlers, such as in a file system.
+        return _declared(method, _cut(raised, self._text_max)), type(raised).__name__, raised is error
 
     def _application_exception(
         self,
@@ -314,6 +328,15 @@ class Processor:
         payload = codec.encode(_cut(error.payload(), self._text_max))
         is_final = error.type is not ApplicationErrorType.INTERNAL_ERROR
         return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final, error.limit, objects)
+
+
+def completed(answering: Answering, result: Result | None = None) -> Reply:
+    """The reply, when all is there that the call waits for; `result` is what it is sent first."""
+    try:
+        while True:
+            result = answering.send(result).run()
+    except StopIteration as end:
+        return cast(Reply, end.value)
 
 
 class DecodedMemory:
@@ -331,18 +354,13 @@ class DecodedMemory:
         self._message = min(bounds, key=lambda bound: bound.value)
         self._lock = threading.Lock()
 
-    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
+    @contextmanager
+    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
         """Inside, the memory of the decoded arguments is counted for the holder.
 
         Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
         ProtocolError.
         """
-        if len(payload) < UNCOUNTED_BYTES:
-            return _UNCOUNTED
-        return self._counted(codec, method, payload, holder)
-
-    @contextmanager
-    def _counted(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
         # Texts take about what they take in the message.
         size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
         if size > self._message.value:
@@ -360,13 +378,6 @@ class DecodedMemory:
         if bound is not None:
             text = f"too many large messages are being worked on; try again, or raise {bound.name}"
             raise Unavailable(text, limit=bound.name)
-
-
-def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:
-    if len(payload) < DECODED_ALONE_BYTES:
-        return codec.decode(method.arguments, payload)
-    with _decoding_a_large_one:
-        return codec.decode(method.arguments, payload)
 
 
 def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:

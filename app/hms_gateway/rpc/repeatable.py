@@ -8,7 +8,7 @@ the change, so that a repetition finds what happened (design D11).
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -16,7 +16,7 @@ from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Unavailable
 from hms_gateway.rpc.idl import BaseType
 from hms_gateway.rpc.idl.method_facts import changes_something, method_facts
-from hms_gateway.rpc.processor import Processor, Reply
+from hms_gateway.rpc.processor import Answering, Processor, Reply, completed
 from hms_gateway.rpc.structs import METHODS, MetaException, Method
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 from hms_gateway.runtime.call_keys import (
@@ -29,12 +29,12 @@ from hms_gateway.runtime.call_keys import (
     answering,
     message_hash,
 )
-from hms_gateway.runtime.suspension import NotSuspendable, Result, Start, Suspended, recording, resuming
+from hms_gateway.runtime.suspension import Deferred, Done, Result
 
 _log = logging.getLogger(__name__)
 
 # A longer message takes a while to read, and the event loop must not do it: all callers would wait.
-_BEGUN_BYTES_MAX = 64 * 1024
+SUSPENDED_BYTES_MAX = 4096
 _RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
 _TRY_AGAIN = "The same call is being answered already; try again"
 
@@ -47,16 +47,45 @@ class KeyReused(ApplicationError):
         super().__init__(text, ApplicationErrorType.PROTOCOL_ERROR)
 
 
-class SuspendedCall(NamedTuple):
-    """A call whose unit of work is still to be run.
+# Answers a call, in a thread.
+Process: TypeAlias = Callable[[Call], Reply]
 
-    start   has it run and hands over its result. Raises what the store raises at once
-    finish  the reply; None when the call has to be processed in a thread, because it was made before or because it
-            failed and that has to be kept
+
+class SuspendedCall:
+    """A call that waits for `deferred`, without a thread as long as that is a unit of work.
+
+    `process` answers it in a thread from the beginning: where it was made before, or failed and that has to be kept.
     """
 
-    start: Start
-    finish: Callable[[Result], Reply | None]
+    deferred: Deferred[Any]
+
+    def __init__(self, answering: Answering, key: CallKey | None, process: Process) -> None:
+        self._answering = answering
+        self._key = key
+        self._process = process
+
+    def start(self, done: Done) -> None:
+        """Have the unit of work run. Raises what the store raises at once."""
+        assert self.deferred.store is not None
+        with answering(self._key):
+            self.deferred.store.start(self.deferred.work, done)
+
+    def go_on(self, result: Result | None = None) -> "Reply | SuspendedCall | Process":
+        """The reply, the call that waits once more, or what answers it in a thread. Raises as `process`."""
+        if result is not None and isinstance(result.failure, AlreadyConcluded):
+            return self._process
+        try:
+            self.deferred = self._answering.send(result)
+        except StopIteration as end:
+            reply: Reply = end.value
+            is_kept = self._key is not None and not self._key.is_concluded and _is_refusal(reply)
+            return self._process if is_kept else reply
+        if self.deferred.store is not None:
+            return self
+        return self._process if self._key is not None else self._in_thread
+
+    def _in_thread(self, call: Call) -> Reply:
+        return completed(self._answering, self.deferred.run())
 
 
 class RepeatableProcessor:
@@ -93,34 +122,24 @@ class RepeatableProcessor:
             raise Unavailable(_TRY_AGAIN) from None
         return reply
 
-    def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | SuspendedCall | None":
-        """Answer `message` without waiting for anything, as far as that goes (`runtime.suspension`).
+    def begin(self, codec: Codec, message: Message, call: Call) -> Reply | SuspendedCall | Process:
+        """Answer `message` without waiting for anything, as far as that goes.
 
-        The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
-        thread, and nothing has happened then. Raises as `process`.
+        The reply, where none of the database is needed; a call whose unit of work waits without a thread; for others
+        what answers them in a thread. Raises as `process`.
         """
+        process = partial(self.processor.process if call.key is None else self.process, codec, message)
         facts = self._facts.get(message.name)
-        if facts is None or not facts.suspendable or len(message.payload) > _BEGUN_BYTES_MAX:
-            return None
+        if facts is None or not facts.suspendable or len(message.payload) > SUSPENDED_BYTES_MAX:
+            return process
         key = None
         if call.key is not None:
-            if not facts.keeps_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
-                return None
+            if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+                return process
             # Whether the call was made before is seen by its unit of work, which is not run then.
             key = self._key(codec, message, call, call.key)
-        try:
-            with recording(), answering(key):
-                return _unless_it_failed(self.processor.process(codec, message, call), key)
-        except Suspended as suspended:
-            return SuspendedCall(suspended.start, partial(self._finish, codec, message, call, key))
-        except NotSuspendable:
-            return None
-
-    def _finish(self, codec: Codec, message: Message, call: Call, key: CallKey | None, result: Result) -> Reply | None:
-        if isinstance(result.failure, AlreadyConcluded):
-            return None
-        with resuming(result), answering(key):
-            return _unless_it_failed(self.processor.process(codec, message, call), key)
+        with answering(key):
+            return SuspendedCall(self.processor.answering(codec, message, call), key, process).go_on()
 
     def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:
         # With the key, so that hashes of secrets in messages cannot be looked up.
@@ -188,11 +207,6 @@ def _is_same(codec: Codec, key: CallKey, found: Outcome) -> bool:
 def _is_refusal(reply: Reply) -> bool:
     """A failure that is the metastore's answer, and not one of the server, which may be gone the next time."""
     return reply.outcome != "ok" and reply.is_final
-
-
-def _unless_it_failed(reply: Reply, key: CallKey | None) -> Reply | None:
-    """None for the failure of a call with a key, which has changed nothing and has to be kept: that takes a thread."""
-    return None if key is not None and not key.is_concluded and _is_refusal(reply) else reply
 
 
 def _result_without_payload(method: Method) -> Any:

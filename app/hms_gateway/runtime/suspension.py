@@ -1,21 +1,24 @@
-"""Calls whose unit of work waits for its turn: some hold no thread meanwhile, others have one that waits by `awaited`.
+"""Units of work that are awaited: by a thread (`awaited`), or by a handler that returns what is still to be run.
 
-The handler of a call that holds none runs twice, and never waits. The first run records its unit of work and suspends
-the call before that is run; the second, when it is committed, resumes the call with its result. So only calls can be
-suspended whose handlers do nothing lasting but one unit of work, and nothing slow besides. Units of work of 64 clients
-then need no threads to wait in, and meet in the same batch.
+A handler of a `Deferred` runs once, up to what it needs of the database. The call holds no thread while a unit of work
+on transactions and locks waits for its turn: units of work of 64 clients then need no threads to wait in, and meet in
+the same batch.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextvars import ContextVar
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, TypeVarTuple, cast
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, TypeVarTuple, cast
 
-from hms_gateway.runtime.presented import bound
+from hms_gateway.runtime.call_keys import CallKey
+from hms_gateway.runtime.call_record import TraceSpans
+from hms_gateway.runtime.presented import Actor
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 
 class Result(NamedTuple):
@@ -24,7 +27,7 @@ class Result(NamedTuple):
     value: object
     failure: BaseException | None = None
 
-    def get(self) -> object:
+    def get(self) -> Any:
         """The value. Raises the failure."""
         if self.failure is not None:
             raise self.failure
@@ -32,56 +35,93 @@ class Result(NamedTuple):
 
 
 Done: TypeAlias = Callable[[Result], None]
-Deliver: TypeAlias = Callable[[Sequence[tuple[Done, Result]]], None]
-"""Has each of them called where the calls are answered. Called from the thread that commits, once for a batch."""
-
-Start: TypeAlias = Callable[[Done, Deliver], None]
 
 
-class Suspended(BaseException):
-    """Ends the first run of a handler. `start` has the unit of work run; it raises what the store raises at once."""
-
-    def __init__(self, start: Start) -> None:
-        super().__init__()
-        self.start = start
+class Outdated(Exception):
+    """A unit of work was decided on by what is not so any more. It has changed nothing."""
 
 
-class NotSuspendable(BaseException):
-    """Ends the first run of a handler that needs a thread after all. Nothing has happened."""
+class Runner(Protocol):
+    """A store, as far as it is used here."""
+
+    def write(self, work: Any) -> Any:
+        """The value of a unit of work, when it is committed."""
+
+    def start(self, work: Any, done: Done) -> None:
+        """Have it run, and its result handed over in the running event loop. Raises what the store raises at once."""
 
 
-_RECORDING = Result(None)
-_stage: ContextVar[Result | None] = ContextVar("suspension", default=None)
+class Later(NamedTuple):
+    """Receiver of the result, in the thread of its event loop."""
+
+    done: Done
+    loop: asyncio.AbstractEventLoop
 
 
-def recording() -> bound[Result | None]:
-    """The first run: raises Suspended or NotSuspendable where the handler comes to storage."""
-    return bound(_stage, _RECORDING)
+class Job(NamedTuple):
+    """A unit of work that waits for its batch: a TxnWork, or a function of a transaction of the store."""
+
+    work: Any
+    outcome: "Future[Any] | Later"
+    key: CallKey | None
+    actor: Actor | None = None
+    notes: TraceSpans | None = None
+
+    @property
+    def open_key(self) -> CallKey | None:
+        """The key of the call whose change this job is."""
+        return None if self.key is None or self.key.is_concluded else self.key
+
+    def ended(self, result: Result) -> Result:
+        """The result. A call that succeeded has had its change from now on."""
+        if self.key is not None and result.failure is None:
+            self.key.is_concluded = True
+        return result
 
 
-def resuming(result: Result) -> bound[Result | None]:
-    """The second run."""
-    return bound(_stage, result)
+class Deferred(NamedTuple, Generic[T]):
+    """What a handler returns that needs a unit of work for its answer.
 
-
-def resumed_result() -> Result | None:
-    """For units of work, in the second run: the result of this one. None where it has still to be run.
-
-    Raises NotSuspendable in the first run, for units of work that cannot be run later.
+    store      runs the work; without one the work is a function that has to wait, in a thread
+    answer     makes the answer of the work's value; raises a refusal
+    otherwise  leads to the answer where the work is Outdated
     """
-    stage = _stage.get()
-    if stage is _RECORDING:
-        raise NotSuspendable
-    return stage
+
+    store: Runner | None
+    work: Any
+    answer: Callable[[Any], Any] = lambda value: value
+    otherwise: Any = None
+
+    def then(self, further: Callable[[T], S]) -> "Deferred[S]":
+        """The same work, with an answer that is made of this one's."""
+        return Deferred(self.store, self.work, lambda value: further(self.answer(value)))
+
+    def run(self) -> Result:
+        """Wait for the result."""
+        try:
+            return Result(self.work() if self.store is None else self.store.write(self.work))
+        except Exception as error:
+            return Result(None, error)
+
+    def go_on(self, result: Result) -> Any:
+        """The answer, or what it needs as well. Raises the failure."""
+        if self.otherwise is not None and isinstance(result.failure, Outdated):
+            return self.otherwise
+        return self.answer(result.get())
+
+    def result(self) -> T:
+        """Wait for the answer. Raises the failure."""
+        return cast(T, waited(self.go_on(self.run())))
 
 
-def is_recording() -> bool:
-    return _stage.get() is _RECORDING
+def waited(answer: Any) -> Any:
+    """The answer of a handler, when it is there."""
+    return answer.result() if isinstance(answer, Deferred) else answer
 
 
-def suspend(start: Start) -> NoReturn:
-    """Suspend the call whose handler is run for the first time."""
-    raise Suspended(start)
+def in_thread(work: Callable[[], T]) -> Deferred[T]:
+    """For work that waits for more than a unit of work on transactions and locks."""
+    return Deferred(None, partial(copy_context().run, work))
 
 
 Wait: TypeAlias = Callable[["Future[Any]"], Any]

@@ -453,6 +453,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_reply_of_a_changing_method_is_lost_and_none_is_asked_for_twice_without_its_key(loss):
     async def work(peer, upstream, _server):

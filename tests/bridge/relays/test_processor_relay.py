@@ -5,6 +5,7 @@ import contextlib
 from functools import partial
 from types import SimpleNamespace
 
+import pytest
 import uvloop
 from msgspec.structs import replace
 
@@ -179,6 +180,7 @@ def test_known_replies_ask_nobody():
     uvloop.run(work())
 
 
+@pytest.mark.slow
 def test_who_may_not_call_and_what_cannot_run():
     async def nobody(_session):
         raise CallFailed("nobody may call", "unauthorized")

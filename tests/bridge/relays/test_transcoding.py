@@ -63,6 +63,7 @@ def test_the_seqid_of_the_caller_is_restored():
     run(work, answering(http(b'[1,"get_all_databases",2,1,{"0":{"lst":["str",1,"a"]}}]')))
 
 
+@pytest.mark.slow
 def test_a_long_message_both_ways():
     names = [f"table_{number}" for number in range(IN_LOOP_BYTES_MAX // 4)]
 

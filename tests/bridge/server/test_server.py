@@ -448,6 +448,7 @@ def test_health_and_metrics_on_the_side():
     uvloop.run(work())
 
 
+@pytest.mark.slow
 def test_a_bug_of_ours_is_answered_and_not_repeated(monkeypatch):
     def broken(*_):
         raise LookupError("a bug")

@@ -173,6 +173,7 @@ def test_garbage_is_refused_or_waits(garbage, head):
     assert connection.buffered_bytes <= len(head + garbage)
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_a_damaged_message_is_the_same_whole_and_in_pieces(chance: random.Random):
     damaged = bytearray(SHAPES[chance.choice(sorted(SHAPES))][1])

@@ -1,5 +1,7 @@
 """What lies outside is counted and named in little room, with roots that would hold it."""
 
+import pytest
+
 from hms_gateway.catalog.directories.known_places import OutsidePlaces, RootsToName
 from hms_gateway.catalog.directories.places import DatabasePlace, TablePlace
 from hms_gateway.metastore.vocabulary.names import TableId
@@ -29,6 +31,7 @@ def test_many_roots_become_few() -> None:
     assert roots_of(*(f"file:/data/t{number}" for number in range(1_000))) == ["file:/data"]
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_said() -> None:
     roots = RootsToName(lambda location: location != "file:/data")
     for number in range(100):

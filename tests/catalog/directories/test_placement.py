@@ -6,11 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hms_gateway.catalog.tables.alter import AlterTableService
+from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.structs import Database, MetaException, Partition, Table, ThriftException
 from tests.metastore.partition_world import SALES, World, partition_world, to_tjson
 from tests.support.catalog import Catalog, new_table, open_catalog
+from tests.support.table_calls import AlterationCalls
 
 EXTERNAL = {"EXTERNAL": "TRUE"}
 
@@ -119,13 +120,13 @@ def located(world: World, location: str, *values: str) -> Partition:
 
 def test_partitions_go_by_their_table(world: World, outside: str) -> None:
     world.make_table("theirs", parameters=EXTERNAL, tableType="EXTERNAL_TABLE")
-    additions, changes = world.service.additions, world.service.changes
+    additions, changes = world.calls, world.calls
     refused(lambda: additions.add(located(world, f"{outside}/p", "a", "1")))
     refused(lambda: additions.add_all([world.partition("b", "1"), located(world, f"{outside}/p", "a", "1")]))
     world.add("a", "1")
     refused(lambda: changes.alter(SALES, located(world, outside, "a", "1")))
     changes.rename(SALES, ["a", "1"], located(world, outside, "a", "2"))
-    renamed = world.service.reads.get(SALES, ["a", "2"])
+    renamed = world.calls.get(SALES, ["a", "2"])
     assert renamed.sd is not None
     assert renamed.sd.location == world.location("shop.db/sales/ds=a/hr=2")
     assert world.names() == ["ds=a/hr=2"]
@@ -140,16 +141,18 @@ def test_exchange_brings_nothing_from_outside_under_a_table_that_owns_its_data(w
     world.make_table("theirs", parameters=EXTERNAL, tableType="EXTERNAL_TABLE", sd=world.descriptor(outside))
     world.add("a", "1", table="theirs", sd=world.descriptor(f"{outside}/ds=a/hr=1"))
     theirs = TableName("shop", "theirs")
-    refused(lambda: world.service.exchanges.exchange({"ds": "a", "hr": "1"}, theirs, SALES))
+    refused(lambda: world.calls.exchange({"ds": "a", "hr": "1"}, theirs, SALES))
     world.add("b", "1")
-    refused(lambda: world.service.exchanges.exchange({"ds": "b", "hr": "1"}, SALES, theirs))
+    refused(lambda: world.calls.exchange({"ds": "b", "hr": "1"}, SALES, theirs))
 
 
 def test_a_table_does_not_become_the_owner_of_partitions_outside(world: World, outside: str) -> None:
     table = world.make_table("theirs", parameters=EXTERNAL, tableType="EXTERNAL_TABLE")
     world.add("a", "1", table="theirs", sd=world.descriptor(f"{outside}/p"))
-    alterations = AlterTableService(world.store, world.files, world.clock, world.settings, to_tjson)
+    alterations = AlterationCalls(
+        world.store, world.files, world.clock, world.settings, EventMaker(world.settings, world.clock, to_tjson)
+    )
     owned = msgspec.structs.replace(table, parameters={}, tableType="MANAGED_TABLE")
     refused(lambda: alterations.alter(TableName("shop", "theirs"), owned))
-    world.service.drops.drop(TableName("shop", "theirs"), ["a", "1"], deletes_data=True)
+    world.calls.drop(TableName("shop", "theirs"), ["a", "1"], deletes_data=True)
     alterations.alter(TableName("shop", "theirs"), owned)

@@ -8,13 +8,13 @@ import pytest
 
 from hms_gateway.catalog.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.catalog.directories.unknown import ASIDE, DirectoryRemoval, UnknownDirectories, UnknownDirectory
-from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Tree
 from hms_gateway.rpc.structs import Database, Partition
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
 from tests.support.catalog import Catalog, columns, new_table, open_catalog, to_tjson
+from tests.support.partition_calls import PartitionCalls
 
 EXTERNAL = {"EXTERNAL": "TRUE"}
 
@@ -27,8 +27,8 @@ class Checked:
         self.problems: list[str] = []
         self.known = KnownPlaces(catalog.store, catalog.files)
         catalog.databases.create(Database(name="d"))
-        self.partitions = PartitionService(
-            catalog.store, catalog.files, catalog.clock, catalog.settings, to_tjson, Limits(), catalog.statistics
+        self.partitions = PartitionCalls(
+            catalog.store, catalog.files, catalog.clock, catalog.settings, to_tjson, Limits()
         )
 
     def table(self, name: str, keys: str = "", **fields: object) -> TableName:
@@ -41,7 +41,7 @@ class Checked:
         descriptor = type(stored.sd)(
             **{**{f: getattr(stored.sd, f) for f in ("cols", "serdeInfo")}, "location": location}
         )
-        self.partitions.additions.add(Partition(dbName="d", tableName=table, values=list(values), sd=descriptor))
+        self.partitions.add(Partition(dbName="d", tableName=table, values=list(values), sd=descriptor))
 
     def path(self, name: str) -> Path:
         return self.catalog.warehouse / name

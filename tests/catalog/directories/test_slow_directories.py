@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from hms_gateway.catalog.partitions.service import PartitionService
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 from tests.support.catalog import Catalog, new_table, to_tjson
+from tests.support.partition_calls import PartitionCalls
 from tests.support.patience import PATIENCE_SECONDS
 
 KEYS = [FieldSchema("k", "string")]
@@ -56,15 +56,15 @@ def held(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     held.release()
 
 
-def partitions(catalog: Catalog) -> PartitionService:
-    return PartitionService(catalog.store, catalog.files, catalog.clock, catalog.settings, to_tjson)
+def partitions(catalog: Catalog) -> PartitionCalls:
+    return PartitionCalls(catalog.store, catalog.files, catalog.clock, catalog.settings, to_tjson)
 
 
 def add(catalog: Catalog, table: str) -> None:
     where = StorageDescriptor(
         location=f"{catalog.root}/{table}/k=1", cols=[], serdeInfo=SerDeInfo(serializationLib="s")
     )
-    partitions(catalog).additions.add(Partition(["1"], "default", table, 0, 0, where, {}))
+    partitions(catalog).add(Partition(["1"], "default", table, 0, 0, where, {}))
 
 
 def rename(catalog: Catalog, name: str, new_name: str) -> None:

@@ -47,17 +47,17 @@ def test_a_partition_gets_place_times_and_directory(world: World) -> None:
     assert added.sd is not None
     assert added.sd.location == world.location("shop.db/sales/ds=2024-01-01/hr=7")
     assert world.path("shop.db/sales/ds=2024-01-01/hr=7").is_dir()
-    assert world.service.reads.get(SALES, ["2024-01-01", "7"]) == added
+    assert world.calls.get(SALES, ["2024-01-01", "7"]) == added
 
 
 def test_the_answer_is_the_struct_that_was_sent(world: World) -> None:
     sent = world.partition("a", "1", dbName="SHOP", tableName="Sales")
     sent.sd.skewedInfo = None  # type: ignore[union-attr]
-    added = world.service.additions.add(sent)
+    added = world.calls.add(sent)
     assert (added.dbName, added.tableName) == ("SHOP", "Sales")
     assert added.sd is not None
     assert added.sd.skewedInfo is None
-    stored = world.service.reads.get(SALES, ["a", "1"])
+    stored = world.calls.get(SALES, ["a", "1"])
     assert (stored.dbName, stored.tableName) == ("shop", "sales")
     assert stored.sd is not None
     assert stored.sd.skewedInfo is not None
@@ -65,11 +65,11 @@ def test_the_answer_is_the_struct_that_was_sent(world: World) -> None:
 
 def test_what_belongs_to_the_call_is_not_stored(world: World) -> None:
     sent = world.partition("a", "1", catName="hive", writeId=7, privileges=PrincipalPrivilegeSet(userPrivileges={}))
-    assert world.service.additions.add(sent).catName == "hive"
-    stored = world.service.reads.get(SALES, ["a", "1"])
+    assert world.calls.add(sent).catName == "hive"
+    stored = world.calls.get(SALES, ["a", "1"])
     assert (stored.catName, stored.writeId, stored.privileges) == (None, None, None)
-    world.service.changes.alter(SALES, sent_back(stored, catName="hive", writeId=8))
-    stored = world.service.reads.get(SALES, ["a", "1"])
+    world.calls.alter(SALES, sent_back(stored, catName="hive", writeId=8))
+    stored = world.calls.get(SALES, ["a", "1"])
     assert (stored.catName, stored.writeId) == (None, None)
 
 
@@ -81,13 +81,13 @@ def sent_back(partition: Partition, **changes: Any) -> Partition:
 
 def test_what_was_sent_is_left_untouched(world: World) -> None:
     sent = world.partition("a", "1")
-    world.service.additions.add(sent)
+    world.calls.add(sent)
     assert sent == world.partition("a", "1")
 
 
 def test_times_sent_by_clients(world: World) -> None:
     sent = world.partition("a", "1", createTime=5, lastAccessTime=6, parameters={"transient_lastDdlTime": "9"})
-    added = world.service.additions.add(sent)
+    added = world.calls.add(sent)
     assert (added.createTime, added.lastAccessTime) == (NOW, 6)
     assert added.parameters == {"transient_lastDdlTime": "9"}
 
@@ -95,14 +95,14 @@ def test_times_sent_by_clients(world: World) -> None:
 def test_absent_parameters_and_columns(world: World) -> None:
     sent = world.partition("a", "1", parameters=None)
     sent.sd.cols = None  # type: ignore[union-attr]
-    assert world.service.additions.add(sent).parameters == {"transient_lastDdlTime": str(NOW)}
+    assert world.calls.add(sent).parameters == {"transient_lastDdlTime": str(NOW)}
 
 
 def test_column_names_are_stored_in_lower_case(world: World) -> None:
     sent = world.partition("a", "1")
     sent.sd.cols = [FieldSchema("Id", "BIGINT", "Key")]  # type: ignore[union-attr]
-    world.service.additions.add(sent)
-    stored = world.service.reads.get(SALES, ["a", "1"])
+    world.calls.add(sent)
+    stored = world.calls.get(SALES, ["a", "1"])
     assert stored.sd is not None
     assert stored.sd.cols == [FieldSchema("id", "BIGINT", "Key")]
 
@@ -123,8 +123,8 @@ def test_column_names_are_stored_in_lower_case(world: World) -> None:
 def test_special_characters(world: World, values: list[str], name: str) -> None:
     world.add(*values)
     assert world.names() == [name]
-    assert world.service.reads.get(SALES, values).values == values
-    assert world.service.reads.get_by_name(SALES, name).values == values
+    assert world.calls.get(SALES, values).values == values
+    assert world.calls.get_by_name(SALES, name).values == values
     assert world.path("shop.db/sales", name).is_dir()
 
 
@@ -133,7 +133,7 @@ def test_empty_value_and_default_partition_are_one_partition(world: World) -> No
     assert world.names() == [f"ds={DEFAULT}/hr=1"]
     assert isinstance(refusal(lambda: world.add(DEFAULT, "1")), AlreadyExistsException)
     for value in ("", DEFAULT):
-        assert structs(world.service.reads.list_by_filter(SALES, f'ds = "{value}"', -1))
+        assert structs(world.calls.list_by_filter(SALES, f'ds = "{value}"', -1))
 
 
 def test_values_differ_by_case_and_leading_zeros(world: World) -> None:
@@ -177,14 +177,14 @@ def test_missing_parts_are_meta_exceptions(world: World, changes: dict[str, Any]
 
 
 def test_no_partition_at_all(world: World) -> None:
-    assert isinstance(refusal(lambda: world.service.additions.add(None)), MetaException)
-    assert isinstance(refusal(lambda: world.service.additions.add_all(None)), MetaException)
+    assert isinstance(refusal(lambda: world.calls.add(None)), MetaException)
+    assert isinstance(refusal(lambda: world.calls.add_all(None)), MetaException)
 
 
 def test_a_location_of_its_own(world: World) -> None:
     sent = world.partition("a", "1")
     sent.sd.location = f"file://{world.root}//elsewhere/x/"  # type: ignore[union-attr]
-    added = world.service.additions.add(sent)
+    added = world.calls.add(sent)
     assert added.sd is not None
     assert added.sd.location == world.location("elsewhere/x")
     assert world.path("elsewhere/x").is_dir()
@@ -193,7 +193,7 @@ def test_a_location_of_its_own(world: World) -> None:
 def test_a_location_may_not_climb(world: World) -> None:
     sent = world.partition("a", "1")
     sent.sd.location = world.location("shop.db/../../outside")  # type: ignore[union-attr]
-    error = refusal(lambda: world.service.additions.add(sent))
+    error = refusal(lambda: world.calls.add(sent))
     assert isinstance(error, MetaException)
     assert "must not contain '..'" in (error.message or "")
     assert world.names() == []
@@ -211,7 +211,7 @@ def test_a_file_in_the_way(world: World) -> None:
 def test_an_unmanaged_scheme_is_left_alone(world: World) -> None:
     sent = world.partition("a", "1")
     sent.sd.location = "hdfs://nn:8020/data/a"  # type: ignore[union-attr]
-    added = world.service.additions.add(sent)
+    added = world.calls.add(sent)
     assert added.sd is not None
     assert added.sd.location == "hdfs://nn:8020/data/a"
     assert added.parameters == {"transient_lastDdlTime": str(NOW)}
@@ -222,11 +222,11 @@ def test_views_have_partitions_without_descriptor(world: World) -> None:
     world.add("a", "1", table="seen", sd=None)
     sent = world.partition("b", "1", table="seen")
     sent.sd.location = world.location("x")  # type: ignore[union-attr]
-    error = refusal(lambda: world.service.additions.add(sent))
+    error = refusal(lambda: world.calls.add(sent))
     assert error == MetaException("Cannot specify location for a view partition")
-    error = refusal(lambda: world.service.additions.add_to(TableName("shop", "seen"), [sent]))
+    error = refusal(lambda: world.calls.add_to(TableName("shop", "seen"), [sent]))
     assert error == MetaException("java.io.IOException: Cannot specify location for a view partition")
-    error = refusal(lambda: world.service.additions.append(TableName("shop", "seen"), ["c", "1"]))
+    error = refusal(lambda: world.calls.append(TableName("shop", "seen"), ["c", "1"]))
     assert error == MetaException("Cannot append a partition to a view")
     assert world.names("seen") == ["ds=a/hr=1"]
 
@@ -272,7 +272,7 @@ def test_files_are_not_counted(
     with partition_world(tmp_path, **settings) as world:
         world.path("shop.db/sales/ds=a/hr=1").mkdir(parents=True)
         sent = world.partition("a", "1", parameters=parameters)
-        added = world.service.additions.add(sent, EnvironmentContext(environment))
+        added = world.calls.add(sent, EnvironmentContext(environment))
         assert added.parameters == {"transient_lastDdlTime": str(NOW), **parameters}
 
 
@@ -294,20 +294,20 @@ def test_the_environment_of_an_added_partition_counts(
         world.path(f"shop.db/sales/ds=a/hr={hour}").mkdir(parents=True)
         world.path(f"shop.db/sales/ds=a/hr={hour}/part-0").write_text("12345")
     context = EnvironmentContext(environment)
-    added = world.service.additions.add(world.partition("a", "1"), context)
-    appended = world.service.additions.append(TableName("shop", "sales"), ["a", "2"], context)
+    added = world.calls.add(world.partition("a", "1"), context)
+    appended = world.calls.append(TableName("shop", "sales"), ["a", "2"], context)
     for one in (added, appended):
         assert one.parameters == {"transient_lastDdlTime": str(NOW), **counted}
 
 
 def test_a_list(world: World) -> None:
-    assert world.service.additions.add_all([world.partition("a", "1"), world.partition("b", "2")]) == 2
-    assert world.service.additions.add_all([]) == 0
+    assert world.calls.add_all([world.partition("a", "1"), world.partition("b", "2")]) == 2
+    assert world.calls.add_all([]) == 0
     assert world.names() == ["ds=a/hr=1", "ds=b/hr=2"]
 
 
 def test_a_list_for_a_missing_table(world: World) -> None:
-    error = refusal(lambda: world.service.additions.add_all([world.partition("a", "1", table="Nothing")]))
+    error = refusal(lambda: world.calls.add_all([world.partition("a", "1", table="Nothing")]))
     assert error == InvalidObjectException(
         "Unable to add partitions because database or table shop.Nothing does not exist"
     )
@@ -316,7 +316,7 @@ def test_a_list_for_a_missing_table(world: World) -> None:
 @pytest.mark.parametrize("changes", [{"tableName": "other"}, {"tableName": "Sales"}, {"dbName": "SHOP"}])
 def test_a_list_names_its_table_exactly(world: World, changes: dict[str, str]) -> None:
     partitions = [world.partition("a", "1"), world.partition("b", "2", **changes)]
-    error = refusal(lambda: world.service.additions.add_all(partitions))
+    error = refusal(lambda: world.calls.add_all(partitions))
     assert isinstance(error, MetaException)
     assert (error.message or "").startswith("Partition does not belong to target table shop.sales: Partition(values:[b")
     assert world.names() == []
@@ -325,14 +325,14 @@ def test_a_list_names_its_table_exactly(world: World, changes: dict[str, str]) -
 def test_a_list_with_an_existing_partition_adds_nothing(world: World) -> None:
     world.add("b", "2")
     partitions = [world.partition("a", "1"), world.partition("b", "2")]
-    assert isinstance(refusal(lambda: world.service.additions.add_all(partitions)), AlreadyExistsException)
+    assert isinstance(refusal(lambda: world.calls.add_all(partitions)), AlreadyExistsException)
     assert world.names() == ["ds=b/hr=2"]
     assert not world.path("shop.db/sales/ds=a").exists()
 
 
 def test_a_list_with_the_same_partition_twice(world: World) -> None:
     partitions = [world.partition("a", "1"), world.partition("a", "1")]
-    error = refusal(lambda: world.service.additions.add_all(partitions))
+    error = refusal(lambda: world.calls.add_all(partitions))
     assert isinstance(error, MetaException)
     assert (error.message or "").startswith(
         "java.io.IOException: Duplicate partitions in the list: Partition(values:[a"
@@ -342,14 +342,14 @@ def test_a_list_with_the_same_partition_twice(world: World) -> None:
 def test_existing_ones_are_skipped_when_asked(world: World) -> None:
     world.add("b", "2")
     partitions = [world.partition("a", "1"), world.partition("b", "2")]
-    added = world.service.additions.add_to(SALES, partitions, skips_existing=True)
+    added = world.calls.add_to(SALES, partitions, skips_existing=True)
     assert [partition.values for partition in added] == [["a", "1"]]
-    assert world.service.additions.add_to(SALES, partitions, skips_existing=True) == []
+    assert world.calls.add_to(SALES, partitions, skips_existing=True) == []
     assert len(world.events("ADD_PARTITION")) == 2
 
 
 def test_an_empty_request_does_not_even_look_up_the_table(world: World) -> None:
-    assert world.service.additions.add_to(TableName("no", "table"), []) == []
+    assert world.calls.add_to(TableName("no", "table"), []) == []
 
 
 def shared_spec(world: World, location: str | None, *bare: PartitionWithoutSD, **fields: Any) -> PartitionSpec:
@@ -358,7 +358,7 @@ def shared_spec(world: World, location: str | None, *bare: PartitionWithoutSD, *
 
 
 def stored_places(world: World) -> list[tuple[list[str] | None, str | None]]:
-    return [(one.values, one.sd and one.sd.location) for one in structs(world.service.reads.list_all(SALES, -1))]
+    return [(one.values, one.sd and one.sd.location) for one in structs(world.calls.list_all(SALES, -1))]
 
 
 def test_specs(world: World) -> None:
@@ -374,7 +374,7 @@ def test_specs(world: World) -> None:
     )
     listed = PartitionListComposingSpec(partitions=[world.partition("b", "1")])
     specs = [shared, PartitionSpec(dbName="ignored", tableName="ignored", partitionList=listed)]
-    assert world.service.additions.add_specs(specs) == 5
+    assert world.calls.add_specs(specs) == 5
     assert stored_places(world) == [
         (["a", "1"], world.location("shared/x/1")),
         (["a", "2"], world.location("shop.db/sales/ds=a/hr=2")),
@@ -383,26 +383,26 @@ def test_specs(world: World) -> None:
         (["b", "1"], world.location("shop.db/sales/ds=b/hr=1")),
     ]
     # Hive leaves the time of creation at 0 here.
-    assert {one.createTime for one in structs(world.service.reads.list_all(SALES, -1))} == {NOW}
+    assert {one.createTime for one in structs(world.calls.list_all(SALES, -1))} == {NOW}
 
 
 @pytest.mark.parametrize("location", [None, "", "file:", "file://", "s3:", "x", "file:x", "1:"])
 def test_nothing_is_relative_to_a_shared_location_that_is_none(world: World, location: str | None) -> None:
     spec = shared_spec(world, location, PartitionWithoutSD(values=["a", "1"], relativePath="/y"))
-    assert isinstance(refusal(lambda: world.service.additions.add_specs([spec])), MetaException)
+    assert isinstance(refusal(lambda: world.calls.add_specs([spec])), MetaException)
     assert stored_places(world) == []
 
 
 @pytest.mark.parametrize("relative_path", [None, ""])
 def test_a_shared_location_must_be_given(world: World, relative_path: str | None) -> None:
     spec = shared_spec(world, None, PartitionWithoutSD(values=["a", "1"], relativePath=relative_path))
-    error = refusal(lambda: world.service.additions.add_specs([spec]))
+    error = refusal(lambda: world.calls.add_specs([spec]))
     assert error == MetaException("location of the shared storage descriptor must not be null")
 
 
 def test_an_empty_shared_location_is_the_default_one(world: World) -> None:
     bare = [PartitionWithoutSD(values=["a", str(hour)], relativePath=path) for hour, path in ((1, ""), (2, None))]
-    assert world.service.additions.add_specs([shared_spec(world, "", *bare)]) == 2
+    assert world.calls.add_specs([shared_spec(world, "", *bare)]) == 2
     root = world.location("shop.db/sales/ds=a")
     assert stored_places(world) == [(["a", "1"], f"{root}/hr=1"), (["a", "2"], f"{root}/hr=2")]
 
@@ -411,42 +411,42 @@ def test_of_a_spec_with_list_and_shared_descriptor_the_list_counts(world: World)
     listed = PartitionListComposingSpec(partitions=[world.partition("b", "1")])
     shared = PartitionWithoutSD(values=["a", "1"], relativePath="/x")
     spec = shared_spec(world, world.location("shared"), shared, partitionList=listed)
-    assert world.service.additions.add_specs([spec]) == 1
+    assert world.calls.add_specs([spec]) == 1
     assert stored_places(world) == [(["b", "1"], world.location("shop.db/sales/ds=b/hr=1"))]
 
 
 @pytest.mark.parametrize("specs", [None, [PartitionSpec(dbName="shop", tableName="sales")], [None]])
 def test_useless_specs(world: World, specs: Any) -> None:
-    assert isinstance(refusal(lambda: world.service.additions.add_specs(specs)), MetaException)
+    assert isinstance(refusal(lambda: world.calls.add_specs(specs)), MetaException)
 
 
 def test_append_copies_the_table(world: World) -> None:
-    added = world.service.additions.append(TableName("SHOP", " Sales "), ["a", "1"])
+    added = world.calls.append(TableName("SHOP", " Sales "), ["a", "1"])
     assert (added.dbName, added.tableName, added.createTime) == ("shop", "sales", NOW)
     assert added.sd == world.descriptor(world.location("shop.db/sales/ds=a/hr=1"))
-    assert added == world.service.reads.get(SALES, ["a", "1"])
+    assert added == world.calls.get(SALES, ["a", "1"])
 
 
 def test_append_of_an_existing_partition(world: World) -> None:
     world.add("a", "1")
-    error = refusal(lambda: world.service.additions.append(SALES, ["a", "1"]))
+    error = refusal(lambda: world.calls.append(SALES, ["a", "1"]))
     assert isinstance(error, AlreadyExistsException)
     assert (error.message or "").startswith("Partition already exists:Partition(values:[a, 1],")
 
 
 @pytest.mark.parametrize("values", [[], ["a"], None])
 def test_append_with_wrong_values(world: World, values: Any) -> None:
-    assert isinstance(refusal(lambda: world.service.additions.append(SALES, values)), MetaException)
+    assert isinstance(refusal(lambda: world.calls.append(SALES, values)), MetaException)
 
 
 def test_append_to_a_missing_table(world: World) -> None:
-    error = refusal(lambda: world.service.additions.append(TableName("shop", "nothing"), ["a", "1"]))
+    error = refusal(lambda: world.calls.append(TableName("shop", "nothing"), ["a", "1"]))
     assert error == InvalidObjectException("Unable to add partition because table or database do not exist")
 
 
 @pytest.mark.parametrize("name", ["ds=a%2Fb/hr=1", "hr=1/ds=a%2Fb", "ds=a%2Fb/hr=1/more=x"])
 def test_append_by_name(world: World, name: str) -> None:
-    assert world.service.additions.append_by_name(SALES, name).values == ["a/b", "1"]
+    assert world.calls.append_by_name(SALES, name).values == ["a/b", "1"]
 
 
 @pytest.mark.parametrize(
@@ -461,7 +461,7 @@ def test_append_by_name(world: World, name: str) -> None:
     ],
 )
 def test_append_by_a_wrong_name(world: World, name: str | None, error: ThriftException) -> None:
-    assert refusal(lambda: world.service.additions.append_by_name(SALES, name)) == error
+    assert refusal(lambda: world.calls.append_by_name(SALES, name)) == error
 
 
 def test_eight_threads_adding_the_same_partition(world: World) -> None:
@@ -493,7 +493,7 @@ def test_eight_threads_adding_overlapping_lists(world: World) -> None:
     def add(first: int) -> None:
         start.wait()
         partitions = [world.partition("a", str(number)) for number in range(first, first + 10)]
-        added.append(len(world.service.additions.add_to(SALES, partitions, skips_existing=True)))
+        added.append(len(world.calls.add_to(SALES, partitions, skips_existing=True)))
 
     threads = [threading.Thread(target=add, args=(first,)) for first in range(8)]
     for thread in threads:
@@ -518,7 +518,7 @@ def test_five_thousand_at_once_are_one_unit_of_work(world: World) -> None:
 
     counting = World(CountingStore(), world.files, world.clock, world.settings, world.root)  # type: ignore[arg-type]
     partitions = [world.partition(f"d{number // 24}", str(number % 24)) for number in range(5000)]
-    assert len(counting.service.additions.add_to(SALES, partitions)) == 5000
+    assert len(counting.calls.add_to(SALES, partitions)) == 5000
     assert writes == 1
     assert world.table().partition_count == 5000
     assert len(world.events("ADD_PARTITION")) == 1
@@ -527,7 +527,7 @@ def test_five_thousand_at_once_are_one_unit_of_work(world: World) -> None:
 def test_directories_are_taken_back_when_one_cannot_be_made(world: World) -> None:
     world.path("shop.db/sales/ds=z").write_text("in the way")
     partitions = [world.partition(day, str(hour)) for day in "abz" for hour in range(10)]
-    assert isinstance(refusal(lambda: world.service.additions.add_to(SALES, partitions)), MetaException)
+    assert isinstance(refusal(lambda: world.calls.add_to(SALES, partitions)), MetaException)
     assert [path.name for path in world.path("shop.db/sales").iterdir()] == ["ds=z"]
 
 
@@ -541,7 +541,7 @@ def test_directories_are_taken_back_when_the_write_fails(world: World) -> None:
     broken = World(BrokenStore(), world.files, world.clock, world.settings, world.root)  # type: ignore[arg-type]
     world.path("shop.db/sales/ds=kept/hr=1").mkdir(parents=True)
     with pytest.raises(RuntimeError, match="disk full"):
-        broken.service.additions.add_to(SALES, [world.partition("kept", "1"), world.partition("new", "1")])
+        broken.calls.add_to(SALES, [world.partition("kept", "1"), world.partition("new", "1")])
     assert [path.name for path in world.path("shop.db/sales").iterdir()] == ["ds=kept"]
 
 
@@ -593,7 +593,7 @@ def test_unreachable_files_fail_the_call_and_nothing_else(world: World) -> None:
 
     broken = World(world.store, BrokenFiles(), world.clock, world.settings, world.root)  # type: ignore[arg-type]
     assert refusal(lambda: broken.add("a", "1")) == MetaException('No FileSystem for scheme "x"')
-    assert values_of(world.service.reads.list_all(SALES, -1)) == []
+    assert values_of(world.calls.list_all(SALES, -1)) == []
 
 
 def test_names_that_no_database_can_store(world: World) -> None:
@@ -619,7 +619,7 @@ def test_a_descriptor_that_lacks_a_part_is_refused_and_leaves_nothing(
     for name, value in fields.items():
         setattr(lacking.sd, name, value)
     spec = PartitionSpec("shop", "sales", partitionList=PartitionListComposingSpec([whole, lacking]))
-    additions = world.service.additions
+    additions = world.calls
     for add in (
         lambda: additions.add(lacking),
         lambda: additions.add_all([whole, lacking]),
@@ -631,7 +631,7 @@ def test_a_descriptor_that_lacks_a_part_is_refused_and_leaves_nothing(
     assert list(world.path("shop.db/sales").iterdir()) == []
     there = world.add("there", "1")
     lacking.values, lacking.sd.location = ["there", "1"], there.sd.location  # type: ignore[union-attr]
-    changes = world.service.changes
+    changes = world.calls
     for change in (
         lambda: changes.alter(SALES, lacking),
         lambda: changes.alter_all(SALES, [lacking]),
@@ -649,7 +649,7 @@ def test_the_answer_has_what_java_cannot_leave_unset(world: World) -> None:
     sent = world.partition("a", "1")
     assert sent.sd is not None
     sent.sd.compressed = sent.sd.numBuckets = None
-    added = world.service.additions.add(sent)
+    added = world.calls.add(sent)
     assert added.sd is not None
     assert (added.sd.compressed, added.sd.numBuckets, added.lastAccessTime) == (False, 0, 0)
     assert (sent.sd.compressed, sent.sd.numBuckets) == (None, None)
@@ -659,5 +659,5 @@ def test_the_mark_of_tables_means_nothing_in_a_partition(world: World) -> None:
     world.path("shop.db/sales/ds=a/hr=1").mkdir(parents=True)
     mark = {"DO_NOT_UPDATE_STATS": "true"}
     world.add("a", "1", parameters=mark)
-    stored = world.service.reads.get(SALES, ["a", "1"]).parameters or {}
+    stored = world.calls.get(SALES, ["a", "1"]).parameters or {}
     assert {name: stored.get(name) for name in ("DO_NOT_UPDATE_STATS", "numFiles")} == mark | {"numFiles": "0"}

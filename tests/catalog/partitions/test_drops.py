@@ -40,17 +40,17 @@ def test_drop_with_data_and_empty_parents(world: World) -> None:
     world.add("a", "1")
     world.add("a", "2")
     world.path("shop.db/sales/ds=a/hr=1/part-0").write_text("data")
-    world.service.drops.drop(TableName("SHOP", "Sales"), ["a", "1"], deletes_data=True)
+    world.calls.drop(TableName("SHOP", "Sales"), ["a", "1"], deletes_data=True)
     assert world.names() == ["ds=a/hr=2"]
     assert [path.name for path in world.path("shop.db/sales/ds=a").iterdir()] == ["hr=2"]
-    world.service.drops.drop_by_name(SALES, "hr=2/ds=a", deletes_data=True)
+    world.calls.drop_by_name(SALES, "hr=2/ds=a", deletes_data=True)
     assert world.names() == []
     assert list(world.path("shop.db/sales").iterdir()) == []
 
 
 def test_drop_without_data(world: World) -> None:
     world.add("a", "1")
-    world.service.drops.drop(SALES, ["a", "1"], deletes_data=False)
+    world.calls.drop(SALES, ["a", "1"], deletes_data=False)
     assert world.names() == []
     assert world.path("shop.db/sales/ds=a/hr=1").is_dir()
 
@@ -59,7 +59,7 @@ def test_drop_without_data(world: World) -> None:
 def test_external_tables_keep_their_data(world: World, value: str) -> None:
     world.make_table("foreign", tableType="EXTERNAL_TABLE", parameters={"EXTERNAL": value})
     world.add("a", "1", table="foreign")
-    world.service.drops.drop(TableName("shop", "foreign"), ["a", "1"], deletes_data=True)
+    world.calls.drop(TableName("shop", "foreign"), ["a", "1"], deletes_data=True)
     assert world.names("foreign") == []
     assert world.path("shop.db/foreign/ds=a/hr=1").is_dir()
 
@@ -67,7 +67,7 @@ def test_external_tables_keep_their_data(world: World, value: str) -> None:
 def test_data_that_is_gone_already(world: World) -> None:
     world.add("a", "1")
     world.path("shop.db/sales/ds=a/hr=1").rmdir()
-    world.service.drops.drop(SALES, ["a", "1"], deletes_data=True)
+    world.calls.drop(SALES, ["a", "1"], deletes_data=True)
     assert world.names() == []
 
 
@@ -75,8 +75,8 @@ def test_a_partition_in_the_tables_own_directory_does_not_take_it_along(world: W
     world.add("kept", "1")
     world.add("a", "1", sd=world.descriptor(world.location("shop.db/sales")))
     world.add("b", "1", sd=world.descriptor(world.location("shop.db")))
-    world.service.drops.drop(SALES, ["a", "1"], deletes_data=True)
-    world.service.drops.drop(SALES, ["b", "1"], deletes_data=True)
+    world.calls.drop(SALES, ["a", "1"], deletes_data=True)
+    world.calls.drop(SALES, ["b", "1"], deletes_data=True)
     assert world.path("shop.db/sales/ds=kept/hr=1").is_dir()
 
 
@@ -84,7 +84,7 @@ def test_an_archived_partition_deletes_where_it_came_from(world: World) -> None:
     world.path("original").mkdir()
     parameters = {"is_archived": "true", "original_location": world.location("original")}
     world.add("a", "1", parameters=parameters)
-    world.service.drops.drop(SALES, ["a", "1"], deletes_data=True)
+    world.calls.drop(SALES, ["a", "1"], deletes_data=True)
     assert not world.path("original").exists()
     assert world.path("shop.db/sales/ds=a/hr=1").is_dir()
 
@@ -99,7 +99,7 @@ def test_an_archived_partition_deletes_where_it_came_from(world: World) -> None:
     ],
 )
 def test_drop_refused(world: World, table: TableName, values: Any, error: ThriftException) -> None:
-    assert refusal(lambda: world.service.drops.drop(table, values, deletes_data=True)) == error
+    assert refusal(lambda: world.calls.drop(table, values, deletes_data=True)) == error
 
 
 @pytest.mark.parametrize(
@@ -112,16 +112,14 @@ def test_drop_refused(world: World, table: TableName, values: Any, error: Thrift
     ],
 )
 def test_drop_by_name_refused(world: World, table: TableName, name: str, error: ThriftException) -> None:
-    assert refusal(lambda: world.service.drops.drop_by_name(table, name, deletes_data=True)) == error
+    assert refusal(lambda: world.calls.drop_by_name(table, name, deletes_data=True)) == error
 
 
 def test_drop_many_by_name(world: World) -> None:
     for hour in "123":
         world.add("a", hour)
     names = ["ds=a/hr=2", "ds=a/hr=1"]
-    dropped = world.service.drops.drop_all(
-        SALES, RequestPartsSpec(names=names), ignores_missing=False, deletes_data=True
-    )
+    dropped = world.calls.drop_all(SALES, RequestPartsSpec(names=names), ignores_missing=False, deletes_data=True)
     assert [one.values for one in dropped] == [["a", "1"], ["a", "2"]]
     assert world.names() == ["ds=a/hr=3"]
     assert [path.name for path in world.path("shop.db/sales/ds=a").iterdir()] == ["hr=3"]
@@ -133,22 +131,22 @@ def test_drop_many_by_name(world: World) -> None:
 def test_missing_names(world: World) -> None:
     world.add("a", "1")
     parts = RequestPartsSpec(names=["ds=a/hr=1", "ds=b/hr=1"])
-    error = refusal(lambda: world.service.drops.drop_all(SALES, parts, ignores_missing=False, deletes_data=True))
+    error = refusal(lambda: world.calls.drop_all(SALES, parts, ignores_missing=False, deletes_data=True))
     assert error == NoSuchObjectException("Some partitions to drop are missing")
     assert world.names() == ["ds=a/hr=1"]
-    assert len(world.service.drops.drop_all(SALES, parts, ignores_missing=True, deletes_data=True)) == 1
+    assert len(world.calls.drop_all(SALES, parts, ignores_missing=True, deletes_data=True)) == 1
 
 
 def test_nothing_to_drop_is_no_event(world: World) -> None:
     for parts in (RequestPartsSpec(names=[]), RequestPartsSpec(names=["unknown"]), RequestPartsSpec(exprs=[])):
-        assert world.service.drops.drop_all(SALES, parts, ignores_missing=True, deletes_data=True) == []
+        assert world.calls.drop_all(SALES, parts, ignores_missing=True, deletes_data=True) == []
     assert world.events("DROP_PARTITION") == []
 
 
 def test_drop_by_filter_text(world: World) -> None:
     for hour in "1234":
         world.add("a", hour)
-    dropped = world.service.drops.drop_all(
+    dropped = world.calls.drop_all(
         SALES, expressions(b"hr > 2", b"hr = 4 or hr = 1"), ignores_missing=False, deletes_data=False
     )
     assert [one.values[1] for one in dropped if one.values] == ["1", "3", "4"]
@@ -174,13 +172,11 @@ def test_drop_by_filter_text(world: World) -> None:
 )
 def test_drop_many_refused(world: World, parts: RequestPartsSpec | None, error: ThriftException) -> None:
     world.add("a", "1")
-    assert (
-        refusal(lambda: world.service.drops.drop_all(SALES, parts, ignores_missing=False, deletes_data=True)) == error
-    )
+    assert refusal(lambda: world.calls.drop_all(SALES, parts, ignores_missing=False, deletes_data=True)) == error
     assert world.names() == ["ds=a/hr=1"]
 
 
 def test_drop_many_from_a_missing_table(world: World) -> None:
     parts = RequestPartsSpec(names=[])
-    error = refusal(lambda: world.service.drops.drop_all(MISSING, parts, ignores_missing=True, deletes_data=True))
+    error = refusal(lambda: world.calls.drop_all(MISSING, parts, ignores_missing=True, deletes_data=True))
     assert error == NoSuchObjectException("shop.Nothing table not found")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hms_gateway.catalog.partitions.reads import ProjectedPartitions, Projection
+from hms_gateway.catalog.partitions.specs import ProjectedPartitions, Projection
 from hms_gateway.rpc.structs import FieldSchema, GetProjectionsSpec, Partition, SerDeInfo, StorageDescriptor, Struct
 from tests.metastore.partition_world import to_tjson
 

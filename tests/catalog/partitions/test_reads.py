@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.partitions.reads import Projection
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.structs import (
     FieldSchema,
@@ -33,7 +32,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def filled(world: World) -> World:
     """Six partitions: three days of two hours."""
     days = ["2024-01-01", "2024-01-02", "2024-02-01"]
-    world.service.additions.add_to(SALES, [world.partition(day, hour) for day in days for hour in ("2", "10")])
+    world.calls.add_to(SALES, [world.partition(day, hour) for day in days for hour in ("2", "10")])
     return world
 
 
@@ -44,9 +43,9 @@ def refusal(call: Any) -> ThriftException:
 
 
 def test_get_one(filled: World) -> None:
-    found = filled.service.reads.get(TableName(" SHOP", "Sales "), ["2024-01-01", "2"])
+    found = filled.calls.get(TableName(" SHOP", "Sales "), ["2024-01-01", "2"])
     assert found.values == ["2024-01-01", "2"]
-    assert found == filled.service.reads.get_by_name(SALES, "hr=2/ds=2024-01-01")
+    assert found == filled.calls.get_by_name(SALES, "hr=2/ds=2024-01-01")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_get_one(filled: World) -> None:
     ],
 )
 def test_get_refused(filled: World, table: TableName, values: Any, error: ThriftException) -> None:
-    assert refusal(lambda: filled.service.reads.get(table, values)) == error
+    assert refusal(lambda: filled.calls.get(table, values)) == error
 
 
 @pytest.mark.parametrize(
@@ -79,12 +78,12 @@ def test_get_refused(filled: World, table: TableName, values: Any, error: Thrift
     ],
 )
 def test_get_by_name_refused(filled: World, table: TableName, name: str, error: ThriftException) -> None:
-    assert refusal(lambda: filled.service.reads.get_by_name(table, name)) == error
+    assert refusal(lambda: filled.calls.get_by_name(table, name)) == error
 
 
 @pytest.mark.parametrize(("max_parts", "count"), [(-1, 6), (-7, 6), (0, 0), (1, 1), (4, 4), (100, 6)])
 def test_limits(filled: World, max_parts: int, count: int) -> None:
-    reads = filled.service.reads
+    reads = filled.calls
     names = filled.names()
     assert len(names) == 6
     assert names == sorted(names)
@@ -103,13 +102,13 @@ def test_limits(filled: World, max_parts: int, count: int) -> None:
 def test_order_is_that_of_bytes(world: World) -> None:
     for value in ["é", "z", "Z", "a b", "a", "🎈", "\uffee"]:
         world.add(value, "1")
-    assert [values[0] for values in values_of(world.service.reads.list_all(SALES, -1))] == [
+    assert [values[0] for values in values_of(world.calls.list_all(SALES, -1))] == [
         "Z", "a b", "a", "z", "é", "\uffee", "🎈",
     ]  # fmt: skip
 
 
 def test_a_missing_table(world: World) -> None:
-    reads = world.service.reads
+    reads = world.calls
     calls = [
         lambda: reads.list_all(MISSING, -1),
         lambda: reads.list_by_filter(MISSING, "", -1),
@@ -120,7 +119,7 @@ def test_a_missing_table(world: World) -> None:
         lambda: reads.names_by_partial_values(MISSING, ["a"], -1),
         lambda: reads.specs(MISSING, -1),
         lambda: reads.specs_by_filter(MISSING, "", -1),
-        lambda: reads.projected_specs(MISSING, None, Projection()),
+        lambda: reads.projected_specs(MISSING, None),
     ]
     assert [refusal(call) for call in calls] == [NOT_FOUND] * len(calls)
     assert refusal(lambda: reads.count_by_filter(MISSING, "")) == NoSuchObjectException(
@@ -135,12 +134,12 @@ def test_a_missing_table(world: World) -> None:
 def test_an_unpartitioned_table(world: World) -> None:
     world.make_table("flat", keys="")
     flat = TableName("shop", "flat")
-    assert values_of(world.service.reads.list_all(flat, -1)) == []
-    assert world.service.reads.names(flat, -1) == []
-    assert refusal(lambda: world.service.reads.list_by_partial_values(flat, ["a"], -1)) == MetaException(
+    assert values_of(world.calls.list_all(flat, -1)) == []
+    assert world.calls.names(flat, -1) == []
+    assert refusal(lambda: world.calls.list_by_partial_values(flat, ["a"], -1)) == MetaException(
         "Incorrect number of partition values. numPartKeys=0, part_val=1"
     )
-    assert refusal(lambda: world.service.reads.list_by_filter(flat, "id = 1", -1)) == MetaException(
+    assert refusal(lambda: world.calls.list_by_filter(flat, "id = 1", -1)) == MetaException(
         "Specified key <id> is not a partitioning key for the table"
     )
 
@@ -157,8 +156,8 @@ def test_an_unpartitioned_table(world: World) -> None:
     ],
 )
 def test_partial_specs(filled: World, values: list[str], expected: list[str]) -> None:
-    assert filled.service.reads.names_by_partial_values(SALES, values, -1) == expected
-    found = values_of(filled.service.reads.list_by_partial_values(SALES, values, -1))
+    assert filled.calls.names_by_partial_values(SALES, values, -1) == expected
+    found = values_of(filled.calls.list_by_partial_values(SALES, values, -1))
     assert [f"ds={ds}/hr={hr}" for ds, hr in found] == expected
 
 
@@ -171,14 +170,14 @@ def test_partial_specs(filled: World, values: list[str], expected: list[str]) ->
     ],
 )
 def test_partial_specs_refused(filled: World, values: Any, text: str) -> None:
-    assert refusal(lambda: filled.service.reads.list_by_partial_values(SALES, values, -1)) == MetaException(text)
-    assert refusal(lambda: filled.service.reads.names_by_partial_values(SALES, values, 0)) == MetaException(text)
+    assert refusal(lambda: filled.calls.list_by_partial_values(SALES, values, -1)) == MetaException(text)
+    assert refusal(lambda: filled.calls.names_by_partial_values(SALES, values, 0)) == MetaException(text)
 
 
 def test_partial_specs_with_the_default_partition(world: World) -> None:
     world.add("__HIVE_DEFAULT_PARTITION__", "1")
     world.add("x", "1")
-    assert world.service.reads.names_by_partial_values(SALES, ["__HIVE_DEFAULT_PARTITION__"], -1) == [
+    assert world.calls.names_by_partial_values(SALES, ["__HIVE_DEFAULT_PARTITION__"], -1) == [
         "ds=__HIVE_DEFAULT_PARTITION__/hr=1"
     ]
 
@@ -205,7 +204,7 @@ def test_partial_specs_with_the_default_partition(world: World) -> None:
     ],
 )
 def test_filters(filled: World, text: str, expected: list[str]) -> None:
-    reads = filled.service.reads
+    reads = filled.calls
     assert ["/".join(values) for values in values_of(reads.list_by_filter(SALES, text, -1))] == expected
     assert reads.count_by_filter(SALES, text) == len(expected)
     found, is_unsure = reads.list_by_expression(SALES, text.encode(), -1)
@@ -222,7 +221,7 @@ def test_filters_on_a_date_key_and_quotes(world: World) -> None:
     days = TableName("shop", "days")
 
     def selected(text: str) -> list[str]:
-        return [values[0] for values in values_of(world.service.reads.list_by_filter(days, text, -1))]
+        return [values[0] for values in values_of(world.calls.list_by_filter(days, text, -1))]
 
     assert selected('d > "2024-02-01"') == ["2024-02-02", "2024-03-01"]
     assert selected("p = '\"quoted\"'") == ["2024-01-31"]
@@ -235,24 +234,24 @@ def test_filters_on_a_date_key_and_quotes(world: World) -> None:
     "text", ["ds == 'a'", "ds = ", "nonsense", "ds is null", "   ", "ds = 'a' hr = 2", "(" * 5000 + "hr = 1", "hr = ;"]
 )
 def test_filters_that_cannot_be_parsed(filled: World, text: str) -> None:
-    error = refusal(lambda: filled.service.reads.list_by_filter(SALES, text, -1))
+    error = refusal(lambda: filled.calls.list_by_filter(SALES, text, -1))
     assert isinstance(error, MetaException)
     assert (error.message or "").startswith("Error parsing partition filter")
 
 
 def test_filters_on_what_is_no_key(filled: World) -> None:
     error = MetaException("Specified key <note> is not a partitioning key for the table")
-    assert refusal(lambda: filled.service.reads.list_by_filter(SALES, "note = 'x'", 0)) == error
-    assert refusal(lambda: filled.service.reads.list_by_expression(SALES, b"note = 'x'", -1)) == error
+    assert refusal(lambda: filled.calls.list_by_filter(SALES, "note = 'x'", 0)) == error
+    assert refusal(lambda: filled.calls.list_by_expression(SALES, b"note = 'x'", -1)) == error
 
 
 @pytest.mark.parametrize("expression", [b"", None, b"\xac\xed\x00\x05sr", b"not a filter", b"\xff\xfe"])
 def test_unreadable_expressions_select_everything_and_say_so(filled: World, expression: bytes | None) -> None:
-    found, is_unsure = filled.service.reads.list_by_expression(SALES, expression, -1)
+    found, is_unsure = filled.calls.list_by_expression(SALES, expression, -1)
     assert (len(structs(found)), is_unsure) == (6, True)
-    specs, is_unsure = filled.service.reads.specs_by_expression(SALES, expression, -1)
+    specs, is_unsure = filled.calls.specs_by_expression(SALES, expression, -1)
     assert (len(specs), is_unsure) == (1, True)
-    assert filled.service.reads.names_by_expression(SALES, expression, -1) == filled.names()
+    assert filled.calls.names_by_expression(SALES, expression, -1) == filled.names()
     structs(specs[0].partitionList.partitions)  # type: ignore[union-attr, arg-type]
 
 
@@ -266,11 +265,11 @@ def test_unreadable_expressions_select_everything_and_say_so(filled: World, expr
     ],
 )
 def test_by_names(filled: World, names: list[str], expected: list[list[str]]) -> None:
-    assert values_of(filled.service.reads.list_by_names(SALES, names)) == expected
+    assert values_of(filled.calls.list_by_names(SALES, names)) == expected
 
 
 def test_by_names_without_names(filled: World) -> None:
-    assert isinstance(refusal(lambda: filled.service.reads.list_by_names(SALES, None)), MetaException)
+    assert isinstance(refusal(lambda: filled.calls.list_by_names(SALES, None)), MetaException)
 
 
 @pytest.mark.parametrize(
@@ -295,18 +294,18 @@ def test_by_names_without_names(filled: World) -> None:
 )
 def test_partition_values(filled: World, request_fields: dict[str, Any], rows: list[list[str]]) -> None:
     request = PartitionValuesRequest(dbName="shop", tblName="sales", **request_fields)
-    assert filled.service.reads.values(SALES, request) == rows
+    assert filled.calls.values(SALES, request) == rows
 
 
 def test_partition_values_stay_escaped(world: World) -> None:
     world.add("a/b", "1")
     request = PartitionValuesRequest(partitionKeys=[FieldSchema("ds")])
-    assert world.service.reads.values(SALES, request) == [["a%2Fb"]]
+    assert world.calls.values(SALES, request) == [["a%2Fb"]]
 
 
 def test_partition_values_of_what_is_no_key(world: World) -> None:
     request = PartitionValuesRequest(partitionKeys=[FieldSchema("note")])
-    assert refusal(lambda: world.service.reads.values(SALES, request)) == MetaException(
+    assert refusal(lambda: world.calls.values(SALES, request)) == MetaException(
         "Error retrieving partition values: note is not a partition key of the table"
     )
 
@@ -314,13 +313,13 @@ def test_partition_values_of_what_is_no_key(world: World) -> None:
 @pytest.mark.parametrize("keys", [None, []])
 def test_partition_values_of_no_key(world: World, keys: list[FieldSchema] | None) -> None:
     request = PartitionValuesRequest(partitionKeys=keys)
-    assert refusal(lambda: world.service.reads.values(SALES, request)) == MetaException(
+    assert refusal(lambda: world.calls.values(SALES, request)) == MetaException(
         "partitionKeys is empty; name at least one partition key"
     )
 
 
 def test_request_limit(filled: World) -> None:
-    limited = filled.with_settings(limit_partition_request=3).service.reads
+    limited = filled.with_settings(limit_partition_request=3).calls
     text = (
         "Number of partitions scanned (={}) on table 'sales' exceeds limit (=3)."
         " This is controlled on the metastore server by hive.metastore.limit.partition.request."
@@ -330,7 +329,7 @@ def test_request_limit(filled: World) -> None:
     assert refusal(lambda: limited.list_by_filter(SALES, "hr >= 2", -1)) == MetaException(text.format(6))
     assert refusal(lambda: limited.list_by_expression(SALES, b"?", -1)) == MetaException(text.format(6))
     assert len(structs(limited.list_by_partial_values(SALES, [""], -1))) == 6
-    of_newer = lambda: limited.list_by_partial_values(SALES, [""], -1, is_limited=True)  # noqa: E731
+    of_newer = lambda: limited.list_by_partial_values_of_newer(SALES, [""], -1)  # noqa: E731
     assert refusal(of_newer) == MetaException(text.format(6))
     assert refusal(lambda: limited.specs(SALES, -1)) == MetaException(text.format(6))
     assert refusal(lambda: limited.specs_by_filter(SALES, "hr = 2", 4)) == MetaException(text.format(4))
@@ -353,9 +352,8 @@ def test_request_limit(filled: World) -> None:
     ],
 )
 def test_projected_specs(filled: World, mode: int | None, filters: list[str] | None, names: list[str] | None) -> None:
-    projection = Projection(fields=("values", "sd.location"))
     conditions = GetPartitionsFilterSpec(filterMode=mode, filters=filters)
-    spec = filled.service.reads.projected_specs(SALES, conditions, projection)[0]
+    spec = filled.calls.projected_specs(SALES, conditions, "values", "sd.location")[0]
     assert spec.rootPath == filled.location("shop.db/sales")
     assert spec.partitionList is not None
     found = structs(spec.partitionList.partitions)  # type: ignore[arg-type]
@@ -369,13 +367,13 @@ def test_projected_specs(filled: World, mode: int | None, filters: list[str] | N
 @pytest.mark.parametrize("filters", [None, []])
 def test_projected_specs_without_filters(filled: World, mode: PartitionFilterMode, filters: list[str] | None) -> None:
     conditions = GetPartitionsFilterSpec(filterMode=mode, filters=filters)
-    error = refusal(lambda: filled.service.reads.projected_specs(SALES, conditions, Projection()))
+    error = refusal(lambda: filled.calls.projected_specs(SALES, conditions))
     assert error == MetaException("Invalid filter expressions in the filter spec")
 
 
 def test_projected_specs_with_an_unknown_mode(filled: World) -> None:
     conditions = GetPartitionsFilterSpec(filterMode=9, filters=["a"])
-    error = refusal(lambda: filled.service.reads.projected_specs(SALES, conditions, Projection()))
+    error = refusal(lambda: filled.calls.projected_specs(SALES, conditions))
     assert error == MetaException("No such partition filter mode: 9")
 
 
@@ -388,7 +386,7 @@ def test_grouped_specs(world: World) -> None:
     for values, sd in ((["a", "1"], world.descriptor()), (["b", "1"], other), (["c", "1"], wider)):
         world.add(*values, table="grouped", sd=sd)
     root = world.location("shop.db/grouped")
-    one, two, rest = world.service.reads.specs(TableName("shop", "grouped"), -1)
+    one, two, rest = world.calls.specs(TableName("shop", "grouped"), -1)
     assert (one.rootPath, one.dbName, one.tableName) == (root, "shop", "grouped")
     assert one.sharedSDPartitionSpec is not None
     assert one.sharedSDPartitionSpec.sd is not None
@@ -402,6 +400,6 @@ def test_grouped_specs(world: World) -> None:
 
 def test_grouped_specs_of_an_empty_table(world: World) -> None:
     world.make_table("grouped", parameters={"hive.hcatalog.partition.spec.grouping.enabled": "true"})
-    (spec,) = world.service.reads.specs(TableName("shop", "grouped"), -1)
+    (spec,) = world.calls.specs(TableName("shop", "grouped"), -1)
     assert spec.partitionList is not None
     assert spec.partitionList.partitions == []

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.statistics.aggregation import (
-    DistinctValueRule,
     aggregate,
     extrapolated_high,
     extrapolated_low,
@@ -44,10 +43,10 @@ def figures(value: Any, column: str = "c") -> ColumnFigures:
     return ColumnFigures(column, column_type, ColumnStatisticsData_v4(**{kind: value}), 1)
 
 
-def summed(found: dict[int, Any], names: list[str] = NAMES, rule: DistinctValueRule = DistinctValueRule()) -> Any:
+def summed(found: dict[int, Any], names: list[str] = NAMES) -> Any:
     """The aggregate of column `c`, whose statistics are given by the position of the partition."""
     known = {names[position]: [figures(value)] for position, value in found.items()}
-    [column] = aggregate(names, ["c"], known, rule).columns
+    [column] = aggregate(names, ["c"], known).columns
     return next(value for kind, _ in _KINDS.values() if (value := getattr(column.statsData, kind)) is not None)
 
 
@@ -109,22 +108,11 @@ def test_extrapolation_formulas(lowest: Any, highest: Any, high: float, low: flo
     assert extrapolated_low(lowest, highest, 4) == pytest.approx(low)
 
 
-def test_distinct_values_by_tuner_and_range() -> None:
-    known = {0: LongColumnStatsData_v4(1, 100, 0, 10), 1: LongColumnStatsData_v4(1, 100, 0, 20)}
-    assert summed(known, NAMES[:2], DistinctValueRule(tuner=0.5)).numDVs == 25
-    assert summed(known, NAMES[:2], DistinctValueRule(tuner=1.0)).numDVs == 30
+def test_distinct_values_by_range() -> None:
     narrow = {0: LongColumnStatsData_v4(1, 3, 0, 10), 1: LongColumnStatsData_v4(1, 3, 0, 20)}
     assert summed(narrow, NAMES[:2]).numDVs == 3
     unbounded = {0: LongColumnStatsData_v4(None, None, 0, 10), 1: LongColumnStatsData_v4(None, None, 0, 20)}
     assert summed(unbounded, NAMES[:2]).numDVs == 20
-
-
-def test_distinct_values_by_density() -> None:
-    known = {0: LongColumnStatsData_v4(0, 100, 0, 10), 1: LongColumnStatsData_v4(100, 200, 0, 10)}
-    # A value every 10 from 0 to 200.
-    assert summed(known, NAMES[:2], DistinctValueRule(uses_density=True)).numDVs == 20
-    flat = {0: LongColumnStatsData_v4(5, 5, 0, 1), 1: LongColumnStatsData_v4(5, 5, 0, 1)}
-    assert summed(flat, NAMES[:2], DistinctValueRule(uses_density=True)).numDVs == 1
 
 
 def test_each_kind_of_statistics() -> None:
@@ -183,8 +171,7 @@ def test_decimals_are_extrapolated_through_floating_point() -> None:
     ],
 )
 def test_extreme_values_stay_within_what_can_be_sent(extreme: dict[int, Any]) -> None:
-    for rule in (DistinctValueRule(), DistinctValueRule(uses_density=True, tuner=1.0)):
-        found = summed(extreme, rule=rule)
-        for name in ("lowValue", "highValue", "numNulls", "numDVs"):
-            value = getattr(found, name)
-            assert not isinstance(value, int) or -(2**63) <= value < 2**63
+    found = summed(extreme)
+    for name in ("lowValue", "highValue", "numNulls", "numDVs"):
+        value = getattr(found, name)
+        assert not isinstance(value, int) or -(2**63) <= value < 2**63

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsService, refuse_merge, single
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.structs import (
     ColumnStatisticsData_v4,
@@ -20,6 +19,7 @@ from hms_gateway.rpc.structs import (
     MetaException,
     NoSuchObjectException,
     Partition,
+    SetPartitionsStatsRequest_v4,
 )
 from tests.metastore.statistics_world import (
     P,
@@ -33,6 +33,7 @@ from tests.metastore.statistics_world import (
     strings,
 )
 from tests.support.catalog import NOW, Catalog, columns, new_table, open_catalog
+from tests.support.statistics_calls import CALL, StatisticsCalls
 
 KEEP = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
 
@@ -44,7 +45,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 @pytest.fixture
-def service(catalog: Catalog) -> ColumnStatisticsService:
+def service(catalog: Catalog) -> StatisticsCalls:
     return make_service(catalog)
 
 
@@ -54,33 +55,33 @@ def accuracy(catalog: Catalog, table: TableName = T) -> Any:
 
 
 def partition_accuracy(catalog: Catalog, *values: str) -> Any:
-    text = partitions(catalog).reads.get(P, list(values)).parameters.get("COLUMN_STATS_ACCURATE")
+    text = partitions(catalog).get(P, list(values)).parameters.get("COLUMN_STATS_ACCURATE")
     return None if text is None else json.loads(text)
 
 
-def found(service: ColumnStatisticsService, table: TableName = T) -> dict[str, Any]:
-    return {one.colName: one.statsData for one in service.of_table(table, None)[0]}
+def found(service: StatisticsCalls, table: TableName = T) -> dict[str, Any]:
+    return {one.colName: one.statsData for one in service.of_table(table, None)}
 
 
-def found_of(service: ColumnStatisticsService, *part_names: str) -> dict[str, dict[str, Any]]:
-    known = service.of_partitions(P, part_names, None)[0]
+def found_of(service: StatisticsCalls, *part_names: str) -> dict[str, dict[str, Any]]:
+    known = service.of_partitions(P, part_names, None)
     return {name: {one.colName: one.statsData for one in of} for name, of in known.items()}
 
 
 # -- tables
 
 
-def test_what_was_stored_is_read_in_the_order_asked_for(service: ColumnStatisticsService) -> None:
+def test_what_was_stored_is_read_in_the_order_asked_for(service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2), b=strings(9, 4.5)))
-    assert service.of_table(T, ["B", " a ", "b", "none"])[0] == [
+    assert service.of_table(T, ["B", " a ", "b", "none"]) == [
         ColumnStatisticsObj_v4("b", "string", strings(9, 4.5)),
         ColumnStatisticsObj_v4("a", "int", longs(1, 2)),
     ]
-    assert service.of_table(TableName("DEFAULT", " T "), ["a"])[0][0].statsData == longs(1, 2)
-    assert service.of_table(T, [])[0] == []
+    assert service.of_table(TableName("DEFAULT", " T "), ["a"])[0].statsData == longs(1, 2)
+    assert service.of_table(T, []) == []
 
 
-def test_one_column_with_its_description(service: ColumnStatisticsService) -> None:
+def test_one_column_with_its_description(service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2)))
     one = service.get_of_table(T, "A")
     assert (one.statsDesc.isTblLevel, one.statsDesc.dbName, one.statsDesc.tableName) == (True, "default", "t")
@@ -89,24 +90,22 @@ def test_one_column_with_its_description(service: ColumnStatisticsService) -> No
     assert service.get_of_table(T, "a").statsDesc.lastAnalyzed == 77
 
 
-def test_an_update_keeps_what_it_leaves_out_and_the_stored_type(service: ColumnStatisticsService) -> None:
+def test_an_update_keeps_what_it_leaves_out_and_the_stored_type(service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2, 3, 4)))
     service.update_table(statistics(a=longs(None, 9, 5, 6)))
     assert found(service) == {"a": longs(1, 9, 5, 6)}
     service.update_table(statistics(a=strings(5, 2.5, 7, 8)))
-    assert service.of_table(T, ["a"])[0] == [ColumnStatisticsObj_v4("a", "int", longs(1, 9, 7, 8))]
+    assert service.of_table(T, ["a"]) == [ColumnStatisticsObj_v4("a", "int", longs(1, 9, 7, 8))]
 
 
-def test_of_a_column_given_twice_the_last_counts(service: ColumnStatisticsService) -> None:
+def test_of_a_column_given_twice_the_last_counts(service: StatisticsCalls) -> None:
     given = statistics(a=longs(1, 2))
     given.statsObj.append(ColumnStatisticsObj_v4("A ", "INT", longs(5, 6)))
     service.update_table(given)
-    assert service.of_table(T, ["a"])[0] == [ColumnStatisticsObj_v4("a", "int", longs(5, 6))]
+    assert service.of_table(T, ["a"]) == [ColumnStatisticsObj_v4("a", "int", longs(5, 6))]
 
 
-def test_stored_columns_are_accurate_and_basic_statistics_stay(
-    catalog: Catalog, service: ColumnStatisticsService
-) -> None:
+def test_stored_columns_are_accurate_and_basic_statistics_stay(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_table(statistics(b=strings(1, 1.0)))
     assert accuracy(catalog) == {"COLUMN_STATS": {"b": "true"}}
     parameters = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
@@ -115,19 +114,19 @@ def test_stored_columns_are_accurate_and_basic_statistics_stay(
     assert accuracy(catalog) == {"BASIC_STATS": "true", "COLUMN_STATS": {"a": "true"}}
 
 
-def test_engines_have_statistics_of_their_own(service: ColumnStatisticsService) -> None:
+def test_engines_have_statistics_of_their_own(service: StatisticsCalls) -> None:
     given = statistics(a=longs(1, 2))
     given.engine = "impala"
     service.update_table(given)
-    assert service.of_table(T, ["a"])[0] == []
-    assert service.of_table(T, ["a"], "impala")[0][0].statsData == longs(1, 2)
+    assert service.of_table(T, ["a"]) == []
+    assert service.of_table(T, ["a"], "impala")[0].statsData == longs(1, 2)
     assert isinstance(refusal(lambda: service.delete_of_table(T, None)), NoSuchObjectException)
     service.delete_of_table(T, None, "impala")
-    assert service.of_table(T, ["a"], "impala")[0] == []
+    assert service.of_table(T, ["a"], "impala") == []
 
 
 @pytest.mark.parametrize("name", ["missing", "", "MISSING ", "t\0t", "\udfff", "täble", "x" * 5000])
-def test_a_missing_table(service: ColumnStatisticsService, name: str) -> None:
+def test_a_missing_table(service: StatisticsCalls, name: str) -> None:
     table = TableName("default", name)
     error = NoSuchObjectException(f"Specified database/table does not exist : default.{name}")
     assert refusal(lambda: service.update_table(statistics(table, a=longs(1, 2)))) == error
@@ -144,19 +143,19 @@ def test_a_missing_table(service: ColumnStatisticsService, name: str) -> None:
 
 
 @pytest.mark.parametrize("column", ["c", "", "ds", "ä", "a\0b", "\udfff", "x" * 5000])
-def test_an_unknown_column(service: ColumnStatisticsService, column: str) -> None:
+def test_an_unknown_column(service: StatisticsCalls, column: str) -> None:
     for given, store in (
         (statistics(P, **{column: longs(1, 2)}), service.update_table),
         (statistics(P, "ds=a/hr=1", **{column: longs(1, 2)}), lambda one: service.update_partitions([one])),
     ):
         text = f"Column {column} doesn't exist in table p in database default"
         assert refusal(lambda store=store, given=given: store(given)) == MetaException(text)
-    assert service.of_table(T, [column])[0] == []
-    assert service.of_partitions(P, ["ds=a/hr=1"], [column])[0] == {}
+    assert service.of_table(T, [column]) == []
+    assert service.of_partitions(P, ["ds=a/hr=1"], [column]) == {}
     assert isinstance(refusal(lambda: service.get_of_table(T, column)), NoSuchObjectException)
 
 
-def test_what_is_missing_in_a_request(service: ColumnStatisticsService) -> None:
+def test_what_is_missing_in_a_request(service: StatisticsCalls) -> None:
     without_data, without_description = statistics(a=longs(1, 2)), statistics(a=longs(1, 2))
     without_data.statsObj[0].statsData = None
     without_description.statsDesc = None
@@ -173,14 +172,14 @@ def test_what_is_missing_in_a_request(service: ColumnStatisticsService) -> None:
 
 
 @pytest.mark.parametrize("unscaled", [b"", b"\x01" * 65])
-def test_decimals_nobody_can_compute_with(service: ColumnStatisticsService, unscaled: bytes) -> None:
+def test_decimals_nobody_can_compute_with(service: StatisticsCalls, unscaled: bytes) -> None:
     data = DecimalColumnStatsData_v4(Decimal(unscaled, 1), None, 0, 1)
     given = statistics(a=longs(1, 2))
     given.statsObj[0].statsData = ColumnStatisticsData_v4(decimalStats=data)
     assert isinstance(refusal(lambda: service.update_table(given)), MetaException)
 
 
-def test_no_statistics_of_a_column(service: ColumnStatisticsService) -> None:
+def test_no_statistics_of_a_column(service: StatisticsCalls) -> None:
     assert refusal(lambda: service.get_of_table(T, "a")) == NoSuchObjectException(
         "Statistics for db=default table=t col=a not found"
     )
@@ -189,7 +188,7 @@ def test_no_statistics_of_a_column(service: ColumnStatisticsService) -> None:
     )
 
 
-def test_deleting_one_column_or_all(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_deleting_one_column_or_all(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2), b=strings(1, 1.0)))
     service.delete_of_table(T, "A")
     assert list(found(service)) == ["b"]
@@ -211,7 +210,7 @@ def test_deleting_one_column_or_all(catalog: Catalog, service: ColumnStatisticsS
 # -- partitions
 
 
-def test_statistics_of_partitions(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_statistics_of_partitions(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_partitions([statistics(P, "ds=a/hr=1", a=longs(1, 2)), statistics(P, "ds=a/hr=2", b=strings(1, 1))])
     assert found_of(service, "ds=a/hr=1", "DS=a/HR=2", "ds=b/hr=1", "nonsense") == {
         "ds=a/hr=1": {"a": longs(1, 2)},
@@ -225,7 +224,7 @@ def test_statistics_of_partitions(catalog: Catalog, service: ColumnStatisticsSer
     assert (one.statsDesc.isTblLevel, one.statsDesc.partName) == (False, "ds=a/hr=1")
 
 
-def test_a_partition_given_twice_has_both_and_the_last_counts(service: ColumnStatisticsService) -> None:
+def test_a_partition_given_twice_has_both_and_the_last_counts(service: StatisticsCalls) -> None:
     service.set_aggregated(
         [
             statistics(P, "ds=a/hr=1", a=longs(1, 2)),
@@ -245,7 +244,7 @@ def test_a_partition_given_twice_has_both_and_the_last_counts(service: ColumnSta
         ("nonsense", InvalidObjectException("incomplete partition name - missing ds")),
     ],
 )
-def test_names_that_name_no_partition(service: ColumnStatisticsService, name: str | None, error: Exception) -> None:
+def test_names_that_name_no_partition(service: StatisticsCalls, name: str | None, error: Exception) -> None:
     given = statistics(P, "x", a=longs(1, 2))
     given.statsDesc.partName = name
     assert refusal(lambda: service.update_partitions([given])) == error
@@ -253,7 +252,7 @@ def test_names_that_name_no_partition(service: ColumnStatisticsService, name: st
 
 
 @pytest.mark.parametrize("value", ["c", "ä", "x\0", "A", "x" * 5000])
-def test_a_missing_partition(service: ColumnStatisticsService, value: str) -> None:
+def test_a_missing_partition(service: StatisticsCalls, value: str) -> None:
     name = f"ds={value}/hr=1"
     assert refusal(
         lambda: service.update_partitions(
@@ -267,7 +266,7 @@ def test_a_missing_partition(service: ColumnStatisticsService, value: str) -> No
     assert isinstance(refusal(lambda: service.get_of_partition(P, name, "a")), NoSuchObjectException)
 
 
-def test_deleting_of_a_partition(service: ColumnStatisticsService) -> None:
+def test_deleting_of_a_partition(service: StatisticsCalls) -> None:
     service.update_partitions([statistics(P, "ds=a/hr=1", a=longs(1, 2), b=strings(1, 1))])
     service.delete_of_partition(P, "DS=a/hr=1", "a")
     assert found_of(service, "ds=a/hr=1") == {"ds=a/hr=1": {"b": strings(1, 1)}}
@@ -278,7 +277,7 @@ def test_deleting_of_a_partition(service: ColumnStatisticsService) -> None:
     assert found_of(service, "ds=a/hr=1") == {}
 
 
-def test_deleting_by_request(service: ColumnStatisticsService) -> None:
+def test_deleting_by_request(service: StatisticsCalls) -> None:
     service.update_table(statistics(P, a=longs(1, 2)))
     each = [statistics(P, name, a=longs(1, 2), b=strings(1, 1)) for name in ("ds=a/hr=1", "ds=a/hr=2", "ds=b/hr=1")]
     service.update_partitions(each)
@@ -295,7 +294,7 @@ def test_deleting_by_request(service: ColumnStatisticsService) -> None:
     assert found_of(service, "ds=a/hr=1", "ds=b/hr=1") == {}
 
 
-def test_aggregation(service: ColumnStatisticsService) -> None:
+def test_aggregation(service: StatisticsCalls) -> None:
     service.update_partitions(
         [statistics(P, "ds=a/hr=1", a=longs(1, 9, 2, 3)), statistics(P, "ds=b/hr=1", a=longs(-4, 5, 1, 6))]
     )
@@ -308,7 +307,7 @@ def test_aggregation(service: ColumnStatisticsService) -> None:
         assert (nothing.colStats, nothing.partsFound) == ([], 0)
 
 
-def test_setting_aggregated_statistics(service: ColumnStatisticsService) -> None:
+def test_setting_aggregated_statistics(service: StatisticsCalls) -> None:
     service.set_aggregated([])
     service.set_aggregated([statistics(a=longs(1, 5, 1, 3))])
     service.set_aggregated([statistics(a=longs(0, 3, 2, 9), b=strings(1, 1))], merges=True)
@@ -325,18 +324,18 @@ def test_setting_aggregated_statistics(service: ColumnStatisticsService) -> None
     )
 
 
-def test_requests_of_one_table_only_and_without_merging() -> None:
-    assert single([statistics()]) == statistics()
-    assert isinstance(refusal(lambda: single([])), MetaException)
-    refuse_merge(False)
-    assert refusal(lambda: refuse_merge(True)) == InvalidInputException(
-        "Merge is not supported for non-aggregate stats"
-    )
+def test_requests_of_one_table_only_and_without_merging(service: StatisticsCalls) -> None:
+    request = SetPartitionsStatsRequest_v4([])
+    assert isinstance(refusal(lambda: service.methods.update_table_column_statistics_req(CALL, request)), MetaException)
+    request = SetPartitionsStatsRequest_v4([statistics()], needMerge=True)
+    for method in ("update_table_column_statistics_req", "update_partition_column_statistics_req"):
+        error = refusal(lambda method=method: getattr(service.methods, method)(CALL, request))
+        assert error == InvalidInputException("Merge is not supported for non-aggregate stats")
 
 
-def test_partitions_that_carry_their_statistics(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_partitions_that_carry_their_statistics(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_partitions([statistics(P, "ds=a/hr=1", a=longs(1, 2))])
-    bare = [partitions(catalog).reads.get(P, values) for values in (["a", "1"], ["b", "1"])]
+    bare = [partitions(catalog).get(P, values) for values in (["a", "1"], ["b", "1"])]
     with_them, without = service.with_statistics(P, bare)
     assert with_them.colStats.statsObj == [ColumnStatisticsObj_v4("a", "int", longs(1, 2))]
     assert without == bare[1]
@@ -345,7 +344,7 @@ def test_partitions_that_carry_their_statistics(catalog: Catalog, service: Colum
 # -- what else happens to tables and partitions
 
 
-def test_changed_columns_lose_their_statistics(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_changed_columns_lose_their_statistics(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2), b=strings(1, 1)))
     stored = catalog.tables.get(T).parameters
     catalog.alterations.alter(T, new_table(cols=columns("a bigint", "b string", "c int"), parameters=stored), KEEP)
@@ -355,29 +354,29 @@ def test_changed_columns_lose_their_statistics(catalog: Catalog, service: Column
     assert list(found(service)) == ["b"]
 
 
-def test_statistics_stay_while_columns_stay(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_statistics_stay_while_columns_stay(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2)))
     catalog.alterations.alter(T, new_table(parameters={"k": "v"}))
     assert list(found(service)) == ["a"]
 
 
-def test_a_rename_takes_the_statistics_along(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_a_rename_takes_the_statistics_along(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2)))
     catalog.alterations.alter(T, new_table("renamed", location=""))
     assert list(found(service, TableName("default", "renamed"))) == ["a"]
 
 
-def test_partitions_that_a_rename_moves_lose_theirs(catalog: Catalog, service: ColumnStatisticsService) -> None:
-    elsewhere = partitions(catalog).reads.get(P, ["b", "1"])
+def test_partitions_that_a_rename_moves_lose_theirs(catalog: Catalog, service: StatisticsCalls) -> None:
+    elsewhere = partitions(catalog).get(P, ["b", "1"])
     elsewhere.sd.location = f"file:{catalog.warehouse}/elsewhere"
-    partitions(catalog).changes.alter(P, elsewhere)
+    partitions(catalog).alter(P, elsewhere)
     service.update_partitions([statistics(P, name, a=longs(1, 2)) for name in ("ds=a/hr=1", "ds=b/hr=1")])
     renamed = new_table("q", keys=columns("ds string", "hr int"), location="")
     catalog.alterations.alter(P, renamed)
-    assert list(service.of_partitions(TableName("default", "q"), ["ds=a/hr=1", "ds=b/hr=1"], None)[0]) == ["ds=b/hr=1"]
+    assert list(service.of_partitions(TableName("default", "q"), ["ds=a/hr=1", "ds=b/hr=1"], None)) == ["ds=b/hr=1"]
 
 
-def test_cascading_columns_to_partitions(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_cascading_columns_to_partitions(catalog: Catalog, service: StatisticsCalls) -> None:
     each = [statistics(P, name, a=longs(1, 2), b=strings(1, 1)) for name in ("ds=a/hr=1", "ds=b/hr=1")]
     service.update_partitions(each)
     keys = columns("ds string", "hr int")
@@ -391,12 +390,12 @@ def test_cascading_columns_to_partitions(catalog: Catalog, service: ColumnStatis
     assert partition_accuracy(catalog, "a", "1") == {"BASIC_STATS": "true", "COLUMN_STATS": {"b": "true"}}
 
 
-def test_a_partition_whose_columns_change(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_a_partition_whose_columns_change(catalog: Catalog, service: StatisticsCalls) -> None:
     names = ("ds=a/hr=1", "ds=b/hr=1")
     service.update_partitions([statistics(P, name, a=longs(1, 2), b=strings(1, 1)) for name in names])
-    one = partitions(catalog).reads.get(P, ["a", "1"])
+    one = partitions(catalog).get(P, ["a", "1"])
     one.sd.cols = columns("b string")
-    partitions(catalog).changes.alter(P, one, KEEP)
+    partitions(catalog).alter(P, one, KEEP)
     assert {name: list(of) for name, of in found_of(service, *names).items()} == {
         "ds=a/hr=1": ["b"],
         "ds=b/hr=1": ["a", "b"],
@@ -404,18 +403,18 @@ def test_a_partition_whose_columns_change(catalog: Catalog, service: ColumnStati
     assert partition_accuracy(catalog, "a", "1") == {"BASIC_STATS": "true", "COLUMN_STATS": {"b": "true"}}
 
 
-def test_a_renamed_partition_keeps_its_statistics(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_a_renamed_partition_keeps_its_statistics(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_partitions([statistics(P, "ds=a/hr=1", a=longs(1, 2))])
-    new: Partition = partitions(catalog).reads.get(P, ["a", "1"])
+    new: Partition = partitions(catalog).get(P, ["a", "1"])
     new.values = ["c", "3"]
-    partitions(catalog).changes.rename(P, ["a", "1"], new)
+    partitions(catalog).rename(P, ["a", "1"], new)
     assert found_of(service, "ds=a/hr=1", "ds=c/hr=3") == {"ds=c/hr=3": {"a": longs(1, 2)}}
 
 
-def test_what_is_dropped_and_made_again_has_none(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_what_is_dropped_and_made_again_has_none(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2)))
     service.update_partitions([statistics(P, "ds=b/hr=1", a=longs(1, 2))])
-    partitions(catalog).drops.drop(P, ["b", "1"], deletes_data=False)
+    partitions(catalog).drop(P, ["b", "1"], deletes_data=False)
     add_partitions(catalog, ["b", "1"])
     assert found_of(service, "ds=b/hr=1") == {}
     for table in (T, P):
@@ -424,7 +423,7 @@ def test_what_is_dropped_and_made_again_has_none(catalog: Catalog, service: Colu
     assert found(service) == {}
 
 
-def test_a_database_goes_with_its_statistics(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_a_database_goes_with_its_statistics(catalog: Catalog, service: StatisticsCalls) -> None:
     from hms_gateway.rpc.structs import Database
 
     catalog.databases.create(Database(name="d"))
@@ -437,7 +436,7 @@ def test_a_database_goes_with_its_statistics(catalog: Catalog, service: ColumnSt
 # -- events
 
 
-def test_events_of_tables(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_events_of_tables(catalog: Catalog, service: StatisticsCalls) -> None:
     service.update_table(statistics(a=longs(1, 2)))
     kind, db_name, table_name, message = catalog.last_event()
     assert (kind, db_name, table_name) == ("UPDATE_TBL_COL_STAT_EVENT", "default", "t")
@@ -451,7 +450,7 @@ def test_events_of_tables(catalog: Catalog, service: ColumnStatisticsService) ->
     assert (kind, table_name, message["colName"]) == ("DELETE_TBL_COL_STAT_EVENT", "t", "a")
 
 
-def test_events_of_partitions(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_events_of_partitions(catalog: Catalog, service: StatisticsCalls) -> None:
     before = len(catalog.events())
     service.update_partitions([statistics(P, name, a=longs(1, 2)) for name in ("ds=a/hr=1", "ds=b/hr=1")])
     new = [(stored.event.event_type, json.loads(stored.event.message)) for stored in catalog.events()[before:]]
@@ -464,7 +463,7 @@ def test_events_of_partitions(catalog: Catalog, service: ColumnStatisticsService
     assert (kind, message["partName"], message["colName"]) == ("DELETE_PART_COL_STAT_EVENT", "ds=a/hr=1", None)
 
 
-def test_what_is_refused_leaves_no_event(catalog: Catalog, service: ColumnStatisticsService) -> None:
+def test_what_is_refused_leaves_no_event(catalog: Catalog, service: StatisticsCalls) -> None:
     before = len(catalog.events())
     refusal(lambda: service.update_table(statistics(a=longs(1, 2), x=longs(1, 2))))
     refusal(lambda: service.delete_of_table(T, "a"))

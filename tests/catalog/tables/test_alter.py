@@ -717,7 +717,7 @@ def test_compare_and_swap(catalog: Catalog) -> None:
         " The expected was value was 'v1'"
     )
     assert catalog.tables.get(T).parameters["metadata_location"] == "v2"
-    catalog.alterations.alter(T, stale, expected_key="metadata_location", expected_value="v2")
+    catalog.alterations.alter_as_newer(T, stale, expectedParameterKey="metadata_location", expectedParameterValue="v2")
     assert catalog.tables.get(T).parameters["metadata_location"] == "v3"
 
 

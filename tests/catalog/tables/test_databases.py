@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.catalog.tables.databases import create_default_database
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -20,7 +21,7 @@ from hms_gateway.rpc.structs import (
     PrincipalType,
     ThriftException,
 )
-from tests.support.catalog import NOW, Catalog, new_table, open_catalog
+from tests.support.catalog import NOW, Catalog, new_table, open_catalog_of
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:
@@ -43,7 +44,7 @@ def test_the_default_database_exists_from_the_start(catalog: Catalog) -> None:
 
 def test_starting_again_leaves_the_default_database_alone(catalog: Catalog) -> None:
     catalog.databases.alter("default", Database(parameters={"a": "b"}, ownerName="x"), changes_place=False)
-    catalog.databases.create_default()
+    create_default_database(catalog.store, catalog.files, catalog.clock, catalog.settings, catalog.event_maker)
     assert catalog.databases.get("default").parameters == {"a": "b"}
 
 
@@ -376,7 +377,7 @@ def test_event_ids_are_dense_and_refused_changes_have_none(catalog: Catalog) -> 
 
 
 def test_two_servers_on_one_file_agree_about_the_default_database(tmp_path: Path) -> None:
-    with open_catalog(tmp_path) as first, open_catalog(tmp_path) as second:
+    with open_catalog_of(tmp_path) as first, open_catalog_of(tmp_path) as second:
         second.databases.create(Database(name="d"))
         assert first.databases.names() == ["d", "default"]
         assert len(first.events()) == 2

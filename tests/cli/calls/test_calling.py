@@ -117,6 +117,7 @@ def test_a_declared_exception_is_one_line_and_exit_code_1():
     assert result.stderr == "error: NoSuchObjectException: nowhere\n"
 
 
+@pytest.mark.slow
 def test_arguments_that_were_not_given_are_named_when_the_server_refuses():
     body = b'[1,"get_table",2,1,{"1":{"rec":{"1":{"str":"table name must not be null"}}}}]'
     hint = "not given: tbl_name; hms-gateway call --explain get_table shows an example\n"

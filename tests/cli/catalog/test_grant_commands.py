@@ -51,6 +51,7 @@ def test_a_refused_revoke_leads_to_what_the_party_has(grants: Grants) -> None:
     assert "hms-gateway grants role:nobody lists what it has" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stall")
 def test_a_group_that_has_nothing_yet_is_noted(grants: Grants) -> None:
     off = 'note: authorization is not "grants": every user may do everything, whatever is said here\n'

@@ -1,5 +1,7 @@
 """`hms-gateway may` asks the gateway."""
 
+import pytest
+
 from tests.cli.conftest import OTHER_USER, Run
 
 
@@ -21,6 +23,7 @@ def test_yes_names_what_gives_it(run: Run) -> None:
     assert "note: no grant, role or rule names the group stuff" in result.stdout
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_an_error(run: Run) -> None:
     assert "'a.b.c' is not an object" in run("may", "alice", "see", "a.b.c").stderr
     assert "the user is empty" in run("may", "", "see", "*").stderr

@@ -77,6 +77,7 @@ def test_mistakes_and_refusals(run, words, exit_code, text):
     assert text in result.stderr
 
 
+@pytest.mark.slow
 def test_a_lease_belongs_to_its_user_until_an_administrator_takes_it(run):
     lease_id = grabbed(run, "-x", "sales.orders", user=OTHER_USER)
     for words in (("extend", lease_id), ("drop", lease_id)):

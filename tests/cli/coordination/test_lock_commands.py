@@ -121,6 +121,7 @@ def test_acquire_prints_the_id_and_release_takes_it(run, client):
     assert held(client) == []
 
 
+@pytest.mark.slow
 def test_partitions_are_locked_under_the_names_the_catalog_has_for_them(run, client):
     client.call("create_table", new_table("parted", keys=columns("ds string", "hr int")))
     try:
@@ -207,6 +208,7 @@ def test_settings_that_are_none(run, setting):
     assert run("locks", "acquire", "--hiveconf", setting, "drop table t").exit_code == 2
 
 
+@pytest.mark.slow
 def test_show_in_both_forms_and_as_json(run, client):
     run("locks", "acquire", "lock table sales.t exclusive")
     other_lock(client, "u", type=LockType.SHARED_READ)
@@ -294,6 +296,7 @@ def test_the_address_of_hive_4_does_as_well(run, gateway, client):
     assert run("locks", "show", "--blocking", *there).stdout.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_command_runs_while_the_locks_are_held(run, client, tmp_path):
     script = f"echo $HMS_LOCK_ID > {tmp_path}/id; exit 3"
     result = run("locks", "acquire", "drop table t", "--", "sh", "-c", script)

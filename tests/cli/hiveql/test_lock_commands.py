@@ -191,6 +191,7 @@ WORDS = """
 """
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["", "select", "insert into t", "alter table t"]),
     st.lists(st.sampled_from(WORDS.split()), max_size=12),

@@ -209,6 +209,7 @@ WORDS = """
 """
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=10))
 def test_any_words_are_a_statement_or_say_where_they_stop_being_one(words):
     text = " ".join(words)

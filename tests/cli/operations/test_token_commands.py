@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hms_gateway.catalog.tokens import DelegationTokens, TokenService, TokenTimes
+from hms_gateway.catalog.tokens import DelegationTokens, SealedTokens, TokenTimes
 from hms_gateway.cli.application import application
 from hms_gateway.gateway.auth.tokens import TokenUses, digest_of, read_tokens
 from hms_gateway.runtime.clock import SystemClock
@@ -78,12 +78,13 @@ def delegation_tokens(folder: Path, *names: tuple[str, str]) -> None:
     """Made by a gateway of this folder for owners, with who has asked for each."""
     store = open_store(f"sqlite:///{folder / 'metastore.db'}", SystemClock(), Limits())
     with contextlib.closing(store):
-        service = TokenService(store, Seal(folder / "secrets.key"))
+        service = SealedTokens(store, Seal(folder / "secrets.key"))
         tokens = DelegationTokens(store, service, SystemClock(), TokenTimes(1_000, 1_000), Limits())
         for owner, real_user in names:
             tokens.issue(owner, "yarn", real_user)
 
 
+@pytest.mark.slow
 def test_delegation_tokens_end_with_their_user_and_of_a_user_of_another_login(run, tmp_path):
     """Also where the command does not have the setting that the gateway was given."""
     delegation_tokens(tmp_path, ("ann", ""), ("ann", "hue"), ("bo", "ann"), ("bo", ""), ("bo", "hue"))

@@ -32,6 +32,7 @@ def test_a_user_is_added_listed_and_removed(user, tmp_path):
     assert user("list").stdout == ""
 
 
+@pytest.mark.slow
 def test_adding_again_sets_a_new_password(user, tmp_path):
     user("add", "alice", "--password-stdin", stdin="the first\n")
     assert user("add", "alice", "--password-stdin", stdin="the second\n").exit_code == 0

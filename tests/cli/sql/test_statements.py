@@ -349,6 +349,7 @@ def test_the_place_of_a_value_of_the_wrong_type_is_one_in_the_statement(gateway,
     assert place == [statement, " " * statement.index("'banana'") + "^"]
 
 
+@pytest.mark.slow
 def test_what_a_filter_cannot_say_is_decided_by_the_shell(gateway):
     """NOT LIKE and IS NULL have no filter, and the values are in the names."""
     parts = " ".join(

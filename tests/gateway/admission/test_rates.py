@@ -93,6 +93,7 @@ def test_a_member_who_sends_heartbeats_without_end_holds_up_a_group_for_a_minute
     rates.check(bob, "get_table")
 
 
+@pytest.mark.slow
 def test_the_memory_for_callers_is_bounded(moments):
     rates = Rates({"*": Rate(calls_per_second=1.0)}, moments)
     for number in range(2 * CALLERS_MAX + 5):
@@ -101,6 +102,7 @@ def test_the_memory_for_callers_is_bounded(moments):
     assert len(rates._shared) <= CALLERS_MAX
 
 
+@pytest.mark.slow
 def test_over_http_it_is_429_with_the_time_to_wait_and_counted(moments):
     with running(rates=Rates({"ann": Rate(calls_per_second=0.1, burst_seconds=10.0)}, moments)) as server:
         assert httpx.post(server.url, content=CALL).status_code == 200

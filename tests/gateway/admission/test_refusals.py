@@ -3,7 +3,8 @@
 from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import LOG_EVERY_SECONDS, Refusals
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 
 
 def test_all_are_counted_and_a_line_says_how_many_were_left_out():

@@ -281,6 +281,7 @@ def test_a_right_password_ends_the_delay(bench):
     assert bench.clock.slept == []
 
 
+@pytest.mark.slow
 def test_real_hashes_let_in(tmp_path):
     path = tmp_path / "users"
     path.write_text(f"ann:{hash_password('pä:ss')}\n", "utf-8")

@@ -8,11 +8,13 @@ from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.auth.credentials import LoginStack
 from hms_gateway.gateway.auth.directory import DirectoryLogin, DirectoryUser
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Ldap
 from tests.gateway.auth.test_authentication import Clock, basic
 
 
 def directory_stack(check, **options) -> LoginStack:
-    return LoginStack([DirectoryLogin(check, challenges=(), **options)], challenges=())
+    settings = Ldap(["ldaps://ldap.test"], bind_name="uid={user}", remembered_seconds=300.0, kept_seconds=300.0)
+    return LoginStack([DirectoryLogin(check, settings, challenges=(), **options)], challenges=())
 
 
 def test_another_spelling_is_not_a_user_of_the_file():
@@ -20,9 +22,6 @@ def test_another_spelling_is_not_a_user_of_the_file():
     authenticator = directory_stack(
         lambda user, password: DirectoryUser(user.lower(), frozenset()),
         is_local={"admin"}.__contains__,
-        remembered_seconds=300.0,
-        kept_seconds=300.0,
-        seconds_max=20.0,
     )
 
     def login(user):
@@ -40,9 +39,6 @@ def test_a_check_that_gets_no_thread_keeps_no_place():
     authenticator = directory_stack(
         lambda user, password: DirectoryUser(user, frozenset()),
         is_local=lambda user: False,
-        remembered_seconds=300.0,
-        kept_seconds=300.0,
-        seconds_max=20.0,
         limits=Limits(password_checks_max=1),
     )
     authenticator.close()
@@ -57,9 +53,6 @@ def test_guesses_of_one_entry_count_together_however_its_name_is_written():
     authenticator = directory_stack(
         lambda user, password: None,
         is_local=lambda user: False,
-        remembered_seconds=300.0,
-        kept_seconds=300.0,
-        seconds_max=20.0,
         monotonic=clock,
         sleep=clock.sleep,
     )

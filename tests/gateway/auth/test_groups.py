@@ -78,6 +78,7 @@ def test_a_start_with_a_file_that_cannot_be_used_names_it(tmp_path, text, says):
         build_authenticator(load_settings(data_dir=tmp_path, groups_file=path))
 
 
+@pytest.mark.slow
 def test_every_login_has_them_also_on_an_open_connection(tmp_path):
     path = tmp_path / "groups"
     path.write_text("sales: ann bob cid\n")

@@ -52,6 +52,7 @@ def test_a_file_keeps_its_owner_and_what_the_group_may(tmp_path):
     assert (status.st_mode & 0o777, (status.st_uid, status.st_gid)) == (0o640, owner)
 
 
+@pytest.mark.slow
 def test_new_hashes_are_argon2id():
     assert hash_password("x").startswith("$argon2id$")
     assert hash_password("x") != hash_password("x")

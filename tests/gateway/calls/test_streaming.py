@@ -95,6 +95,7 @@ def test_little_is_produced_ahead_of_a_client_that_does_not_read():
         assert chunks.position < 50
 
 
+@pytest.mark.slow
 def test_a_client_that_takes_nothing_for_too_long_is_cut_off():
     chunks = Chunks([b"x" * 1_000_000] * 1000)
     with running(CannedProcessor(get_all_databases=chunks), write_stall_seconds_max=0.05) as server:
@@ -104,6 +105,7 @@ def test_a_client_that_takes_nothing_for_too_long_is_cut_off():
         assert chunks.position < 1000
 
 
+@pytest.mark.slow
 def test_a_failure_in_the_middle_breaks_the_connection_off():
     chunks = Chunks([b"x" * 100] * 10, fails_at=5)
     with running(CannedProcessor(get_all_databases=chunks)) as server:

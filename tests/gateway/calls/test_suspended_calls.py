@@ -1,5 +1,6 @@
 """Calls that need no thread are begun once, however the request is answered in the end, and answered as by a thread."""
 
+import asyncio
 import queue
 import re
 import socket
@@ -13,7 +14,7 @@ from hms_gateway.rpc.processor import Reply
 from hms_gateway.rpc.repeatable import RepeatableProcessor
 from hms_gateway.rpc.wire import MessageType
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import Result, is_recording, resumed_result, suspend
+from hms_gateway.runtime.suspension import Deferred, Result, call_in_loop
 from tests.gateway.serving import SECONDS_TO_SEND, Anybody, post, read_all, read_response, running
 from tests.support.patience import PATIENCE_SECONDS, until
 
@@ -30,8 +31,9 @@ class Store:
     def __init__(self) -> None:
         self.begun: queue.SimpleQueue = queue.SimpleQueue()
 
-    def start(self, done, deliver) -> None:
-        self.begun.put(lambda given: deliver([(done, given)]))
+    def start(self, work, done) -> None:
+        loop = asyncio.get_running_loop()
+        self.begun.put(lambda given: call_in_loop(loop, done, given))
 
     def next(self):
         return self.begun.get(timeout=PATIENCE_SECONDS)
@@ -44,21 +46,18 @@ class Store:
 
 
 class Metastore:
-    """`lock` does one unit of work, everything else none; both say under which call they were made."""
+    """`lock` does one unit of work, everything else none; it says under which call it was made."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.calls: list = []
 
     def process(self, codec, message, call) -> Reply:
-        if message.name != "lock":
-            return Reply(MessageType.REPLY, b"{}", "ok")
-        if is_recording():
-            self.calls.append(call)
-            suspend(self.store.start)
-        given = resumed_result()
-        if given is None:
-            return Reply(MessageType.REPLY, b'{"thread":{"i32":1}}', "ok")
+        return Reply(MessageType.REPLY, b"{}", "ok")
+
+    def answering(self, codec, message, call):
+        self.calls.append(call)
+        given = yield Deferred(self.store, None)
         try:
             return Reply(MessageType.REPLY, given.get(), "ok")
         except StoreUnavailable as error:
@@ -167,7 +166,7 @@ def test_a_store_that_fails_is_told_as_for_every_call(store, metastore):
 
 
 def test_a_store_that_takes_nothing_is_told_too(store, metastore):
-    def refuse(done, deliver) -> None:
+    def refuse(work, done) -> None:
         raise StoreUnavailable("the store is closed")
 
     store.start = refuse

@@ -383,6 +383,7 @@ def test_jobs_from_an_address_that_has_its_share_do_not_hold_up_the_same_user_el
     assert turns.end("other 0", address="full") == ["waits"]
 
 
+@pytest.mark.slow
 @given(st.integers(1, 64))
 def test_one_user_never_has_every_place(places: int):
     turns = Turns(places)

@@ -46,6 +46,7 @@ def certificate(tmp_path_factory) -> Path:
     return folder / "certificate"
 
 
+@pytest.mark.slow
 @given(cut=st.integers(0, 400), at=st.integers(0, 200), byte=st.integers(0, 255))
 @settings(max_examples=300, deadline=None)
 def test_what_is_not_a_certificate_is_an_error_of_certificates(certificate, cut, at, byte):

@@ -56,6 +56,7 @@ def listed(tmp_path_factory) -> Path:
     return file
 
 
+@pytest.mark.slow
 @given(cut=st.integers(0, 400), at=st.integers(0, 200), byte=st.integers(0, 255))
 @settings(max_examples=300, deadline=None)
 def test_what_is_not_a_list_is_an_error_of_certificates(listed, cut, at, byte):

@@ -15,7 +15,8 @@ from hms_gateway.gateway.certificates.tls import (
     certificate_fingerprint,
     ensure_certificate,
 )
-from hms_gateway.gateway.observability.metrics import Metrics, metrics_text
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from hms_gateway.runtime.logging import configure_logging
 from tests.support.certificates import days_from, der_of, expires_of, write_certificate
 from tests.support.manual_clock import ManualClock

@@ -276,6 +276,7 @@ def test_an_unavailable_store_is_503_in_words_that_no_client_takes_for_a_lost_co
         assert server.metrics.limited == {"write_queue_max": 2}
 
 
+@pytest.mark.slow
 def test_an_unforeseen_error_is_500_that_shows_nothing_of_it(client):
     with running(CannedProcessor(get_all_databases=ValueError("secret inside"))) as server:
         reply = client.post(server.url, content=CALL)

@@ -7,9 +7,7 @@ from weakref import ref
 
 import pytest
 
-from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.proxies import Proxies
-from hms_gateway.gateway.admission.request_rules import CrossOrigin
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import call_sinks
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
@@ -17,9 +15,9 @@ from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.http.http_protocol import BoundedHttpProtocol
 from hms_gateway.gateway.observability.call_logs import AccessLog
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.gateway.server import Server, ServerOptions, bounded_connections
+from hms_gateway.gateway.server import Server, bounded_connections
 from hms_gateway.rpc.wire import make_codecs
-from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.gateway.serving import ANSWER, CALL, DATABASES, PATH, Anybody, CannedProcessor, FakeCache, post
 
 KNOWN = {("tjson", "2.3", "get_all_databases", b"{}"): DATABASES}
@@ -75,35 +73,21 @@ class Uncounted:
 
 
 def connected() -> tuple[BoundedHttpProtocol, MemoryTransport]:
-    limits, metrics, log = Limits(), Metrics(()), AccessLog(stream=io.StringIO())
+    settings, metrics, log = Settings(path=PATH), Metrics(()), AccessLog(stream=io.StringIO())
     endpoint = Endpoint(
-        codecs=make_codecs(limits),
+        settings,
+        codecs=make_codecs(settings.limits),
         processor=CannedProcessor(),
         cache=FakeCache(KNOWN),
         authenticator=Anybody(),
         proxies=Proxies(),
-        limits=limits,
         metrics=metrics,
         sinks=call_sinks(metrics, log),
     )
-    asgi_endpoint = AsgiEndpoint(
-        endpoint,
-        limits=limits,
-        metrics=metrics,
-        bodies=BodyShares(limits),
-        cross_origin=CrossOrigin(()),
-        write_stall_seconds_max=60.0,
-    )
     log.close()
-    connections = bounded_connections(limits, metrics)
-    gateway = Gateway(
-        asgi_endpoint,
-        path=PATH,
-        metrics=metrics,
-        connections=connections,
-        ready=lambda: None,
-    )
-    server = Server(gateway, ServerOptions(), limits)
+    connections = bounded_connections(settings.limits, metrics)
+    gateway = Gateway(AsgiEndpoint(endpoint, settings), settings, connections=connections, ready=lambda: None)
+    server = Server(gateway)
     server.config.load()
     protocol, transport = BoundedHttpProtocol(server.config, server.server_state, {}, Uncounted()), MemoryTransport()
     protocol.connection_made(transport)

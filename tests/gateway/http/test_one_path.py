@@ -19,6 +19,7 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.gateway.serving import (
     ANSWER,
     CALL,
@@ -81,12 +82,12 @@ class CountingCache(FakeCache):
 def test_a_known_reply_is_there_at_once_and_counted():
     metrics = Metrics({"get_all_databases"})
     endpoint = Endpoint(
+        Settings(),
         codecs=CODECS,
         processor=CannedProcessor(),
         cache=FakeCache(KNOWN),
         authenticator=Anybody(),
         proxies=Proxies(),
-        limits=Limits(),
         metrics=metrics,
         sinks=[metrics.served.add],
     )
@@ -105,9 +106,7 @@ def test_a_known_reply_is_there_at_once_and_counted():
 def test_only_paths_without_escapes_are_known_before_the_request_line_is_decoded():
     def urls(path: str) -> set[bytes]:
         with running() as server:
-            gateway = Gateway(
-                server.asgi_endpoint, path=path, metrics=server.metrics, connections=None, ready=lambda: None
-            )
+            gateway = Gateway(server.asgi_endpoint, Settings(path=path), connections=None, ready=lambda: None)
         return set(gateway.dialect_of_url)
 
     hive_4 = {b"/metastore", b"/metastore/", b"/metastore/*"}
@@ -274,6 +273,7 @@ def test_requests_that_share_a_refusal_are_answered_each_by_its_own_name_and_seq
     assert [line["method"] for line in server.log_lines()] == ["get_table", "get_all_databases"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [running, by_asgi])
 def test_a_failure_of_ours_is_500_and_recorded(way):
     class Broken(Anybody):

@@ -1,16 +1,11 @@
 """Bodies as they really arrive: in chunks, slowly, too large, broken off."""
 
-import asyncio
-from io import BytesIO
-from itertools import pairwise
-
 import pytest
 
 from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES
-from hms_gateway.gateway.http.request_body import Freeing
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, CannedProcessor, parse_head, post, read_response, running
-from tests.support.patience import PATIENCE_SECONDS, until
+from tests.support.patience import until
 
 
 def chunked(*pieces: bytes) -> bytes:
@@ -105,21 +100,3 @@ def test_a_processor_is_not_called_for_what_was_not_received():
             connection.sendall(post(CALL[:10], length=len(CALL)))
         server.exchange(post(CALL, "Connection: close"))
         assert len(processor.calls) == 1
-
-
-def test_buffers_of_refused_bodies_are_freed_one_at_a_time():
-    async def numbers_freed_between_looks() -> set[int]:
-        freeing = Freeing()
-        buffers = [BytesIO(b"a body") for _ in range(20)]
-        for buffer in buffers:
-            freeing.add(buffer)
-        assert not any(buffer.closed for buffer in buffers)
-        closed = [0]
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while closed[-1] < len(buffers):
-                await asyncio.sleep(0)
-                closed.append(sum(buffer.closed for buffer in buffers))
-        freeing.add(BytesIO(b"another"))
-        return {after - before for before, after in pairwise(closed)}
-
-    assert asyncio.run(numbers_freed_between_looks()) == {0, 1}

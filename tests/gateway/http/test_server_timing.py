@@ -43,6 +43,7 @@ def test_a_call_that_is_not_cached_has_the_time_of_its_thread(client):
         assert found["queue"] + found["call"] <= found["total"]
 
 
+@pytest.mark.slow
 def test_a_refused_call_has_its_times_and_a_body_that_is_none_has_no_header(client):
     with running(CannedProcessor(get_table=RuntimeError("broken"))) as server:
         failed = client.post(server.url, content=b'[1,"get_table",1,1,{}]', headers=WANTED)

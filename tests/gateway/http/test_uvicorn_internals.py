@@ -55,19 +55,7 @@ PROTOCOL = {
     "transport",
     "url",
 }
-CYCLE = {
-    "default_headers",
-    "disconnected",
-    "flow",
-    "keep_alive",
-    "message_event",
-    "more_body",
-    "on_response",
-    "response_complete",
-    "response_started",
-    "transport",
-    "waiting_for_100_continue",
-}
+CYCLE = {"keep_alive", "more_body", "response_complete"}
 CYCLE_ARGUMENTS = {
     "access_log",
     "access_logger",

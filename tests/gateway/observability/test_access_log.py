@@ -5,6 +5,7 @@ import io
 import json
 
 import httpx
+import pytest
 
 from hms_gateway.gateway.observability.call_logs import AccessLog
 from hms_gateway.runtime.call_record import CallRecord
@@ -70,6 +71,7 @@ def test_a_stream_that_fails_stops_nothing():
     log.close()
 
 
+@pytest.mark.slow
 def test_a_call_is_logged_with_who_what_and_how_long_but_never_with_its_password():
     password = "correct horse"
     header = "Basic " + base64.b64encode(f"ann:{password}".encode()).decode()

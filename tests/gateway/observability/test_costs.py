@@ -26,8 +26,8 @@ from hms_gateway.gateway.observability.metrics import (
     WINDOW_SECONDS,
     CallCounter,
     Metrics,
-    metrics_text,
 )
+from hms_gateway.gateway.observability.metrics_text import metrics_text
 from tests.gateway.serving import CALL, Anybody, record, running
 
 SCOPES = (("table", "sales", "orders"),)
@@ -231,7 +231,7 @@ def test_names_are_in_the_metrics_only_where_that_is_set(counter):
 
 def test_the_page_needs_a_login_and_shows_what_was_called():
     with running(slow_call_seconds=1e-9) as server:
-        server.server._gateway.status = GatewayStatus(server.metrics, administrators=frozenset({"ann"}))
+        server.server._gateway.status = GatewayStatus(server.metrics, administrators=["ann"], follow=lambda: None)
         httpx.post(server.url, content=CALL)
         reply = httpx.get(f"{server.root}/status/costs")
     assert reply.headers["cache-control"] == "no-store"
@@ -241,6 +241,7 @@ def test_the_page_needs_a_login_and_shows_what_was_called():
     assert {"queue", "call"} <= set(found["slow_calls"][0]["spans"])
 
 
+@pytest.mark.slow
 def test_the_page_refuses_strangers_and_other_pages():
     class Closed(Anybody):
         def remembered(self, head):

@@ -135,7 +135,12 @@ def test_a_call_is_handed_over_when_it_is_answered(traces, exported):
         "r-1", "get_all_databases", "ok", 200, "ann",
     )  # fmt: skip
     assert call.trace.parent.span_id == int(SPAN_ID, 16)
-    assert [part.name for part in sorted(call.parts, key=lambda part: part.begin)] == ["parse", "queue", "call"]
+    assert [part.name for part in sorted(call.parts, key=lambda part: part.begin)] == [
+        "parse",
+        "cache",
+        "queue",
+        "call",
+    ]
 
 
 def test_what_is_done_for_several_calls_at_once_is_noted_for_each():

@@ -26,7 +26,7 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.composition.thrift_port import ThriftPort
 from hms_gateway.gateway.admission.identity import Identity, Refused, RequestHead
-from hms_gateway.gateway.assembly import build_gateway, served_certificate, server_options
+from hms_gateway.gateway.assembly import build_gateway, served_certificate
 from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedProxyAuthenticator
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.gateway.observability.metrics import Metrics
@@ -311,12 +311,7 @@ class Replica:
             secondary_listener=lambda edge: ThriftPort(settings, port, self.metastore.codecs, edge),
         )
         ports: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._server = Server(
-            gateway,
-            server_options(settings, certificate),
-            settings.limits,
-            on_listening=lambda addresses: ports.put(addresses[0][1]),
-        )
+        self._server = Server(gateway, on_listening=lambda addresses: ports.put(addresses[0][1]))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
         self.port = ports.get(timeout=PATIENCE_SECONDS)

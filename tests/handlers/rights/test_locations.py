@@ -227,6 +227,7 @@ def listed(location: str, root: str = PARTED) -> PartitionSpec:
     return PartitionSpec("sales", "parted", root, partitionList=one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("location", "is_own"),
     [

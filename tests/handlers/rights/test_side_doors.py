@@ -11,7 +11,7 @@ from hms_gateway.catalog.rights.decisions import USER, Permissions
 from hms_gateway.catalog.rights.keeper import _touched
 from hms_gateway.catalog.rights.policy import GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
-from hms_gateway.handlers.rights.answers import ANSWERS
+from hms_gateway.handlers.rights.answers import ANSWERS, Asked
 from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
@@ -112,12 +112,11 @@ def test_privileges_are_shown_of_ones_own_groups_on_what_is_seen(everybody: Ever
 def test_statistics_beside_a_table_take_select(everybody: Everybody, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     asked: list[Any] = []
 
-    def noted(self: Any, name: Any, shown: Any, *rest: Any) -> Any:
+    def noted(store: Any, name: Any, shown: Any, *rest: Any) -> Any:
         asked.append(name)
         return shown
 
-    service = "hms_gateway.catalog.statistics.column_statistics.ColumnStatisticsService.with_table_statistics"
-    monkeypatch.setattr(service, noted)
+    monkeypatch.setattr("hms_gateway.catalog.tables.tables.with_table_statistics", noted)
     for privilege, times in (("insert", 0), ("select", 1)):
         everybody.grant("root", privilege, "sales.orders")
         request = GetTableRequest("sales", "orders", getColumnStats=True, engine="hive")
@@ -181,7 +180,7 @@ def test_a_source_without_a_database_hides_no_view(everybody: Everybody) -> None
     )
     view = table("sales", "v")
     view.creationMetadata = CreationMetadata("hive", "sales", "v", {"nothing", "sales.v", "hive.sales.v"}, "")
-    shown = ANSWERS["table"](permissions, SimpleNamespace(), view, (), None)  # type: ignore[arg-type]
+    shown = ANSWERS["table"](Asked(permissions, SimpleNamespace(), view, (), None))  # type: ignore[arg-type]
     assert shown.creationMetadata.tablesUsed == {"sales.v", "hive.sales.v"}
 
 

@@ -31,18 +31,18 @@ def since(event: object) -> EnvironmentContext:
 
 
 def partition(world: World, *values: str, note: str) -> Partition:
-    found = world.service.reads.get(SALES, values)
+    found = world.calls.get(SALES, values)
     found.parameters = {"note": note}
     return found
 
 
 def alter(world: World, *values: str, note: str = "new", event: object = None) -> None:
     context = None if event is None else since(event)
-    world.service.changes.alter_all(SALES, [partition(world, *values, note=note)], context)
+    world.calls.alter_all(SALES, [partition(world, *values, note=note)], context)
 
 
 def note(world: World, *values: str) -> str | None:
-    return (world.service.reads.get(SALES, values).parameters or {}).get("note")
+    return (world.calls.get(SALES, values).parameters or {}).get("note")
 
 
 def now(world: World) -> int:
@@ -65,7 +65,7 @@ def test_one_of_many_is_enough_to_refuse_all(world: World) -> None:
     alter(world, "b", "1", note="others")
     both = [partition(world, "a", "1", note="mine"), partition(world, "b", "1", note="mine")]
     with pytest.raises(InvalidOperationException, match="has changed"):
-        world.service.changes.alter_all(SALES, both, since(seen))
+        world.calls.alter_all(SALES, both, since(seen))
     assert note(world, "a", "1") is None
 
 

@@ -21,7 +21,7 @@ HEAD = ["server", "servicePrincipal", "db", "table", "tableType", "tableObjJson"
 
 
 def test_add(world: World) -> None:
-    world.service.additions.add_to(SALES, [world.partition("a/b", "1"), world.partition("c", "2")])
+    world.calls.add_to(SALES, [world.partition("a/b", "1"), world.partition("c", "2")])
     (event,) = world.events("ADD_PARTITION")
     assert list(event) == [*HEAD, "partitions", "partitionListJson", "partitionFiles"]
     assert [event[key] for key in ("server", "servicePrincipal", "db", "table", "tableType", "timestamp")] == [
@@ -35,14 +35,14 @@ def test_add(world: World) -> None:
     table = tjson.decode_value(StructType("Table"), event["tableObjJson"].encode())
     assert (table.tableName, [key.name for key in table.partitionKeys]) == ("sales", ["ds", "hr"])
     listed = [tjson.decode_value(StructType("Partition"), text.encode()) for text in event["partitionListJson"]]
-    assert listed == [world.service.reads.get(SALES, values) for values in (["a/b", "1"], ["c", "2"])]
+    assert listed == [world.calls.get(SALES, values) for values in (["a/b", "1"], ["c", "2"])]
 
 
 def test_alter(world: World) -> None:
     before = world.add("a", "1")
-    changed = world.service.reads.get(SALES, ["a", "1"])
+    changed = world.calls.get(SALES, ["a", "1"])
     changed.parameters = {"k": "v"}
-    world.service.changes.alter(SALES, changed)
+    world.calls.alter(SALES, changed)
     (event,) = world.events("ALTER_PARTITION")
     assert list(event) == [*HEAD, "keyValues", "partitionObjBeforeJson", "partitionObjAfterJson"]
     assert event["keyValues"] == {"ds": "a", "hr": "1"}
@@ -50,20 +50,20 @@ def test_alter(world: World) -> None:
         tjson.decode_value(StructType("Partition"), event[f"partitionObj{state}Json"].encode())
         for state in ("Before", "After")
     ]
-    assert decoded == [before, world.service.reads.get(SALES, ["a", "1"])]
+    assert decoded == [before, world.calls.get(SALES, ["a", "1"])]
 
 
 def test_drop(world: World) -> None:
-    world.service.additions.add_to(SALES, [world.partition("a", "1"), world.partition("b", "2")])
-    world.service.drops.drop(SALES, ["a", "1"], deletes_data=True)
+    world.calls.add_to(SALES, [world.partition("a", "1"), world.partition("b", "2")])
+    world.calls.drop(SALES, ["a", "1"], deletes_data=True)
     parts = RequestPartsSpec(names=["ds=b/hr=2"])
-    world.service.drops.drop_all(SALES, parts, ignores_missing=False, deletes_data=True)
+    world.calls.drop_all(SALES, parts, ignores_missing=False, deletes_data=True)
     one, other = world.events("DROP_PARTITION")
     assert list(one) == [*HEAD, "partitions"]
     assert (one["partitions"], other["partitions"]) == ([{"ds": "a", "hr": "1"}], [{"ds": "b", "hr": "2"}])
 
 
 def test_names_are_those_under_which_objects_are_stored(world: World) -> None:
-    world.service.additions.add(world.partition("a", "1", dbName="SHOP", tableName="Sales"))
+    world.calls.add(world.partition("a", "1", dbName="SHOP", tableName="Sales"))
     stored = world.store.read(lambda snapshot: snapshot.events_after(0))[-1].event  # type: ignore[arg-type]
     assert (stored.event_type, stored.db_name, stored.table_name) == ("ADD_PARTITION", "shop", "sales")

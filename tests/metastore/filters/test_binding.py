@@ -12,11 +12,11 @@ from hms_gateway.metastore.filters.binding import (
     BoundIn,
     BoundMultiIn,
     bind,
-    evaluate,
 )
 from hms_gateway.metastore.filters.grammar import FilterError, Operator, parse_filter
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass
+from tests.support.filter_evaluation import evaluate
 
 KEYS = [("ds", "string"), ("hr", "int"), ("d", "date")]
 ROWS = [
@@ -33,7 +33,7 @@ def selected(text: str, keys: Sequence[tuple[str, str]] = KEYS, rows: Sequence[l
     tree = parse_filter(text)
     assert tree is not None
     bound = bind(tree, keys)
-    return [number for number, row in enumerate(rows) if bound.matches(row)]
+    return [number for number, row in enumerate(rows) if evaluate(bound, row)]
 
 
 @pytest.mark.parametrize(

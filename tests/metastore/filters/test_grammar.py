@@ -221,6 +221,7 @@ def test_children_of_brackets_keep_their_order() -> None:
     assert parse_filter("(a = 0 or (a = 1 or (a = 2 or (a = 3 or (a = 4 or a = 5)))))") == expected
 
 
+@pytest.mark.slow
 def test_the_number_of_values_is_limited_and_the_error_names_the_limit() -> None:
     values = ",".join(["1"] * DEFAULT_LIMITS.filter_literals_max)
     assert parse_filter(f"(a) in ({values})") is not None

@@ -34,6 +34,7 @@ def columns(expression: Expression) -> set[str]:
             return set()
 
 
+@pytest.mark.slow
 def test_all_its_columns_are_those_of_the_text() -> None:
     for one in RECORDED:
         found = read_expression(one.data)
@@ -67,6 +68,7 @@ def test_expressions_become_trees(sql: str, expression: Expression) -> None:
     assert read_expression(data) == expression
 
 
+@pytest.mark.slow
 def test_values_of_every_type_are_found() -> None:
     constants: set[tuple[str, object]] = set()
 
@@ -133,6 +135,7 @@ class Nested:
         return bytes([1, len(self._names) - 1]) + name
 
 
+@pytest.mark.slow
 def test_nested_expressions_are_read_to_a_size_and_a_depth() -> None:
     small = read_expression(Nested().written(3))
     assert isinstance(small, Function)
@@ -154,6 +157,7 @@ def repeated(text: bytes, count: int) -> bytes:
     return b"\x01" + children + function + b"\x00\x00"
 
 
+@pytest.mark.slow
 def test_texts_that_are_referred_to_count_each_time() -> None:
     found = read_expression(repeated(b"a" * 1_000, 500))
     assert isinstance(found, Function)

@@ -85,7 +85,7 @@ def test_catalog_prefix_is_taken_off_database_arguments(text: str | None, catalo
 
 
 def test_plain_names_belong_to_the_configured_default_catalog() -> None:
-    assert parse_database_argument("sales", "lake").catalog == "lake"
+    assert parse_database_argument("sales").catalog == "hive"
 
 
 def test_catalog_marker_without_separator_is_refused() -> None:

@@ -73,6 +73,7 @@ def test_a_wrong_number_of_values_is_refused(keys: list[str], values: list[str],
     assert str(refused.value) == f"Invalid partition key & values; {shown}"
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_a_name_leads_back_to_its_values(values: list[str]) -> None:
     keys = [f"k{position}" for position in range(len(values))]

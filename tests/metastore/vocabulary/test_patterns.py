@@ -114,6 +114,7 @@ def test_like_of_filters_is_case_sensitive_and_knows_only_dots(
     assert [value for value in matching + others if parsed.matches(value)] == matching
 
 
+@pytest.mark.slow
 @given(PATTERN_TEXTS, NAMES)
 @example("*a*b", "aab")
 @example("a*|*b", "xb")
@@ -123,6 +124,7 @@ def test_matching_agrees_with_sqlite(text: str, name: str) -> None:
         assert pattern.matches(name) == _sqlite_like(pattern, column) == _sqlite_glob(pattern, column)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["a", "b", ".", ".*"]), max_size=8).map("".join), st.text("ab", max_size=10))
 def test_like_agrees_with_regular_expressions_on_dots_and_stars(text: str, value: str) -> None:
     assert parse_like(text).matches(value) == bool(re.fullmatch(text, value, re.DOTALL))

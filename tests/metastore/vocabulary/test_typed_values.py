@@ -47,6 +47,7 @@ def test_types_compare_by_class(type_name: str, expected: ValueClass) -> None:
     assert value_class(type_name) is expected
 
 
+@pytest.mark.slow
 @given(st.one_of(DECIMALS, SMALL_DECIMALS), st.one_of(DECIMALS, SMALL_DECIMALS))
 @example(Decimal("-0.12"), Decimal("-0.123"))
 @example(Decimal("0"), Decimal("-0.0"))
@@ -88,6 +89,7 @@ def test_spelling_of_a_number_does_not_matter(number: int, leading_zeros: int, t
         assert typed_value(type_name, spelled) == number
 
 
+@pytest.mark.slow
 @given(st.one_of(DECIMALS.map(str), st.text(max_size=8)))
 def test_sort_keys_of_numbers_are_ascii(text: str) -> None:
     for type_name in ("int", "decimal(38,18)", "double", "date", "timestamp", "boolean"):
@@ -164,6 +166,7 @@ def test_timestamps_become_canonical(text: str, canonical: str | None) -> None:
     assert canonical_timestamp(text) == canonical
 
 
+@pytest.mark.slow
 @given(st.datetimes(), st.datetimes())
 def test_sort_keys_of_timestamps_order_as_the_times_do(one, other) -> None:  # type: ignore[no-untyped-def]
     one_key, other_key = sort_key("timestamp", str(one)), sort_key("timestamp", str(other))

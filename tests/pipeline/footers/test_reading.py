@@ -65,6 +65,7 @@ def test_any_damage_is_a_footer_problem_or_a_footer(written):
     assert problems > 300
 
 
+@pytest.mark.slow
 def test_a_long_footer_is_read_in_two_parts(tmp_path):
     table = pyarrow.table({f"column_{number:04}": [number] for number in range(2_000)})
     path = tmp_path / "wide.parquet"

@@ -115,6 +115,11 @@ def test_a_batch_is_done_as_soon_as_it_is_made_where_calls_suffice_for_all_proce
     result = toy_together(options, arguments("20"), spark=spark)
     assert (values_in(gateway), result.counts) == (["20"] * 5, {"set": 5})
     assert result.refusals["toy_five"] >= 3
+
+
+@pytest.mark.whole
+def test_a_batch_waits_for_its_table_where_calls_do_not_suffice_for_all_processors(spark, gateway, options):
+    """`make test` has one processor."""
     alone = toy_together(dataclasses.replace(options, calls=1), arguments("21"), spark=spark)
     assert (values_in(gateway), alone.counts) == (["21"] * 5, {"set": 5})
     assert set(alone.refusals.values()) == {0}

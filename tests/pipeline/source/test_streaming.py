@@ -1,11 +1,13 @@
 """Events as a stream of a real Spark: each of them once, over restarts, and what happens when some have expired."""
 
 import sqlite3
+from time import monotonic
 
 import pytest
 
 from hms_gateway.rpc.structs import Database
 from tests.pipeline.content import Metastore
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
 PySparkException = pytest.importorskip("pyspark.errors", reason="no PySpark (requirements/spark.txt)").PySparkException
@@ -35,12 +37,24 @@ def run(spark, metastore, folder, **options):
 
     given = {**metastore.options, "startingEvent": "earliest", **options}
     stream = spark.readStream.format("hms").options(object="events", **given).load().writeStream
-    query = stream.foreachBatch(keep).option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
+    writer = stream.foreachBatch(keep).option("checkpointLocation", str(folder)).trigger(availableNow=True)
+    patience = monotonic() + PATIENCE_SECONDS
+    while not _ended(writer.start()):
+        assert monotonic() < patience
+    return [events for _, events in seen if events]
+
+
+def _ended(query):
+    """Whether the query came to its end; False where Spark gave up a worker, for which it waits ten seconds."""
     try:
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(PATIENCE_SECONDS)
+    except PySparkException as error:
+        if "Python worker failed to connect back" not in str(error):
+            raise
+        return False
     finally:
         query.stop()
-    return [events for _, events in seen if events]
+    return True
 
 
 def test_each_event_is_read_once_over_restarts(spark, own_gateway, tmp_path):

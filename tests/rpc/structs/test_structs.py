@@ -54,5 +54,6 @@ def test_field_names_never_shadow_what_the_base_class_offers():
         assert not own & {field.name for field in struct.definition.fields}, name
 
 
+@pytest.mark.slow
 def test_the_stub_is_up_to_date():
     assert Path(stub_path()).read_text("utf-8") == stub_text(structs.IDL), "run `python -m tools stubs`"

@@ -73,6 +73,7 @@ def test_random_bytes():
             reads_or_refuses(start + randomness.randbytes(randomness.randrange(60)), METHODS["get_table"].arguments)
 
 
+@pytest.mark.slow
 def test_the_scanner_reads_all_that_the_fast_path_reads_and_reads_it_the_same():
     for seed in range(3):
         for struct_class in STRUCTS.values():

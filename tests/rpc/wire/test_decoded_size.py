@@ -41,6 +41,7 @@ def test_every_struct_is_counted(codec: Any, method: str, seed: int) -> None:
     assert codec.decoded_bytes(arguments, payload, NO_BOUND) >= expected * STRUCT_BYTES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", list(CODECS), ids=lambda codec: codec.name)
 def test_small_bytes_that_become_much_count_as_much(codec: Any) -> None:
     empty = codec.encode(ADDED([Partition() for _ in range(50_000)]))

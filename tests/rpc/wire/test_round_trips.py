@@ -61,6 +61,7 @@ def test_binary_reads_what_it_writes(codec):
             assert codec.decode(struct_class, codec.encode(value)) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("codec", "apache"),
     [(CODECS.binary, ApacheBinary), (CODECS.compact, ApacheCompact)],

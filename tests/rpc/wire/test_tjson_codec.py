@@ -436,6 +436,7 @@ def test_depth_is_limited_in_known_and_unknown_fields():
     assert codec.decode(FieldSchema, b'{"1":{"str":"a"}}') == FieldSchema("a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opening", ["[", '{"1":', '{"1":{"rec":', '["lst",1,', "{["])
 @pytest.mark.parametrize("struct_class", [Partition, Table])
 def test_a_deep_bomb_ends_quickly_with_the_limit(opening, struct_class):

@@ -102,6 +102,7 @@ def test_tjson_and_structs_agree_on_sparse_descriptors(stored: StorageDescriptor
 PATHS = st.lists(st.sampled_from(["/", "a", "b", 'odd"\\', "\x01", "k=1", "☃", "file:", "//"]), max_size=5).map("".join)
 
 
+@pytest.mark.slow
 @given(st.none() | PATHS, st.none() | PATHS, st.sampled_from(["k=1", 'odd"\\', "☃"]))
 def test_locations_come_together_again(location: str | None, table_location: str | None, name: str) -> None:
     base, below = placement(location, table_location, name)

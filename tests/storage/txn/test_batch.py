@@ -13,13 +13,13 @@ from sqlalchemy.sql.base import Generative
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.rpc.structs import LockType, MetaException
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
+from hms_gateway.runtime.suspension import Result
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXNS, WRITE_SETS
-from hms_gateway.storage.txn.batch import Reading
+from hms_gateway.storage.txn.batch import Job, Reading
 from hms_gateway.storage.txn.txns import SqlTxnReads
-from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Success
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.txn.ports.txn import Client, LockFilter, TxnWork
 from hms_gateway.txn.rules.locks import STRENGTH, Lock, TxnId, weakest_conflicting
@@ -48,40 +48,19 @@ PLACES = [
 TYPES = [LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE]
 
 
-class Captured(Exception):
-    pass
-
-
-class CapturingStore:
-    """Gives the units of work of a service instead of doing them."""
-
-    def __init__(self) -> None:
-        self.work: Any = None
-
-    def write(self, work: Any) -> Any:
-        self.work = work
-        raise Captured
-
-    def read(self, work: Any) -> Any:
-        raise AssertionError
-
-
 class Side:
-    """The services over one store."""
+    """The services, whose units of work are not run by a store."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
-        self._store = CapturingStore()
-        self.locks = LockService(self._store, TxnSettings(timeout_ms=100_000))
-        self.txns = TransactionService(self._store, self.locks, TxnSettings(timeout_ms=100_000))
+        self.locks = LockService(None, TxnSettings(timeout_ms=100_000))
+        self.txns = TransactionService(None, self.locks, TxnSettings(timeout_ms=100_000))
 
     def work(self, call: tuple[Any, ...]) -> Any:
         name, *arguments = call
         service = self.txns if name in ("open", "commit", "heartbeat", "abort") else self.locks
         named = {"checks_writes": True} if name == "commit" else {}
-        with pytest.raises(Captured):
-            getattr(service, name)(*arguments, **named)
-        return self._store.work
+        return getattr(service, name)(*arguments, **named).work
 
 
 class Database(Side):
@@ -126,9 +105,9 @@ class Model(Side):
 
     def _outcome(self, work: Any) -> Any:
         try:
-            return Success(self._memory.write(work))
+            return Result(self._memory.write(work))
         except Exception as error:
-            return Failure(error)
+            return Result(None, error)
 
 
 class ModelTxns(MemoryTxns):
@@ -148,7 +127,7 @@ def state(txns: Any) -> Any:
 
 
 def shown(outcome: Any) -> str:
-    value = outcome.value if isinstance(outcome, Success) else outcome.reason
+    value = outcome.value if outcome.failure is None else outcome.failure
     return repr(value.reason if isinstance(value, CommittedRefusal) else value)
 
 

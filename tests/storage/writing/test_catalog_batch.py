@@ -22,6 +22,7 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
+from hms_gateway.runtime.suspension import Job, Result
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
 from hms_gateway.storage.schema.catalog import (
@@ -35,7 +36,6 @@ from hms_gateway.storage.schema.catalog import (
     TABLES,
 )
 from hms_gateway.storage.sql.repository import ReadPool
-from hms_gateway.storage.writing.pipelined_writer import Failure, Job, Outcome, Success
 from hms_gateway.storage.writing.store import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from tests.support.catalog import place_empty_database
@@ -71,7 +71,7 @@ def opened(url: str) -> Engine:
     return engine
 
 
-def run(engine: Engine, works: Sequence[Any], keys: Sequence[CallKey | None] = ()) -> list[Outcome]:
+def run(engine: Engine, works: Sequence[Any], keys: Sequence[CallKey | None] = ()) -> list[Result]:
     padded = [*keys, *[None] * (len(works) - len(keys))]
     jobs = [Job(work, Future(), key) for work, key in zip(works, padded, strict=True)]
     return Batch(engine, ManualClock(1_000), jobs).run()
@@ -355,8 +355,8 @@ def random_work(source: random.Random, engine: Engine) -> Any:
     )()
 
 
-def shown(outcomes: Sequence[Outcome]) -> list[str]:
-    return [repr(each.value) if isinstance(each, Success) else repr(each.reason) for each in outcomes]
+def shown(outcomes: Sequence[Result]) -> list[str]:
+    return [repr(each.value if each.failure is None else each.failure) for each in outcomes]
 
 
 def rows(engine: Engine) -> list[Any]:
@@ -421,7 +421,7 @@ def test_of_a_batch_only_what_raises_fails(engine: Engine) -> None:
         creates("a"),
     ]
     outcomes = run(engine, works)
-    assert [isinstance(outcome, Success) for outcome in outcomes] == [True, False, False, True, False, True, True]
+    assert [outcome.failure is None for outcome in outcomes] == [True, False, False, True, False, True, True]
     tables, events, version, *_ = rows(engine)
     assert [row.event_type for row in events] == ["CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE", "CREATE_TABLE"]
     assert [row.event_id for row in events] == [1, 2, 3, 4]
@@ -432,7 +432,7 @@ def test_many_new_partitions_are_added_with_other_changes(engine: Engine) -> Non
     many, others = [str(number) for number in range(60)], ["59", "60"]
     run(engine, [creates("a"), creates("b")])
     outcomes = run(engine, [adds("a", *many), adds("a", *others), adds("b", *many), alters("b", "x"), adds("b", "60")])
-    assert [isinstance(outcome, Success) for outcome in outcomes] == [True, False, True, True, True]
+    assert [outcome.failure is None for outcome in outcomes] == [True, False, True, True, True]
     _, events, _, partitions, descriptors, _ = rows(engine)
     assert len(events) == 6
     assert [sum(row[0] == name for row in partitions) for name in "ab"] == [60, 61]
@@ -448,7 +448,7 @@ def test_a_descriptor_that_a_batch_left_unused_is_used_again(
     run(engine, [creates(name), adds(name, "p")])
     leaves = removes(name, "p", only=True) if before is removes else changes(name, "p", note="x", serde="other")
     outcomes = run(engine, [leaves, adds(name, "q", lists=lists)])
-    assert [isinstance(outcome, Success) for outcome in outcomes] == [True, True]
+    assert [outcome.failure is None for outcome in outcomes] == [True, True]
     kept = [] if before is removes else [part_name(name, "p")]
     known = stored(engine, name, [part_name(name, value) for value in "pq"])
     assert known is not None
@@ -462,7 +462,7 @@ def test_a_table_is_dropped_with_the_descriptors_that_its_batch_left_unused(engi
     lists_and_drops = [removes("a", "p", only=True), lists(), drops("a"), lists()]
     drops_and_lists = [creates("a"), adds("a", "p"), removes("a", "p", only=True), drops_then_lists("a")]
     for works in (lists_and_drops, drops_and_lists):
-        assert [isinstance(outcome, Success) for outcome in run(engine, works)] == [True] * 4
+        assert [outcome.failure is None for outcome in run(engine, works)] == [True] * 4
         tables, _, _, _, descriptors, _ = rows(engine)
         assert [row.name for row in tables] == ["b"]
         assert descriptors == []
@@ -472,10 +472,9 @@ def test_a_call_with_a_key_is_done_once_in_a_batch_and_after_it(engine: Engine) 
     key = CallKey("ann", "k", "create_table", b"hash", keeps_value=True)
     first, second = run(engine, [creates("a"), creates("b")], [key, key])
     (third,) = run(engine, [creates("c")], [key])
-    assert isinstance(first, Success)
+    assert first.failure is None
     for refused in (second, third):
-        assert isinstance(refused, Failure)
-        assert isinstance(refused.reason, AlreadyConcluded)
+        assert isinstance(refused.failure, AlreadyConcluded)
     with engine.connect() as connection:
         assert len(connection.execute(select(OUTCOMES)).all()) == 1
 

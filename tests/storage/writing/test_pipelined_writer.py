@@ -2,25 +2,25 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from sqlalchemy import select
 
 from hms_gateway.metastore.changes.events import committed_write_ids
-from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoredEvent, StoreUnavailable
 from hms_gateway.rpc.structs import LockState, LockType, NoSuchTxnException
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
 from hms_gateway.runtime.call_record import TraceSpans, set_notes
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import NotSuspendable, Result, Suspended, recording, resuming
+from hms_gateway.runtime.suspension import Deferred, Job, Outdated, Result
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
-from hms_gateway.storage.writing.pipelined_writer import Job
 from hms_gateway.storage.writing.store import SqlStore, open_store
-from hms_gateway.txn.ports.txn import TxnWork
+from hms_gateway.txn.ports.txn import Assumption, TxnWork
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
@@ -75,7 +75,7 @@ def new_store(url: str, limits: Limits | None = None) -> SqlStore:
     return open_store(url, ManualClock(), limits or Limits())
 
 
-def begin(call: Callable[[], Any], key: CallKey | None = None) -> Awaitable[Any]:
+def begin(call: Deferred[Any], key: CallKey | None = None) -> Awaitable[Any]:
     """A call as the gateway makes it; it has begun when this returns."""
     loop = asyncio.get_running_loop()
     told: asyncio.Future[Result] = loop.create_future()
@@ -84,20 +84,11 @@ def begin(call: Callable[[], Any], key: CallKey | None = None) -> Awaitable[Any]
         if not told.done():
             told.set_result(given)
 
-    def deliver(outcomes: Any) -> None:
-        loop.call_soon_threadsafe(lambda: [done(given) for done, given in outcomes])
-
     async def finish() -> Any:
-        given = await asyncio.wait_for(told, PATIENCE_SECONDS)
-        with resuming(given), answering(key):
-            return call()
+        return call.go_on(await asyncio.wait_for(told, PATIENCE_SECONDS))
 
-    try:
-        with recording(), answering(key):
-            call()
-        raise AssertionError("the call has no unit of work")
-    except Suspended as suspended:
-        suspended.start(tell, deliver)
+    with answering(key):
+        call.store.start(call.work, tell)
     return asyncio.ensure_future(finish())
 
 
@@ -106,7 +97,7 @@ async def connected(store: SqlStore) -> None:
     writer = store._writer._event_loop
     assert writer is not None
     for _ in range(int(PATIENCE_SECONDS * 100)):
-        await begin(lambda: Services(store).call("unlock", 0))
+        await begin(Services(store).call("unlock", 0))
         if writer._pipeline is not None:
             return
         await asyncio.sleep(0.01)
@@ -177,16 +168,13 @@ def test_together_is_as_one_by_one(
             calls = [random_call(dice, 25) for _ in range(dice.randint(1, 9))]
             # One after the other, since what is handed over to the thread comes after what is not.
             for call in calls:
-                expected = outcome_of_plain(lambda call=call: alone.call(*call))  # type: ignore[misc]
-                if call[0] == "abort":
-                    assert outcome_of_plain(lambda call=call: together.call(*call)) == expected, call  # type: ignore[misc]
-                    continue
-                assert await outcome_of(begin(lambda call=call: together.call(*call))) == expected, call  # type: ignore[misc]
+                expected = outcome_of_plain(alone.call(*call).result)
+                assert await outcome_of(begin(together.call(*call))) == expected, call
             assert number % 7 or rows(url) == rows(other_url), calls
         many = [("open", 1, WHO), *[("heartbeat", 0, txn_id) for txn_id in range(1, 9)]]
         many += [("commit", txn_id) for txn_id in range(1, 9)]
-        expected = [outcome_of_plain(lambda call=call: alone.call(*call)) for call in many]  # type: ignore[misc]
-        begun = [begin(lambda call=call: together.call(*call)) for call in many]  # type: ignore[misc]
+        expected = [outcome_of_plain(alone.call(*call).result) for call in many]
+        begun = [begin(together.call(*call)) for call in many]
         assert [await outcome_of(one) for one in begun] == expected
         assert rows(url) == rows(other_url)
 
@@ -201,15 +189,47 @@ def test_calls_of_one_turn_are_one_batch_and_no_thread_runs_them(store: SqlStore
     async def run() -> None:
         await connected(store)
         # Those that are open are counted by the thread, when the first one is opened.
-        await begin(lambda: services.txns.open(1, WHO))
+        await begin(services.txns.open(1, WHO))
         refuse_hand_overs(store)
-        transactions = [await one for one in [begin(lambda: services.txns.open(1, WHO)) for _ in range(600)]]
+        transactions = [await one for one in [begin(services.txns.open(1, WHO)) for _ in range(600)]]
         assert [txn_id for (txn_id,) in transactions] == list(range(2, 602))
-        (lock, other) = [await one for one in [begin(lambda: services.locks.lock(EXCLUSIVE)) for _ in range(2)]]
+        (lock, other) = [await one for one in [begin(services.locks.lock(EXCLUSIVE)) for _ in range(2)]]
         assert (lock.state, other.state) == (LockState.ACQUIRED, LockState.WAITING)
-        await begin(lambda: services.locks.unlock(lock.lock_id))
-        assert (await begin(lambda: services.locks.check_lock(other.lock_id))).state is LockState.ACQUIRED
-        await begin(lambda: services.txns.heartbeat(other.lock_id, 0))
+        await begin(services.locks.unlock(lock.lock_id))
+        assert (await begin(services.locks.check_lock(other.lock_id))).state is LockState.ACQUIRED
+        await begin(services.txns.heartbeat(other.lock_id, 0))
+
+    asyncio.run(run())
+
+
+def test_assumed_rights_are_looked_at_by_the_event_loop_too(store: SqlStore) -> None:
+    services = Services(store)
+
+    def assuming(call: Deferred[Any], user: str, version: int, *known: str) -> Deferred[Any]:
+        def holds(events: Sequence[StoredEvent]) -> bool:
+            return [stored.event.table_name for stored in events] == [*known]
+
+        return call._replace(work=msgspec.structs.replace(call.work, assumed=Assumption(user, version, holds)))
+
+    async def run() -> None:
+        await connected(store)
+        held = await begin(services.locks.lock(EXCLUSIVE))
+        (txn_id,) = await begin(services.txns.open(1, WHO))
+        version = store.version()
+        for name in ("t", "u"):
+            event = Event("ALTER_TABLE", "d", name, "{}")
+            await asyncio.to_thread(store.write, lambda transaction, event=event: transaction.append_event(event))  # type: ignore[misc]
+        refuse_hand_overs(store)
+        check, beat = services.locks.check_lock(held.lock_id), services.txns.heartbeat(held.lock_id, txn_id)
+        for call in (check, beat):
+            await begin(assuming(call, WHO.user, version + 2))
+            with pytest.raises(Outdated):
+                await begin(assuming(call, "another", version + 2))
+        await begin(assuming(check, WHO.user, version, "t", "u"))
+        await begin(assuming(check, WHO.user, version + 1, "u"))
+        for at, known in ((version, "t"), (version + 3, "")):
+            with pytest.raises(Outdated):
+                await begin(assuming(check, WHO.user, at, known))
 
     asyncio.run(run())
 
@@ -220,11 +240,11 @@ def test_a_call_that_is_traced_gets_the_statements_of_its_batch(store: SqlStore)
     async def run() -> None:
         await connected(store)
         # The first id of its kind is given by the thread.
-        await begin(lambda: services.locks.lock(EXCLUSIVE))
+        await begin(services.locks.lock(EXCLUSIVE))
         set_notes(notes)
-        traced = begin(lambda: services.locks.lock(EXCLUSIVE))
+        traced = begin(services.locks.lock(EXCLUSIVE))
         set_notes(None)
-        await asyncio.gather(traced, begin(lambda: services.locks.lock(EXCLUSIVE)))
+        await asyncio.gather(traced, begin(services.locks.lock(EXCLUSIVE)))
 
     asyncio.run(run())
     reading, *_, writing, commit = notes.parts
@@ -239,14 +259,14 @@ def test_a_call_that_is_traced_gets_the_statements_of_its_batch(store: SqlStore)
 def test_commits_of_write_ids_are_logged_by_the_event_loop_too(store: SqlStore) -> None:
     services = Services(store)
     write_ids = WriteIdService(store, TxnSettings())
-    opened = services.txns.open(4, WHO)
+    opened = services.txns.open(4, WHO).result()
     write_ids.allocate(PLACE, opened[:2])
 
     async def run() -> None:
         await connected(store)
         before = store.version()
         refuse_hand_overs(store)
-        for one in [begin(lambda at=at: services.txns.commit(at, checks_writes=True)) for at in opened]:  # type: ignore[misc]
+        for one in [begin(services.txns.commit(at, checks_writes=True)) for at in opened]:
             await one
         commits = [one.event for one in store.changes_since(before)]
         assert [committed_write_ids(one) for one in commits] == [[("d", "t", 1)], [("d", "t", 2)]]
@@ -264,12 +284,12 @@ def test_a_call_with_a_used_key_is_refused_and_the_first_keeps_its_value(store: 
     async def run() -> None:
         await connected(store)
         first = key('it\'s a \\ "key"')
-        assert await begin(lambda: services.txns.open(2, WHO), first) == [1, 2]
+        assert await begin(services.txns.open(2, WHO), first) == [1, 2]
         assert first.is_concluded
         for _ in range(2):
             with pytest.raises(AlreadyConcluded):
-                await begin(lambda: services.txns.open(2, WHO), key(first.text))
-        assert await begin(lambda: services.txns.open(1, WHO), key("other")) == [3]
+                await begin(services.txns.open(2, WHO), key(first.text))
+        assert await begin(services.txns.open(1, WHO), key("other")) == [3]
         found = store.find("who", first.text)
         assert found is not None
         assert found.message_hash == b"hash"
@@ -285,9 +305,9 @@ def test_what_cannot_be_sent_is_a_failure_and_no_more(store: SqlStore) -> None:
     async def run() -> None:
         await connected(store)
         with pytest.raises(UnicodeEncodeError):
-            await begin(lambda: services.txns.open(1, WHO), CallKey("who", "\ud800", "open_txns", keeps_value=True))
+            await begin(services.txns.open(1, WHO), CallKey("who", "\ud800", "open_txns", keeps_value=True))
         await connected(store)
-        assert await begin(lambda: services.txns.open(1, WHO)) == [1]
+        assert await begin(services.txns.open(1, WHO)) == [1]
 
     asyncio.run(run())
 
@@ -298,9 +318,9 @@ def test_refusals_are_the_callers_and_take_nothing_along(store: SqlStore) -> Non
     async def run() -> None:
         await connected(store)
         begun = [
-            begin(lambda: services.txns.open(1, WHO)),
-            begin(lambda: services.txns.commit(99, checks_writes=True)),
-            begin(lambda: services.txns.open(1, WHO)),
+            begin(services.txns.open(1, WHO)),
+            begin(services.txns.commit(99, checks_writes=True)),
+            begin(services.txns.open(1, WHO)),
         ]
         assert await begun[0] == [1]
         with pytest.raises(NoSuchTxnException):
@@ -320,7 +340,7 @@ def test_a_connection_that_is_lost_is_not_noticed(store: SqlStore, postgres_serv
             # Noticed when it is used, or before.
             if number:
                 await asyncio.sleep(0.05)
-            (txn_id,) = await begin(lambda: services.txns.open(1, WHO))
+            (txn_id,) = await begin(services.txns.open(1, WHO))
             assert txn_id == number + 1
 
     asyncio.run(run())
@@ -337,11 +357,11 @@ def test_a_connection_lost_before_the_commit_is_answered_leaves_the_outcome_unkn
 
     async def run() -> None:
         await connected(store)
-        begun = [begin(lambda: store.write(TxnWork(cuts, opens=True))), begin(lambda: services.txns.open(1, WHO))]
+        begun = [begin(Deferred(store, TxnWork(cuts, opens=True))), begin(services.txns.open(1, WHO))]
         for one in begun:
             with pytest.raises(OutcomeUnknown, match="while committing"):
                 await one
-        assert await begin(lambda: services.txns.open(1, WHO)) == [1]
+        assert await begin(services.txns.open(1, WHO)) == [1]
 
     asyncio.run(run())
 
@@ -358,8 +378,8 @@ def test_a_lock_that_is_never_given_back_is_an_answer(
         with psycopg.connect(migrated_postgres_database.replace("+psycopg", "")) as other:
             other.execute("SELECT 1 FROM catalog FOR UPDATE")
             with pytest.raises(StoreUnavailable, match="for too long"):
-                await begin(lambda: services.txns.open(1, WHO))
-        assert await begin(lambda: services.txns.open(1, WHO)) == [1]
+                await begin(services.txns.open(1, WHO))
+        assert await begin(services.txns.open(1, WHO)) == [1]
 
     asyncio.run(run())
     store.close()
@@ -372,10 +392,10 @@ def test_a_change_waits_for_the_other_writer(store: SqlStore) -> None:
     async def run() -> None:
         await connected(store)
         for _ in range(10):
-            thread = [asyncio.to_thread(lambda: Services(OneByOne(store)).txns.open(1, WHO)) for _ in range(4)]
-            loop = [begin(lambda: services.txns.open(1, WHO)) for _ in range(4)]
+            thread = [asyncio.to_thread(Services(OneByOne(store)).txns.open(1, WHO).result) for _ in range(4)]
+            loop = [begin(services.txns.open(1, WHO)) for _ in range(4)]
             await asyncio.gather(*thread, *loop)
-        last = await begin(lambda: services.txns.open(1, WHO))
+        last = await begin(services.txns.open(1, WHO))
         assert last == [81]
 
     asyncio.run(run())
@@ -387,9 +407,9 @@ def test_too_many_that_wait_are_refused(migrated_postgres_database: str) -> None
 
     async def run() -> None:
         await connected(store)
-        begun = [begin(lambda: services.txns.open(1, WHO)) for _ in range(3)]
+        begun = [begin(services.txns.open(1, WHO)) for _ in range(3)]
         with pytest.raises(StoreUnavailable, match="write_queue_max"):
-            begin(lambda: services.txns.open(1, WHO))
+            begin(services.txns.open(1, WHO))
         assert [await one for one in begun] == [[1], [2], [3]]
 
     asyncio.run(run())
@@ -402,11 +422,11 @@ def test_closing_finishes_what_waits(migrated_postgres_database: str) -> None:
 
     async def run() -> None:
         await connected(store)
-        begun = [begin(lambda: services.txns.open(1, WHO)) for _ in range(3)]
+        begun = [begin(services.txns.open(1, WHO)) for _ in range(3)]
         store.close()
         assert sorted([await one for one in begun]) == [[1], [2], [3]]
         with pytest.raises(StoreUnavailable, match="closed"):
-            begin(lambda: services.txns.open(1, WHO))
+            begin(services.txns.open(1, WHO))
 
     asyncio.run(run())
 
@@ -414,15 +434,6 @@ def test_closing_finishes_what_waits(migrated_postgres_database: str) -> None:
 def test_another_event_loop_gets_a_connection_of_its_own(store: SqlStore) -> None:
     async def run() -> Any:
         await connected(store)
-        return await begin(lambda: Services(store).txns.open(1, WHO))
+        return await begin(Services(store).txns.open(1, WHO))
 
     assert [asyncio.run(run()), asyncio.run(run())] == [[1], [2]]
-
-
-def test_units_of_work_of_other_kinds_are_not_taken(store: SqlStore) -> None:
-    async def run() -> None:
-        await connected(store)
-        with pytest.raises(NotSuspendable):
-            begin(lambda: store.write(lambda transaction: None))
-
-    asyncio.run(run())

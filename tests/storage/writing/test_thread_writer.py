@@ -14,9 +14,8 @@ from hms_gateway.rpc.structs import TxnType
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.txn import TXNS
-from hms_gateway.storage.txn.batch import Reading
+from hms_gateway.storage.txn.batch import Job, Reading
 from hms_gateway.storage.writing import thread_writer
-from hms_gateway.storage.writing.pipelined_writer import Job
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.txn.ports.txn import Client, TxnWork
 from tests.support.catalog import place_empty_database

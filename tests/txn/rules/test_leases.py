@@ -82,6 +82,7 @@ def test_a_waiter_in_front_is_in_the_way_as_long_as_somebody_waits_for_it():
     assert conflict([Claim(DAY, S)], [], [waiter], 10) is None
 
 
+@pytest.mark.slow
 def test_ten_thousand_objects_against_ten_thousand_leases():
     leases = [held(Target("d", "t", f"ds={number}"), X, number) for number in range(10_000)]
     claims = [Claim(Target("d", "t", f"ds={number}"), X) for number in range(10_000, 20_000)]

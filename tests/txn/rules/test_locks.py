@@ -213,6 +213,7 @@ def test_what_is_not_loaded_cannot_be_in_the_way(type: LockType) -> None:
             assert not conflicts(lock(f"{names[type]} d.t", 1), lock(f"{names[other]} d.t", 2))
 
 
+@pytest.mark.slow
 def test_what_waits_for_each_of_many_locks_is_what_it_stops() -> None:
     random = Random(4)
     places = ["d", "d.t", "d.t/p=1", "d.t/p=2", "d.t/p=1/q=1", "d.t/p=1/q=2", "d.u", "e", "e.t"]
@@ -255,6 +256,7 @@ def test_many_that_wait_for_many_are_not_counted_one_by_one() -> None:
     assert_linear(prepared)
 
 
+@pytest.mark.slow
 def test_many_below_a_prefix_are_not_compared_one_by_one() -> None:
     def prepared(size: int) -> Callable[[], None]:
         last = 2 * size
@@ -274,6 +276,7 @@ def test_many_below_a_prefix_are_not_compared_one_by_one() -> None:
     assert_linear(prepared)
 
 
+@pytest.mark.slow
 def test_many_of_one_transaction_are_passed_by_it_at_once() -> None:
     def prepared(size: int) -> Callable[[], None]:
         last = 2 * size

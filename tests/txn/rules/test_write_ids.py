@@ -71,6 +71,7 @@ def test_the_forms_that_are_written() -> None:
     assert valid_write_ids_text(ValidWriteIds(None, ValidIds(5))) == "null:5:9223372036854775807::"
 
 
+@pytest.mark.slow
 @given(id_lists(), st.booleans())
 def test_texts_round_trip(ids: ValidIds, has_ranges: bool) -> None:
     assert parse_valid_txns(valid_txns_text(ids, has_ranges=has_ranges)) == ids
@@ -105,6 +106,7 @@ def test_which_list_is_newer(one: ValidWriteIds, other: ValidWriteIds, expected:
     assert are_equivalent(one, other) is (expected == 0)
 
 
+@pytest.mark.slow
 @given(id_lists(), id_lists())
 def test_covering_is_being_a_superset(cached: ValidIds, reader: ValidIds) -> None:
     valid = [{number for number in range(1, 31) if ids.is_valid(number)} for ids in (cached, reader)]
@@ -139,6 +141,7 @@ def test_what_a_reader_sees(valid: ValidIds, last: int, rows: list[tuple[int, in
     assert write_ids_seen("d.t", valid, last, rows) == ValidWriteIds("d.t", seen)
 
 
+@pytest.mark.slow
 @given(id_lists())
 def test_bits_tell_which_ids_are_aborted(ids: ValidIds) -> None:
     bits = aborted_bits(ids.exceptions, ids.aborted_ids)

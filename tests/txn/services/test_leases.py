@@ -328,6 +328,7 @@ class MillisecondsClock(ManualClock):
         return self.now_ms
 
 
+@pytest.mark.slow
 def test_the_end_that_is_told_is_the_end_that_counts(releases):
     clock = MillisecondsClock(10_930)
     service = LeaseService(MemoryStore(clock), LeaseSettings(duration_seconds_max=1_000), lambda: releases.append(1))

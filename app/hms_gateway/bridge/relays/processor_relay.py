@@ -20,6 +20,7 @@ from hms_gateway.rpc.call import Call, Caller, Dialect, Unavailable
 from hms_gateway.rpc.processor import Reply as ProcessorReply
 from hms_gateway.rpc.wire import ApplicationError, Codec, Codecs, Message, MessageType
 from hms_gateway.runtime.call_record import Objects
+from hms_gateway.runtime.shares import Holder
 
 ANONYMOUS = "anonymous"
 
@@ -222,7 +223,7 @@ class ProcessorRelay:
             dialect=self._dialect,
             request_id=request_id,
             client_address=session.address,
-            share_address=session.share_address,
+            holder=Holder(caller.user, session.share_address),
             first=tagged,
             last=None if tagged is None else tagged.confirm,
             may_get_token=caller.may_get_token,

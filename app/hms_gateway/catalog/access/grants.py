@@ -59,16 +59,55 @@ _KINDS: Final[dict[int, str]] = {
 _REFRESHED: Final = (HiveObjectType.DATABASE, HiveObjectType.TABLE, HiveObjectType.COLUMN)
 
 
-class PrivilegeService:
-    """Every refusal is a MetaException, the only exception these methods declare (semantics §13 row 20)."""
+class Privileges:
+    """Methods on privileges.
+
+    Every refusal is a MetaException, the only exception these methods declare (semantics §13 row 20).
+    """
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    def grant(self, bag: PrivilegeBag | None) -> None:
-        """All of the bag or nothing; what is on an object that is not there is left out, as in Hive."""
-        given = self._dated(_entries(bag))
+    def get_privilege_set(
+        self, call: Call, hiveObject: HiveObjectRef, user_name: str, group_names: list[str]
+    ) -> PrincipalPrivilegeSet:
+        """Privileges of a user, their groups and their roles on one object; who has none has an empty list."""
+        target, groups = required(_plain_ref(hiveObject), "object"), group_names or ()
+
+        def work(snapshot: Snapshot) -> PrincipalPrivilegeSet:
+            on = _find(snapshot, target, needs_column=True)
+            grants = [] if on is None else [stored.grant for stored in GrantRows(snapshot).on(on)]
+            if target.objectType == HiveObjectType.GLOBAL:
+                return _global_set(grants, user_name, groups)
+            return _privilege_set(grants, user_name, groups, all_roles_of(snapshot, user_name, groups))
+
+        return self._store.read(work)
+
+    def list_privileges(
+        self, call: Call, principal_name: str | None, principal_type: int, hiveObject: HiveObjectRef
+    ) -> list[HiveObjectPrivilege]:
+        """Grants of a principal on one object, on all of a kind, or on everything; no principal means all."""
+        target = required(_plain_ref(hiveObject), "object")
+        of = None if principal_name is None else principal(principal_name, principal_type)
+
+        def work(snapshot: Snapshot) -> list[StoredGrant]:
+            kind = target.objectType
+            if kind is None or (kind != HiveObjectType.GLOBAL and target.dbName is None):
+                if of is None:
+                    return GrantRows(snapshot).of_kind(kind)
+                return GrantRows(snapshot).of_principal(of, kind)
+            on = _find(snapshot, target, needs_column=False)
+            found = [] if on is None else GrantRows(snapshot).on(on, of_any_column=_is_of_any_column(target))
+            return [stored for stored in found if of is None or stored.grant.principal == of]
+
+        newer = is_newer(call, hiveObject.dbName) or hiveObject.catName is not None
+        catalog = DEFAULT_CATALOG if newer else None
+        return [_shown(stored, catalog) for stored in sorted(self._store.read(work), key=_rank)]
+
+    def grant_privileges(self, call: Call, privileges: PrivilegeBag | None) -> bool:
+        """Grant all of the bag or nothing; what is on an object that is not there is left out, as in Hive."""
+        given = self._dated(_entries(privileges))
 
         def work(tx: Transaction) -> None:
             known: dict[GrantObject, set[_Source]] = {}
@@ -79,25 +118,30 @@ class PrivilegeService:
 
         with unstorable_as_meta():
             self._store.write(work)
+        return True
 
-    def revoke(self, bag: PrivilegeBag | None, *, grant_option_only: bool = False) -> None:
-        """All of the bag or nothing, or only the right to grant them on."""
-        given = _entries(bag)
+    def revoke_privileges(self, call: Call, privileges: PrivilegeBag) -> bool:
+        self._revoke(privileges)
+        return True
 
-        def work(tx: Transaction) -> None:
-            standing = _StandingGrants(tx)
-            for entry in given:
-                _revoke_one(tx, entry, standing, grant_option_only)
-            GrantRows(tx).delete(standing.revoked)
-            GrantRows(tx).clear_grant_options(standing.cleared)
-            if standing.revoked or standing.cleared:
-                note_changed_rights(tx)
+    def grant_revoke_privileges(self, call: Call, request: GrantRevokePrivilegeRequest) -> GrantRevokePrivilegeResponse:
+        request = required(request, "request")
+        if is_grant(request.requestType):
+            self.grant_privileges(call, request.privileges)
+        else:
+            self._revoke(request.privileges, grant_option_only=bool(request.revokeGrantOption))
+        return GrantRevokePrivilegeResponse(success=True)
 
-        self._store.write(work)
-
-    def refresh(self, ref: HiveObjectRef | None, authorizer: str | None, bag: PrivilegeBag | None) -> None:
+    def refresh_privileges(
+        self,
+        call: Call,
+        objToRefresh: HiveObjectRef,
+        authorizer: str,
+        grantRequest: GrantRevokePrivilegeRequest,
+    ) -> GrantRevokePrivilegeResponse:
         """Make the grants of one authorizer on an object, or on all columns of a table, exactly those of the bag."""
-        target = required(ref, "object to refresh")
+        bag = required(grantRequest, "grantRequest").privileges
+        target = required(_plain_ref(objToRefresh), "object to refresh")
         if target.objectType not in _REFRESHED:
             raise MetaException(f"Unexpected object type {_kind_name(target.objectType)}")
         given = self._dated(_entries(bag))
@@ -124,73 +168,22 @@ class PrivilegeService:
 
         with unstorable_as_meta():
             self._store.write(work)
+        return GrantRevokePrivilegeResponse(success=True)
 
-    def privilege_set(
-        self, ref: HiveObjectRef | None, user: str | None, groups: Sequence[str] | None
-    ) -> PrincipalPrivilegeSet:
-        """What a user, their groups and their roles may do with one object; who may nothing has an empty list."""
-        target = required(ref, "object")
+    def _revoke(self, bag: PrivilegeBag | None, *, grant_option_only: bool = False) -> None:
+        """Revoke all of the bag or nothing, or only the right to grant them on."""
+        given = _entries(bag)
 
-        def work(snapshot: Snapshot) -> PrincipalPrivilegeSet:
-            on = _find(snapshot, target, needs_column=True)
-            grants = [] if on is None else [stored.grant for stored in GrantRows(snapshot).on(on)]
-            if target.objectType == HiveObjectType.GLOBAL:
-                return _global_set(grants, user, groups or ())
-            return _privilege_set(grants, user, groups or (), all_roles_of(snapshot, user, groups or ()))
+        def work(tx: Transaction) -> None:
+            standing = _StandingGrants(tx)
+            for entry in given:
+                _revoke_one(tx, entry, standing, grant_option_only)
+            GrantRows(tx).delete(standing.revoked)
+            GrantRows(tx).clear_grant_options(standing.cleared)
+            if standing.revoked or standing.cleared:
+                note_changed_rights(tx)
 
-        return self._store.read(work)
-
-    def find(
-        self, principal_name: str | None, principal_type: int | None, ref: HiveObjectRef | None
-    ) -> list[HiveObjectPrivilege]:
-        """What a principal has been granted: on one object, on all of a kind, or everything; no principal means all."""
-        target = required(ref, "object")
-        of = None if principal_name is None else principal(principal_name, principal_type)
-
-        def work(snapshot: Snapshot) -> list[StoredGrant]:
-            kind = target.objectType
-            if kind is None or (kind != HiveObjectType.GLOBAL and target.dbName is None):
-                if of is None:
-                    return GrantRows(snapshot).of_kind(kind)
-                return GrantRows(snapshot).of_principal(of, kind)
-            on = _find(snapshot, target, needs_column=False)
-            found = [] if on is None else GrantRows(snapshot).on(on, of_any_column=_is_of_any_column(target))
-            return [stored for stored in found if of is None or stored.grant.principal == of]
-
-        return [_shown(stored) for stored in sorted(self._store.read(work), key=_rank)]
-
-    def with_privileges(
-        self,
-        table_name: TableName,
-        partitions: list[Partition] | EncodedList,
-        user: str | None,
-        groups: Sequence[str] | None,
-    ) -> list[Partition] | EncodedList:
-        """Partitions with what a user may do with each, where the table asks for that (semantics §4.6); else as given.
-
-        Without a user it is what the groups may do.
-        """
-
-        def work(snapshot: Snapshot) -> list[Partition] | EncodedList:
-            table = table_name.load(snapshot)
-            if not has_partition_privileges(table):
-                return partitions
-            roles = all_roles_of(snapshot, user, groups or ())
-            by_id = GrantRows(snapshot).on_partitions(table.table_id)
-            each = partitions_of(partitions)
-            names = [make_name(table.key_names, one.values or []) for one in each]
-            ids = StatisticsRows(snapshot).partition_ids(table, names)
-            return [
-                msgspec.structs.replace(
-                    one,
-                    privileges=_privilege_set(
-                        by_id.get(ids[name], []) if name in ids else [], user, groups or (), roles
-                    ),
-                )
-                for one, name in zip(each, names, strict=True)
-            ]
-
-        return self._store.read(work)
+        self._store.write(work)
 
     def _dated(self, entries: Sequence[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
         """With the times that are stored."""
@@ -246,6 +239,38 @@ class PrivilegeService:
             )
             for privilege in privileges
         ]
+
+
+def with_privileges(
+    store: Store,
+    table_name: TableName,
+    partitions: list[Partition] | EncodedList,
+    user: str | None,
+    groups: Sequence[str] | None,
+) -> list[Partition] | EncodedList:
+    """Partitions with what a user may do with each, where the table asks for that (semantics §4.6); else as given.
+
+    Without a user it is what the groups may do.
+    """
+
+    def work(snapshot: Snapshot) -> list[Partition] | EncodedList:
+        table = table_name.load(snapshot)
+        if not has_partition_privileges(table):
+            return partitions
+        roles = all_roles_of(snapshot, user, groups or ())
+        by_id = GrantRows(snapshot).on_partitions(table.table_id)
+        each = partitions_of(partitions)
+        names = [make_name(table.key_names, one.values or []) for one in each]
+        ids = StatisticsRows(snapshot).partition_ids(table, names)
+        return [
+            msgspec.structs.replace(
+                one,
+                privileges=_privilege_set(by_id.get(ids[name], []) if name in ids else [], user, groups or (), roles),
+            )
+            for one, name in zip(each, names, strict=True)
+        ]
+
+    return store.read(work)
 
 
 def has_partition_privileges(table: StoredTable) -> bool:
@@ -311,7 +336,8 @@ def _revoke_one(
 
 
 def _entries(bag: PrivilegeBag | None) -> list[HiveObjectPrivilege]:
-    return [required(entry, "privilege") for entry in required(bag, "privileges").privileges or ()]
+    entries = [required(entry, "privilege") for entry in required(bag, "privileges").privileges or ()]
+    return [with_fields(entry, hiveObject=_plain_ref(entry.hiveObject)) for entry in entries]
 
 
 def _principal_of(snapshot: Snapshot, entry: HiveObjectPrivilege) -> Grantee:
@@ -434,10 +460,11 @@ def _info(grant: Grant) -> PrivilegeGrantInfo:
     return PrivilegeGrantInfo(grant.privilege, grant.create_time, grant.grantor, grant.grantor_type, grant.grant_option)
 
 
-def _shown(stored: StoredGrant) -> HiveObjectPrivilege:
+def _shown(stored: StoredGrant, catalog: str | None) -> HiveObjectPrivilege:
     grant = stored.grant
     return HiveObjectPrivilege(
         hiveObject=HiveObjectRef(
+            catName=catalog,
             objectType=grant.on.object_type,
             dbName=stored.db_name,
             objectName=stored.table_name,
@@ -457,66 +484,8 @@ def _rank(stored: StoredGrant) -> tuple[int, bool, int]:
     return on.object_type, on.partition_id is not None, stored.grant_id
 
 
-class Privileges:
-    """Methods on privileges, each one call of the service."""
-
-    def __init__(self, privileges: PrivilegeService) -> None:
-        self._privileges = privileges
-
-    def get_privilege_set(
-        self, call: Call, hiveObject: HiveObjectRef, user_name: str, group_names: list[str]
-    ) -> PrincipalPrivilegeSet:
-        return self._privileges.privilege_set(_plain_ref(hiveObject), user_name, group_names)
-
-    def list_privileges(
-        self, call: Call, principal_name: str, principal_type: int, hiveObject: HiveObjectRef
-    ) -> list[HiveObjectPrivilege]:
-        found = self._privileges.find(principal_name, principal_type, _plain_ref(hiveObject))
-        if not is_newer(call) and (hiveObject.catName is None and not is_newer(call, hiveObject.dbName)):
-            return found
-        return [
-            with_fields(one, hiveObject=with_fields(required(one.hiveObject, "object"), catName=DEFAULT_CATALOG))
-            for one in found
-        ]
-
-    def grant_privileges(self, call: Call, privileges: PrivilegeBag) -> bool:
-        self._privileges.grant(_plain_bag(privileges))
-        return True
-
-    def revoke_privileges(self, call: Call, privileges: PrivilegeBag) -> bool:
-        self._privileges.revoke(_plain_bag(privileges))
-        return True
-
-    def grant_revoke_privileges(self, call: Call, request: GrantRevokePrivilegeRequest) -> GrantRevokePrivilegeResponse:
-        request = required(request, "request")
-        bag = _plain_bag(request.privileges)
-        if is_grant(request.requestType):
-            self._privileges.grant(bag)
-        else:
-            self._privileges.revoke(bag, grant_option_only=bool(request.revokeGrantOption))
-        return GrantRevokePrivilegeResponse(success=True)
-
-    def refresh_privileges(
-        self,
-        call: Call,
-        objToRefresh: HiveObjectRef,
-        authorizer: str,
-        grantRequest: GrantRevokePrivilegeRequest,
-    ) -> GrantRevokePrivilegeResponse:
-        bag = _plain_bag(required(grantRequest, "grantRequest").privileges)
-        self._privileges.refresh(_plain_ref(objToRefresh), authorizer, bag)
-        return GrantRevokePrivilegeResponse(success=True)
-
-
 def _plain_ref(ref: HiveObjectRef | None) -> HiveObjectRef | None:
     """A reference sent by a client, its database under the name it has within the one catalog."""
     if ref is None or ref.dbName is None:
         return ref
     return with_fields(ref, dbName=in_catalog(ref.catName, ref.dbName))
-
-
-def _plain_bag(bag: PrivilegeBag | None) -> PrivilegeBag | None:
-    if bag is None:
-        return None
-    entries = [required(entry, "privilege") for entry in bag.privileges or ()]
-    return PrivilegeBag(privileges=[with_fields(entry, hiveObject=_plain_ref(entry.hiveObject)) for entry in entries])

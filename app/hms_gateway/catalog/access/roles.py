@@ -1,7 +1,7 @@
 """Roles, and who has them (semantics §2.18). Names keep their case. `catalog.rights` enforces what they mean."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NewType, TypeVar
+from typing import Any, Final, NewType
 
 from sqlalchemy import Row, Select, and_, delete, insert, select, update
 
@@ -28,8 +28,6 @@ from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
 from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
-
-T = TypeVar("T")
 
 ADMIN: Final = "admin"
 PUBLIC: Final = "public"
@@ -129,67 +127,64 @@ class RoleRows(AggregateRows):
         return [_grant(row) for row in self._connection.execute(statement)]
 
 
-class RoleService:
-    """Every refusal is a MetaException, the only exception these methods declare (semantics §13 row 20)."""
+class Roles:
+    """Methods on roles.
 
-    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
+    Every refusal is a MetaException, the only exception these methods declare (semantics §13 row 20).
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._settings = settings
 
-    def create_defaults(self) -> None:
-        """Make sure that the two roles every catalog has are there (semantics §1.3); for the start of a server."""
-        admins = {name.strip() for name in self._settings.hive_configuration.get(_ADMINS_KEY, "").split(",")} - {""}
-
-        def are_there(snapshot: Snapshot) -> bool:
-            if RoleRows(snapshot).find(ADMIN) is None or RoleRows(snapshot).find(PUBLIC) is None:
-                return False
-            return all(_has_role(snapshot, ADMIN, Grantee(name, PrincipalType.USER)) for name in admins)
-
-        if not self._store.read(are_there):
-            self._store.write(lambda tx: self._create_defaults(tx, admins))
-
-    def create(self, role: Role | None) -> None:
-        """Raises MetaException for a role that exists, as `public` always does."""
+    def create_role(self, call: Call, role: Role) -> bool:
+        """Refused for a role that exists, as `public` always does."""
         given = required(role, "role")
         name = required(given.roleName, "role name")
         if name == PUBLIC:
             raise MetaException(f"{PUBLIC} role implictly exists. It can't be created.")
         created = creation_seconds(given.createTime, self._clock.seconds())
         new = Role(roleName=name, createTime=created, ownerName=given.ownerName)
+
+        def work(tx: Transaction) -> None:
+            RoleRows(tx).insert(new)
+            note_changed_rights(tx)
+
         try:
-            self._write(lambda tx: _inserted(tx, new))
+            self._write(work)
         except DuplicateKey as error:
             raise MetaException(f"Role {name} already exists.") from error
+        return True
 
-    def drop(self, name: str | None) -> None:
-        """Drop a role with members and grants; a missing one is ignored. Raises MetaException for built-in roles."""
-        if required(name, "role name") in (ADMIN, PUBLIC):
+    def drop_role(self, call: Call, role_name: str) -> bool:
+        """Drop a role with members and grants; a missing one is ignored."""
+        if required(role_name, "role name") in (ADMIN, PUBLIC):
             raise MetaException(f"{PUBLIC},{ADMIN} roles can't be dropped.")
 
         def work(tx: Transaction) -> None:
-            role_id = RoleRows(tx).find(name or "")
+            role_id = RoleRows(tx).find(role_name)
             if role_id is not None:
                 RoleRows(tx).delete(role_id)
                 note_changed_rights(tx)
 
         self._write(work)
+        return True
 
-    def names(self) -> list[str]:
+    def get_role_names(self, call: Call) -> list[str]:
         """Sorted in byte order."""
         return self._store.read(lambda snapshot: RoleRows(snapshot).names())
 
-    def grant(
+    def grant_role(
         self,
+        call: Call,
         role_name: str | None,
         principal_name: str | None,
         principal_type: int | None,
-        *,
         grantor: str | None,
-        grantor_type: int | None,
-        grant_option: bool,
-    ) -> None:
-        """Raises MetaException for `public`, an unknown role, a grant that is there, and one that closes a cycle."""
+        grantorType: int | None,
+        grant_option: bool | None,
+    ) -> bool:
+        """Refused for `public`, an unknown role, a grant that is there, and one that closes a cycle."""
         name = required(role_name, "role name")
         to = principal(principal_name, principal_type)
         if name == PUBLIC:
@@ -210,17 +205,59 @@ class RoleService:
                     roleName=name,
                     principalName=to.name,
                     principalType=to.principal_type,
-                    grantOption=grant_option,
+                    grantOption=bool(grant_option),
                     grantTime=granted,
                     grantorName=grantor,
-                    grantorPrincipalType=grantor_type,
+                    grantorPrincipalType=grantorType,
                 ),
             )
             note_changed_rights(tx)
 
         self._write(work)
+        return True
 
-    def revoke(
+    def revoke_role(self, call: Call, role_name: str, principal_name: str, principal_type: int) -> bool:
+        self._revoke(role_name, principal_name, principal_type)
+        return True
+
+    def list_roles(self, call: Call, principal_name: str, principal_type: int) -> list[Role]:
+        """The roles granted directly; a user always has `public`, too."""
+        of = principal(principal_name, principal_type)
+        roles = self._store.read(lambda snapshot: RoleRows(snapshot).of_principal(of.name, of.principal_type))
+        public = [Role(roleName=PUBLIC, createTime=0, ownerName=PUBLIC)]
+        return roles + public if of.principal_type == PrincipalType.USER else roles
+
+    def grant_revoke_role(self, call: Call, request: GrantRevokeRoleRequest) -> GrantRevokeRoleResponse:
+        given = required(request, "request")
+        role, name, kind = given.roleName, given.principalName, given.principalType
+        if is_grant(given.requestType):
+            self.grant_role(call, role, name, kind, given.grantor, given.grantorType, given.grantOption)
+        else:
+            self._revoke(role, name, kind, grant_option_only=bool(given.grantOption))
+        return GrantRevokeRoleResponse(success=True)
+
+    def get_principals_in_role(self, call: Call, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
+        """The principals that have the role: none for an unknown one, nor for `public`, which is not listed."""
+        name = required(required(request, "request").roleName, "role name")
+
+        def work(snapshot: Snapshot) -> list[RolePrincipalGrant]:
+            role_id = RoleRows(snapshot).find(name)
+            return [] if role_id is None else RoleRows(snapshot).grants_of_role(role_id)
+
+        return GetPrincipalsInRoleResponse(principalGrants=self._store.read(work))
+
+    def get_role_grants_for_principal(
+        self, call: Call, request: GetRoleGrantsForPrincipalRequest
+    ) -> GetRoleGrantsForPrincipalResponse:
+        """The roles of `list_roles` with who granted them and when."""
+        given = required(request, "request")
+        of = principal(given.principal_name, given.principal_type)
+        grants = self._store.read(lambda snapshot: RoleRows(snapshot).grants_of_principal(of.name, of.principal_type))
+        if of.principal_type == PrincipalType.USER:
+            grants.append(RolePrincipalGrant(PUBLIC, of.name, of.principal_type, grantOption=False, grantTime=0))
+        return GetRoleGrantsForPrincipalResponse(principalGrants=grants)
+
+    def _revoke(
         self,
         role_name: str | None,
         principal_name: str | None,
@@ -228,7 +265,7 @@ class RoleService:
         *,
         grant_option_only: bool = False,
     ) -> None:
-        """A missing grant is ignored, unless only its option is revoked. Raises MetaException."""
+        """A missing grant is ignored, unless only its option is revoked."""
         name = required(role_name, "role name")
         of = principal(principal_name, principal_type)
         if name == PUBLIC:
@@ -247,62 +284,42 @@ class RoleService:
 
         self._write(work)
 
-    def of_principal(self, principal_name: str | None, principal_type: int | None) -> list[Role]:
-        """The roles granted directly; a user always has `public`, too."""
-        of = principal(principal_name, principal_type)
-        roles = self._store.read(lambda snapshot: RoleRows(snapshot).of_principal(of.name, of.principal_type))
-        public = [Role(roleName=PUBLIC, createTime=0, ownerName=PUBLIC)]
-        return roles + public if of.principal_type == PrincipalType.USER else roles
-
-    def grants_of_principal(self, principal_name: str | None, principal_type: int | None) -> list[RolePrincipalGrant]:
-        """The same with who granted them and when."""
-        of = principal(principal_name, principal_type)
-        grants = self._store.read(lambda snapshot: RoleRows(snapshot).grants_of_principal(of.name, of.principal_type))
-        if of.principal_type == PrincipalType.USER:
-            grants.append(
-                RolePrincipalGrant(
-                    roleName=PUBLIC,
-                    principalName=of.name,
-                    principalType=of.principal_type,
-                    grantOption=False,
-                    grantTime=0,
-                )
-            )
-        return grants
-
-    def grants_of_role(self, role_name: str | None) -> list[RolePrincipalGrant]:
-        """The principals that have the role: none for an unknown one, nor for `public`, which is not listed."""
-        name = required(role_name, "role name")
-
-        def work(snapshot: Snapshot) -> list[RolePrincipalGrant]:
-            role_id = RoleRows(snapshot).find(name)
-            return [] if role_id is None else RoleRows(snapshot).grants_of_role(role_id)
-
-        return self._store.read(work)
-
-    def _create_defaults(self, tx: Transaction, admins: Iterable[str]) -> None:
-        now = self._clock.seconds()
-        is_first_start = RoleRows(tx).find(PUBLIC) is None
-        for name in (ADMIN, PUBLIC):
-            if RoleRows(tx).find(name) is None:
-                RoleRows(tx).insert(Role(roleName=name, createTime=now, ownerName=name))
-        admin = Grantee(ADMIN, PrincipalType.ROLE)
-        if not GrantRows(tx).of_principal(admin, HiveObjectType.GLOBAL):
-            GrantRows(tx).insert(
-                [Grant(_EVERYTHING, admin, "All", now, True, grantor=ADMIN, grantor_type=PrincipalType.ROLE)]
-            )
-        for name in sorted(admins):
-            user = Grantee(name, PrincipalType.USER)
-            if not _has_role(tx, ADMIN, user):
-                grant = RolePrincipalGrant(ADMIN, name, user.principal_type, True, now, ADMIN, PrincipalType.ROLE)
-                RoleRows(tx).insert_grant(_known(tx, ADMIN), grant)
-        if not is_first_start:
-            # Another gateway may know the catalog as it was.
-            note_changed_rights(tx)
-
-    def _write(self, work: Callable[[Transaction], T]) -> T:
+    def _write(self, work: Callable[[Transaction], None]) -> None:
         with unstorable_as_meta():
-            return self._store.write(work)
+            self._store.write(work)
+
+
+def create_default_roles(store: Store, clock: Clock, settings: MetastoreSettings) -> None:
+    """Make sure that the two roles every catalog has are there (semantics §1.3); for the start of a server."""
+    admins = {name.strip() for name in settings.hive_configuration.get(_ADMINS_KEY, "").split(",")} - {""}
+
+    def are_there(snapshot: Snapshot) -> bool:
+        if RoleRows(snapshot).find(ADMIN) is None or RoleRows(snapshot).find(PUBLIC) is None:
+            return False
+        return all(_has_role(snapshot, ADMIN, Grantee(name, PrincipalType.USER)) for name in admins)
+
+    if not store.read(are_there):
+        store.write(lambda tx: _create_defaults(tx, admins, clock.seconds()))
+
+
+def _create_defaults(tx: Transaction, admins: Iterable[str], now: int) -> None:
+    is_first_start = RoleRows(tx).find(PUBLIC) is None
+    for name in (ADMIN, PUBLIC):
+        if RoleRows(tx).find(name) is None:
+            RoleRows(tx).insert(Role(roleName=name, createTime=now, ownerName=name))
+    admin = Grantee(ADMIN, PrincipalType.ROLE)
+    if not GrantRows(tx).of_principal(admin, HiveObjectType.GLOBAL):
+        GrantRows(tx).insert(
+            [Grant(_EVERYTHING, admin, "All", now, True, grantor=ADMIN, grantor_type=PrincipalType.ROLE)]
+        )
+    for name in sorted(admins):
+        user = Grantee(name, PrincipalType.USER)
+        if not _has_role(tx, ADMIN, user):
+            grant = RolePrincipalGrant(ADMIN, name, user.principal_type, True, now, ADMIN, PrincipalType.ROLE)
+            RoleRows(tx).insert_grant(_known(tx, ADMIN), grant)
+    if not is_first_start:
+        # Another gateway may know the catalog as it was.
+        note_changed_rights(tx)
 
 
 def principal(name: str | None, principal_type: int | None) -> Grantee:
@@ -355,11 +372,6 @@ def _roles_by_member(snapshot: Snapshot) -> dict[str, list[str]]:
     return found
 
 
-def _inserted(tx: Transaction, role: Role) -> None:
-    RoleRows(tx).insert(role)
-    note_changed_rights(tx)
-
-
 def _has_role(snapshot: Snapshot, role: str, of: Grantee) -> bool:
     return any(found.roleName == role for found in RoleRows(snapshot).of_principal(of.name, of.principal_type))
 
@@ -394,82 +406,6 @@ def _grant(row: Row[Any]) -> RolePrincipalGrant:
         grantorName=row.grantor_name,
         grantorPrincipalType=row.grantor_type,
     )
-
-
-class Roles:
-    """Methods on roles, each one call of the service."""
-
-    def __init__(self, roles: RoleService) -> None:
-        self._roles = roles
-
-    def create_role(self, call: Call, role: Role) -> bool:
-        self._roles.create(role)
-        return True
-
-    def drop_role(self, call: Call, role_name: str) -> bool:
-        self._roles.drop(role_name)
-        return True
-
-    def get_role_names(self, call: Call) -> list[str]:
-        return self._roles.names()
-
-    def grant_role(
-        self,
-        call: Call,
-        role_name: str,
-        principal_name: str,
-        principal_type: int,
-        grantor: str,
-        grantorType: int,
-        grant_option: bool,
-    ) -> bool:
-        self._roles.grant(
-            role_name,
-            principal_name,
-            principal_type,
-            grantor=grantor,
-            grantor_type=grantorType,
-            grant_option=bool(grant_option),
-        )
-        return True
-
-    def revoke_role(self, call: Call, role_name: str, principal_name: str, principal_type: int) -> bool:
-        self._roles.revoke(role_name, principal_name, principal_type)
-        return True
-
-    def list_roles(self, call: Call, principal_name: str, principal_type: int) -> list[Role]:
-        return self._roles.of_principal(principal_name, principal_type)
-
-    def grant_revoke_role(self, call: Call, request: GrantRevokeRoleRequest) -> GrantRevokeRoleResponse:
-        request = required(request, "request")
-        if is_grant(request.requestType):
-            self._roles.grant(
-                request.roleName,
-                request.principalName,
-                request.principalType,
-                grantor=request.grantor,
-                grantor_type=request.grantorType,
-                grant_option=bool(request.grantOption),
-            )
-        else:
-            self._roles.revoke(
-                request.roleName,
-                request.principalName,
-                request.principalType,
-                grant_option_only=bool(request.grantOption),
-            )
-        return GrantRevokeRoleResponse(success=True)
-
-    def get_principals_in_role(self, call: Call, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
-        grants = self._roles.grants_of_role(required(request, "request").roleName)
-        return GetPrincipalsInRoleResponse(principalGrants=grants)
-
-    def get_role_grants_for_principal(
-        self, call: Call, request: GetRoleGrantsForPrincipalRequest
-    ) -> GetRoleGrantsForPrincipalResponse:
-        request = required(request, "request")
-        grants = self._roles.grants_of_principal(request.principal_name, request.principal_type)
-        return GetRoleGrantsForPrincipalResponse(principalGrants=grants)
 
 
 def is_grant(request_type: int | None) -> bool:

@@ -5,6 +5,7 @@ Earlier versions managed directories outside the roots too; settings for these a
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Final, TypeVar
 
 import msgspec
@@ -24,6 +25,7 @@ from hms_gateway.metastore.vocabulary.locations import is_under, parse_location
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -102,15 +104,20 @@ class KnownPlaces:
         yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
 
 
+def database_places(store: Store) -> Iterator[DatabasePlace]:
+    """All databases, a page at a time."""
+    return _pages(_name, lambda after: store.read(lambda snapshot: PlaceRows(snapshot).databases(after, PAGE_ROWS)), "")
+
+
 def table_places(store: Store) -> Iterator[TablePlace]:
     """All tables, a page at a time."""
-    return _pages(lambda after: store.read(lambda snapshot: PlaceRows(snapshot).tables(after, PAGE_ROWS)), _table_id)
+    return _pages(_table_id, lambda after: store.read(lambda snapshot: PlaceRows(snapshot).tables(after, PAGE_ROWS)), 0)
 
 
 def partition_places(store: Store) -> Iterator[PartitionPlace]:
     """All partitions, a page at a time."""
     return _pages(
-        lambda after: store.read(lambda snapshot: PlaceRows(snapshot).partitions(after, PAGE_ROWS)), _partition_id
+        _partition_id, lambda after: store.read(lambda snapshot: PlaceRows(snapshot).partitions(after, PAGE_ROWS)), 0
     )
 
 
@@ -157,20 +164,13 @@ def _new(tx: Snapshot, table_id: int, partition_id: int, candidates: Iterable[Ca
     """What has come since those ids, or has what would be the candidate's name: ids of what was deleted come again."""
     yield from _of_moves(tx.pending_moves())
     places = PlaceRows(tx)
-    yield from _of_databases(places)
-    tables = _pages(lambda after: places.tables(after, PAGE_ROWS), _table_id, table_id)
-    partitions = _pages(lambda after: places.partitions(after, PAGE_ROWS), _partition_id, partition_id)
-    for table in tables:
+    for database in _pages(_name, lambda after: places.databases(after, PAGE_ROWS), ""):
+        yield from (_Known(location, holds_others=True) for location in database.locations)
+    partitions = _pages(_partition_id, lambda after: places.partitions(after, PAGE_ROWS), partition_id)
+    for table in _pages(_table_id, lambda after: places.tables(after, PAGE_ROWS), table_id):
         yield from _of_table(table)
     for partition in chain(partitions, _with_names_of(places, candidates)):
         yield from _of_partition(partition)
-
-
-def _of_databases(places: PlaceRows) -> Iterator[_Known]:
-    after = ""
-    while page := places.databases(after, PAGE_ROWS):
-        yield from (_Known(location, holds_others=True) for one in page for location in one.locations)
-        after = page[-1].name
 
 
 def _with_names_of(places: PlaceRows, candidates: Iterable[Candidate]) -> Iterator[PartitionPlace]:
@@ -198,15 +198,12 @@ def _of_partition(partition: PartitionPlace) -> Iterator[_Known]:
         yield _Known(partition.location, partition_id=partition.partition_id)
 
 
-def _table_id(table: TablePlace) -> int:
-    return table.table_id
+_name: Final = attrgetter("name")
+_table_id: Final = attrgetter("table_id")
+_partition_id: Final = attrgetter("partition_id")
 
 
-def _partition_id(partition: PartitionPlace) -> int:
-    return partition.partition_id
-
-
-def _pages(read: Callable[[int], list[T]], key: Callable[[T], int], after: int = 0) -> Iterator[T]:
+def _pages(key: Callable[[T], K], read: Callable[[K], list[T]], after: K) -> Iterator[T]:
     while page := read(after):
         yield from page
         after = key(page[-1])
@@ -340,30 +337,12 @@ def find_outside(
     found = OutsidePlaces(files, may_be_root)
     for database in database_places(store):
         found.add_database(database)
-    for table in _tables_elsewhere(store, beginnings):
+
+    def read(after: int) -> list[TablePlace]:
+        return store.read(lambda snapshot: PlaceRows(snapshot).owned_tables_elsewhere(beginnings, after, PAGE_ROWS))
+
+    for table in _pages(_table_id, read, 0):
         found.add_table(table)
     for below in store.read(lambda snapshot: PlaceRows(snapshot).owned_partitions_elsewhere(beginnings)):
         found.add_partitions(below.table, below.location, below.count)
     return found
-
-
-def _tables_elsewhere(store: Store, beginnings: Sequence[str]) -> Iterator[TablePlace]:
-    def read(after: int) -> list[TablePlace]:
-        return store.read(lambda snapshot: PlaceRows(snapshot).owned_tables_elsewhere(beginnings, after, PAGE_ROWS))
-
-    after = 0
-    while page := read(after):
-        yield from page
-        after = page[-1].table_id
-
-
-def database_places(store: Store) -> Iterator[DatabasePlace]:
-    """All databases, a page at a time."""
-
-    def read(after: str) -> list[DatabasePlace]:
-        return store.read(lambda snapshot: PlaceRows(snapshot).databases(after, PAGE_ROWS))
-
-    after = ""
-    while page := read(after):
-        yield from page
-        after = page[-1].name

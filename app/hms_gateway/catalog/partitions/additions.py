@@ -1,4 +1,4 @@
-"""Adding partitions: single ones, lists, specs, and appending by values or by name (semantics §2.8)."""
+"""Methods that add partitions: single ones, lists, specs, and appending by values or by name (semantics §2.8)."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +8,7 @@ import msgspec
 
 from hms_gateway.catalog.access.grant_rows import GrantRows
 from hms_gateway.catalog.access.grants import has_partition_privileges
+from hms_gateway.catalog.arguments import in_catalog, table_shown, with_fields
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
 from hms_gateway.catalog.partitions.writes import (
@@ -17,19 +18,21 @@ from hms_gateway.catalog.partitions.writes import (
     properties,
     require_unchanged,
     retry_on_conflict,
+    shown_partitions,
     stored_form,
     table_location,
     table_parameters,
-    with_location,
+    with_columns,
     write,
 )
-from hms_gateway.metastore.changes.events import PartitionEvents
+from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, java_text, required
 from hms_gateway.metastore.checks.selection import TableName, values_name
-from hms_gateway.metastore.checks.table_shape import StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewhere
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
+    FileSystem,
     NewPartition,
     OutcomeUnknown,
     Selection,
@@ -56,8 +59,12 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
+    AddPartitionsRequest,
+    AddPartitionsResult,
     AlreadyExistsException,
+    AppendPartitionsRequest,
     EnvironmentContext,
     InvalidObjectException,
     MetaException,
@@ -109,52 +116,105 @@ class _Made(msgspec.Struct):
 
 
 class PartitionAdditions:
-    """Every call that adds partitions. All of a call's partitions are added, or none."""
+    """Methods that add partitions. All of a call's partitions are added, or none.
+
+    Raise InvalidObjectException (no such table), AlreadyExistsException and MetaException.
+    """
 
     def __init__(
         self,
         store: Store,
-        directories: PartitionDirectories,
-        values: PartitionValues,
+        files: FileSystem,
         clock: Clock,
         settings: MetastoreSettings,
+        events: EventMaker,
         limits: Limits,
-        events: PartitionEvents,
-        on_insert: OnInsert | None = None,
+        on_insert: OnInsert,
     ) -> None:
         """`on_insert` runs in the unit of work that adds partitions, once they are there."""
         self._on_insert = on_insert
         self._store = store
-        self._directories = directories
-        self._values = values
+        self._directories = PartitionDirectories(files, settings.directory_threads_max)
+        self._values = PartitionValues(settings.partition_name_whitelist_pattern)
         self._clock = clock
         self._settings = settings
         self._limits = limits
-        self._events = events
+        self._events = PartitionEvents(events)
 
-    def add(self, partition: Partition | None, environment: EnvironmentContext | None = None) -> Partition:
-        """Add one partition to the table it names and return it as stored (semantics §2.8).
+    def add_partition(self, call: Call, new_part: Partition) -> Partition:
+        return self.add_partition_with_environment_context(call, new_part, None)
 
-        Raises InvalidObjectException (no such table), AlreadyExistsException and MetaException.
-        """
-        given = required(partition, "partition")
+    def add_partition_with_environment_context(
+        self, call: Call, new_part: Partition, environment_context: EnvironmentContext | None
+    ) -> Partition:
+        """Add one partition to the table it names and return it as stored (semantics §2.8)."""
+        given = _within_catalog(required(new_part, "partition"))
         name = TableName(given.dbName, given.tableName)
-        return self._add(_Request(name, lambda _: [given], environment=properties(environment)))[0]
+        added = self._add(_Request(name, lambda _: [given], environment=properties(environment_context)))
+        return shown_partitions(table_shown(call, None, None, given.catName), added)[0]
 
-    def add_all(self, partitions: Sequence[Partition] | None) -> int:
-        """Add partitions of the table that the first one names; the number added. Raises as `add`."""
-        given = required(partitions, "partitions")
+    def add_partitions(self, call: Call, new_parts: list[Partition]) -> int:
+        """Add partitions of the table that the first one names; the number added."""
+        given = [one and _within_catalog(one) for one in required(new_parts, "partitions")]
         if not given:
             return 0
         first = required(given[0], "partition")
-        return len(self.add_to(TableName(first.dbName, first.tableName), given))
+        return len(self._add_to(TableName(first.dbName, first.tableName), given))
 
-    def add_specs(self, specs: Sequence[PartitionSpec] | None) -> int:
-        """Add the partitions of specs to the table the first spec names; the number added. Raises as `add`."""
-        given = partitions_of(specs)
-        return len(self.add_to(TableName(specs[0].dbName, specs[0].tableName), given)) if specs else 0
+    def add_partitions_pspec(self, call: Call, new_parts: list[PartitionSpec]) -> int:
+        """Add the partitions of specs to the table the first spec names; the number added."""
+        given = partitions_of(new_parts)
+        return len(self._add_to(TableName(new_parts[0].dbName, new_parts[0].tableName), given)) if new_parts else 0
 
-    def add_to(
+    def add_partitions_req(self, call: Call, request: AddPartitionsRequest) -> AddPartitionsResult:
+        request = required(request, "request")
+        # Hive leaves the list out when there was nothing to add.
+        wants_result = request.needResult is not False and bool(request.parts)
+        table = table_shown(call, request.dbName, request.tblName, request.catName)
+        added = self._add_to(
+            table,
+            with_columns(request.parts or [], request.partitionColSchema),
+            skips_existing=bool(request.ifNotExists),
+            is_answered=wants_result,
+            environment=request.environmentContext,
+        )
+        return AddPartitionsResult(shown_partitions(table, added)) if wants_result else AddPartitionsResult()
+
+    def append_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
+        return self.append_partition_with_environment_context(call, db_name, tbl_name, part_vals, None)
+
+    def append_partition_with_environment_context(
+        self,
+        call: Call,
+        db_name: str,
+        tbl_name: str,
+        part_vals: list[str],
+        environment_context: EnvironmentContext | None,
+    ) -> Partition:
+        """Add the partition with these values, made like its table."""
+        return self._append(table_shown(call, db_name, tbl_name), lambda _: part_vals, environment_context)
+
+    def append_partition_req(self, call: Call, appendPartitionsReq: AppendPartitionsRequest) -> Partition:
+        req = required(appendPartitionsReq, "appendPartitionsReq")
+        table = table_shown(call, req.dbName, req.tableName, req.catalogName)
+        if req.partVals is not None:
+            return self._append(table, lambda _: req.partVals, req.environmentContext)
+        return self._append_named(table, req.name, req.environmentContext)
+
+    def append_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
+        return self.append_partition_by_name_with_environment_context(call, db_name, tbl_name, part_name, None)
+
+    def append_partition_by_name_with_environment_context(
+        self,
+        call: Call,
+        db_name: str,
+        tbl_name: str,
+        part_name: str,
+        environment_context: EnvironmentContext | None,
+    ) -> Partition:
+        return self._append_named(table_shown(call, db_name, tbl_name), part_name, environment_context)
+
+    def _add_to(
         self,
         table_name: TableName,
         partitions: Sequence[Partition],
@@ -166,7 +226,7 @@ class PartitionAdditions:
         """Add partitions, all of which must name the table exactly as `table_name` does; those added.
 
         With `skips_existing` what exists already is left alone. Where the reply does not have them (`is_answered`), a
-        repetition of the call gets none. Raises as `add`.
+        repetition of the call gets none.
         """
         if not partitions:
             return []
@@ -184,16 +244,10 @@ class PartitionAdditions:
             )
         )
 
-    def append(
-        self, table_name: TableName, values: Sequence[str] | None, environment: EnvironmentContext | None = None
+    def _append_named(
+        self, table_name: TableName, name: str | None, environment: EnvironmentContext | None
     ) -> Partition:
-        """Add the partition with these values, made like its table. Raises as `add`."""
-        return self._append(table_name, lambda _: values, _NO_TABLE, environment)
-
-    def append_by_name(
-        self, table_name: TableName, name: str | None, environment: EnvironmentContext | None = None
-    ) -> Partition:
-        """The same by the partition's name (semantics §2.8, §2.13). Raises as `add`."""
+        """As `_append` by the partition's name (semantics §2.8, §2.13)."""
 
         def values(table: StoredTable) -> list[str]:
             try:
@@ -203,14 +257,14 @@ class PartitionAdditions:
             except PartitionNameError as error:
                 raise InvalidObjectException(str(error)) from error
 
-        return self._append(table_name, values, f"{table_name} table not found", environment)
+        return self._append(table_name, values, environment, f"{table_name} table not found")
 
     def _append(
         self,
         table_name: TableName,
         values: Callable[[StoredTable], Sequence[str] | None],
-        no_table: str,
         environment: EnvironmentContext | None,
+        no_table: str = _NO_TABLE,
     ) -> Partition:
         request = _Request(
             table_name,
@@ -220,7 +274,7 @@ class PartitionAdditions:
             renews_ddl_time=True,
             environment=properties(environment),
         )
-        return self._add(request)[0]
+        return shown_partitions(table_name, self._add(request))[0]
 
     def _add(self, request: _Request) -> list[Partition]:
         recalled = recalled_value()
@@ -330,8 +384,7 @@ class PartitionAdditions:
 
         def work(transaction: Transaction) -> list[Partition]:
             _insert(transaction, table, stored, event, copies_grants=copies_grants)
-            if self._on_insert is not None:
-                self._on_insert(transaction, [NewPartition(one.name, one.partition) for one in planned])
+            self._on_insert(transaction, [NewPartition(one.name, one.partition) for one in planned])
             return [one.partition for one in planned] if is_answered else []
 
         names = [(table.table.dbName or "", table.table.tableName or "")]
@@ -368,6 +421,13 @@ class PartitionAdditions:
         return self._store.read(work)
 
 
+def _within_catalog(partition: Partition) -> Partition:
+    """A partition that a client sent, its database under the name it has within the one catalog."""
+    if not partition.catName:
+        return partition
+    return with_fields(partition, dbName=in_catalog(partition.catName, partition.dbName))
+
+
 def _check_owner(owner: TableName, partitions: Sequence[Partition]) -> None:
     """Names are compared exactly here, unlike everywhere else (semantics §0.2)."""
     for partition in partitions:
@@ -377,7 +437,7 @@ def _check_owner(owner: TableName, partitions: Sequence[Partition]) -> None:
 
 def _placed(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
     """A copy at its place. Calls answer with it, so it has what Java cannot leave unset (semantics §3.3)."""
-    placed = with_location(descriptor, location)
+    placed = elsewhere(descriptor, location)
     placed.compressed = bool(descriptor.compressed)
     placed.numBuckets = descriptor.numBuckets or 0
     return placed
@@ -390,7 +450,7 @@ def _like_table(table: StoredTable, values: Sequence[str] | None) -> Partition:
         values=list(required(values, "partition values")),
         dbName=table.table.dbName,
         tableName=table.table.tableName,
-        sd=with_location(table.table.sd, None),
+        sd=elsewhere(table.table.sd, None),
     )
 
 

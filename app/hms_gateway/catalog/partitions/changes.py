@@ -1,4 +1,4 @@
-"""Altering and renaming partitions (semantics §2.11), with the moves of their directories."""
+"""Methods that alter and rename partitions (semantics §2.11), with the moves of their directories."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -6,8 +6,9 @@ from typing import Final
 
 import msgspec
 
+from hms_gateway.catalog.arguments import table_in, table_named, with_fields
 from hms_gateway.catalog.directories.of_partitions import PartitionDirectories
-from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack, check_place
+from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack
 from hms_gateway.catalog.partitions.writes import (
     Conflict,
     PartitionValues,
@@ -19,22 +20,21 @@ from hms_gateway.catalog.partitions.writes import (
     stored_form,
     table_location,
     table_parameters,
-    with_location,
+    with_columns,
     write,
 )
 from hms_gateway.catalog.statistics.aggregation import after_concurrent_write, seen_by
-from hms_gateway.metastore.changes.events import PartitionEvents
+from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.changes.fencing import check_unchanged_since
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
 from hms_gateway.metastore.checks.selection import TableName, java_list, values_name
-from hms_gateway.metastore.checks.table_shape import StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewhere, with_known_skew
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
     FileSystem,
     FileSystemError,
-    NewPartition,
     OutcomeUnknown,
     Selection,
     Snapshot,
@@ -47,8 +47,6 @@ from hms_gateway.metastore.ports.store import (
 from hms_gateway.metastore.vocabulary.locations import (
     LocationError,
     default_partition_location,
-    join,
-    moved_location,
     normalize_location,
     on_file_system_of,
     same_file_system,
@@ -60,21 +58,25 @@ from hms_gateway.metastore.vocabulary.parameters import (
     with_partition_ddl_time,
     written_under,
 )
-from hms_gateway.metastore.vocabulary.partition_names import make_name, partial_spec
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import TableType, is_external, is_transactional, is_view
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
+    AlterPartitionsRequest,
+    AlterPartitionsResponse,
     EnvironmentContext,
     FieldSchema,
     InvalidOperationException,
     MetaException,
     Partition,
+    RenamePartitionRequest,
+    RenamePartitionResponse,
     StorageDescriptor,
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.catalog.statistics import StatisticsRows
-from hms_gateway.txn.rules.names import Target, target
+from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.write_ids import ValidIds
 
 
@@ -144,71 +146,102 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class PartitionChanges:
-    """Every call that alters or renames partitions. All of a call's partitions change, or none."""
+    """Methods that alter or rename partitions. All of a call's partitions change, or none.
+
+    Raise InvalidOperationException and MetaException.
+    """
 
     def __init__(
         self,
         store: Store,
         files: FileSystem,
-        directories: PartitionDirectories,
-        values: PartitionValues,
         clock: Clock,
         settings: MetastoreSettings,
+        events: EventMaker,
         limits: Limits,
-        events: PartitionEvents,
     ) -> None:
         self._store = store
         self._files = files
-        self._directories = directories
-        self._values = values
+        self._directories = PartitionDirectories(files, settings.directory_threads_max)
+        self._values = PartitionValues(settings.partition_name_whitelist_pattern)
         self._clock = clock
         self._settings = settings
         self._limits = limits
-        self._events = events
+        self._events = PartitionEvents(events)
         self._moves = PartitionMoves(store, files)
 
-    def alter(
+    def alter_partition(self, call: Call, db_name: str, tbl_name: str, new_part: Partition) -> None:
+        self._alter(table_named(db_name, tbl_name), new_part)
+
+    def alter_partitions(self, call: Call, db_name: str, tbl_name: str, new_parts: list[Partition]) -> None:
+        self._alter_all(table_named(db_name, tbl_name), new_parts)
+
+    def alter_partition_with_environment_context(
+        self,
+        call: Call,
+        db_name: str,
+        tbl_name: str,
+        new_part: Partition,
+        environment_context: EnvironmentContext | None,
+    ) -> None:
+        self._alter(table_named(db_name, tbl_name), new_part, environment_context)
+
+    def alter_partitions_with_environment_context(
+        self,
+        call: Call,
+        db_name: str,
+        tbl_name: str,
+        new_parts: list[Partition],
+        environment_context: EnvironmentContext | None,
+    ) -> None:
+        self._alter_all(table_named(db_name, tbl_name), new_parts, environment_context)
+
+    def alter_partitions_req(self, call: Call, req: AlterPartitionsRequest) -> AlterPartitionsResponse:
+        req = required(req, "req")
+        table = table_in(req.catName, req.dbName, req.tableName)
+        partitions = with_columns(req.partitions or [], req.partitionColSchema)
+        if req.writeId is not None and req.writeId > 0:
+            partitions = [one and with_fields(one, writeId=req.writeId) for one in partitions]
+        self._alter_all(table, partitions, req.environmentContext, req.validWriteIdList)
+        return AlterPartitionsResponse()
+
+    def rename_partition(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], new_part: Partition
+    ) -> None:
+        self._rename(table_named(db_name, tbl_name), part_vals, new_part)
+
+    def rename_partition_req(self, call: Call, req: RenamePartitionRequest) -> RenamePartitionResponse:
+        req = required(req, "req")
+        self._rename(table_in(req.catName, req.dbName, req.tableName), req.partVals, req.newPart)
+        return RenamePartitionResponse()
+
+    def _alter(
         self, table_name: TableName, partition: Partition | None, environment: EnvironmentContext | None = None
     ) -> None:
-        """Replace the partition that has the same values. Raises InvalidOperationException and MetaException."""
+        """Replace the partition that has the same values."""
         given = required(partition, "partition")
-        self._alter(table_name, [given], properties(environment), _OF_ONE)
+        retry_on_conflict(lambda: self._attempt_alter(table_name, [given], properties(environment), _OF_ONE))
 
-    def alter_all(
+    def _alter_all(
         self,
         table_name: TableName,
         partitions: Sequence[Partition] | None,
         environment: EnvironmentContext | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """The same for many at once, all or none; `valid_write_ids` are those that their writer sees.
-
-        Raises as `alter`.
-        """
+        """Replace many at once; `valid_write_ids` are those that their writer sees."""
         given = [required(partition, "partition") for partition in required(partitions, "partitions")]
         check_count(given, self._limits)
-        self._alter(table_name, given, properties(environment), _OF_MANY, valid_write_ids)
+        context = properties(environment)
+        retry_on_conflict(lambda: self._attempt_alter(table_name, given, context, _OF_MANY, valid_write_ids))
 
-    def rename(self, table_name: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:
-        """Give a partition new values, and move its directory where the table owns it; without old values, `alter`.
-
-        Raises InvalidOperationException and MetaException.
-        """
+    def _rename(self, table_name: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:
+        """Give a partition new values, and move its directory where the table owns it; without old values, alter it."""
         given = required(partition, "partition")
         if not values:
-            self.alter(table_name, given)
+            self._alter(table_name, given)
             return
         retry_on_conflict(lambda: self._attempt_rename(table_name, values, given))
-
-    def _alter(
-        self,
-        table_name: TableName,
-        partitions: Sequence[Partition],
-        environment: Mapping[str, str],
-        texts: _Texts,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        retry_on_conflict(lambda: self._attempt_alter(table_name, partitions, environment, texts, valid_write_ids))
 
     def _attempt_alter(
         self,
@@ -216,7 +249,7 @@ class PartitionChanges:
         partitions: Sequence[Partition],
         environment: Mapping[str, str],
         texts: _Texts,
-        valid_write_ids: str | None,
+        valid_write_ids: str | None = None,
     ) -> None:
         table, changes = self._store.read(lambda snapshot: self._load(snapshot, table_name, partitions, texts))
         if changes:
@@ -279,10 +312,10 @@ class PartitionChanges:
             return before
         given = required(sent, "storage descriptor")
         try:
-            placed = with_location(given, normalize_location(given.location, self._settings.default_file_system))
+            placed = elsewhere(given, normalize_location(given.location, self._settings.default_file_system))
         except LocationError as error:
             raise MetaException(str(error)) from error
-        return _with_known_skew(before, placed)
+        return with_known_skew(before, placed)
 
     def _counted(self, table: StoredTable, changes: Sequence[_Change], environment: Mapping[str, str]) -> list[_Change]:
         """The changes with files counted where that is due (semantics §3.6)."""
@@ -409,21 +442,6 @@ def _check_owner(table: StoredTable, sent: Partition) -> None:
         raise MetaException("The transaction for alter partition did not commit successfully.")
 
 
-def _with_known_skew(before: StorageDescriptor | None, sent: StorageDescriptor) -> StorageDescriptor:
-    """`sent`, whose skewed locations JSON clients cannot express: they get none and send none back (clients A.5)."""
-    if before is None or before.skewedInfo is None or sent.skewedInfo is None:
-        return sent
-    old, new = before.skewedInfo, sent.skewedInfo
-    if new.skewedColValueLocationMaps:
-        return sent
-    if (new.skewedColNames, new.skewedColValues) != (old.skewedColNames, old.skewedColValues):
-        return sent
-    kept = copy.copy(sent)
-    kept.skewedInfo = copy.copy(new)
-    kept.skewedInfo.skewedColValueLocationMaps = old.skewedColValueLocationMaps
-    return kept
-
-
 def _parameters(stored: StoredPartition) -> dict[str, str]:
     return stored.partition.parameters or {}
 
@@ -450,14 +468,14 @@ def _staying_at(sent: Partition, location: str | None) -> Partition:
     """`sent` at the place where it is: of a partition of an external table only the values change."""
     staying = copy.copy(sent)
     if staying.sd is not None:
-        staying.sd = with_location(staying.sd, location)
+        staying.sd = elsewhere(staying.sd, location)
     return staying
 
 
 def _at(change: _Change, location: str) -> _Change:
     partition = copy.copy(change.after.partition)
     if partition.sd is not None:
-        partition.sd = with_location(partition.sd, location)
+        partition.sd = elsewhere(partition.sd, location)
     return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
 
 
@@ -494,142 +512,3 @@ def _forget_lost_columns(transaction: Transaction, table: StoredTable, changes: 
 def _columns(stored: StoredPartition) -> tuple[tuple[str, str], ...]:
     descriptor = stored.partition.sd
     return tuple((column.name or "", column.type or "") for column in (descriptor.cols if descriptor else None) or ())
-
-
-# Exchanging partitions: rows of one table become rows of another, and one directory is renamed (semantics §2.11).
-
-
-class _Exchange(msgspec.Struct, frozen=True):
-    """What goes from `source` to `target`: directories may be None where a table has none. `prefix` is what the names
-    of all that leave begin with.
-    """
-
-    source: StoredTable
-    target: StoredTable
-    leaving: list[StoredPartition]
-    prefix: str
-    source_directory: str | None
-    target_directory: str | None
-
-    @property
-    def tables(self) -> tuple[StoredTable, StoredTable]:
-        return self.source, self.target
-
-
-class PartitionExchange:
-    """Moves partitions between tables, all that match or none."""
-
-    def __init__(self, store: Store, files: FileSystem, events: PartitionEvents) -> None:
-        self._store = store
-        self._files = files
-        self._events = events
-        self._moves = PartitionMoves(store, files)
-
-    def exchange(self, spec: Mapping[str, str] | None, source: TableName, target: TableName) -> list[Partition]:
-        """Move the partitions with the values of `spec` (leading keys, `""` for any) from one table to another.
-
-        Returns them as they are in the target. Raises MetaException.
-        """
-        return retry_on_conflict(lambda: self._attempt(spec or {}, source, target))
-
-    def _attempt(self, spec: Mapping[str, str], source: TableName, target: TableName) -> list[Partition]:
-        exchange = self._store.read(lambda snapshot: _load(snapshot, spec, source, target))
-        with file_errors_as_meta():
-            move = self._checked_move(exchange)
-        arriving = [_arriving(exchange, one, move) for one in exchange.leaving]
-        is_owned = not is_external(table_parameters(exchange.target))
-        for one in arriving:
-            if location := location_of(one.partition):
-                check_place(self._files, location, is_owned=is_owned)
-        try:
-            self._moves.commit(lambda transaction: self._apply(transaction, exchange, arriving), move)
-        except FileSystemError as error:
-            raise MetaException(f"Got exception: java.io.IOException {error}") from error
-        return [one.partition for one in arriving]
-
-    def _checked_move(self, exchange: _Exchange) -> Move | None:
-        """The rename of the deepest directory that all leaving partitions share. Raises MetaException."""
-        old, new = exchange.source_directory, exchange.target_directory
-        if old is None or new is None or not self._files.manages(old):
-            if exchange.leaving:
-                return None
-        elif self._files.exists(new):
-            raise MetaException(
-                "Got exception: java.io.IOException Cannot rename the source path. The destination path already exists."
-            )
-        elif exchange.leaving and self._files.exists(old):
-            check_place(self._files, new, is_owned=True)
-            changed = [target(one.table.dbName, one.table.tableName, exchange.prefix) for one in exchange.tables]
-            return Move(exchange.target.table_id, old, new, changed)
-        raise MetaException(f"Got exception: java.io.FileNotFoundException File {old} does not exist")
-
-    def _apply(self, transaction: Transaction, exchange: _Exchange, arriving: Sequence[NewPartition]) -> None:
-        source, target = (
-            require_unchanged(transaction, exchange.source),
-            require_unchanged(transaction, exchange.target),
-        )
-        names = [one.name for one in exchange.leaving]
-        if transaction.partitions(source, Selection(names=names)) != exchange.leaving:
-            raise Conflict
-        transaction.delete_partitions(source, names)
-        transaction.insert_partitions(target, arriving)
-        transaction.append_event(self._events.add(target.table, names, [one.partition for one in arriving]))
-        transaction.append_event(self._events.drop(source.table, [one.partition for one in exchange.leaving]))
-
-
-def _load(snapshot: Snapshot, spec: Mapping[str, str], source_name: TableName, target_name: TableName) -> _Exchange:
-    source, target = source_name.find(snapshot), target_name.find(snapshot)
-    if source is None:
-        raise MetaException(f"The source table {source_name} not found")
-    wanted = {key.lower(): value for key, value in spec.items()}
-    values = [wanted.get(key, "") for key in source.key_names]
-    directory = _spec_directory(source.key_names, values)
-    if target is None:
-        raise MetaException(f"The destination table {target_name} not found")
-    if not _same_schema(source, target):
-        raise MetaException("The tables have different schemas. Their partitions cannot be exchanged.")
-    leaving = snapshot.partitions(source, Selection(partial_values=partial_spec(len(values), values)))
-    names = [one.name for one in leaving]
-    taken = snapshot.partitions(target, Selection(names=names, limit=1)) if names else []
-    if taken and source.table_id != target.table_id:
-        raise MetaException(f"Partition already exists:{target_name}.{java_list(taken[0].partition.values or ())}")
-    return _Exchange(source, target, leaving, directory, _below(source, directory), _below(target, directory))
-
-
-def _same_schema(one: StoredTable, other: StoredTable) -> bool:
-    return _named_columns(one.table.sd.cols if one.table.sd else None) == _named_columns(
-        other.table.sd.cols if other.table.sd else None
-    ) and _named_columns(one.table.partitionKeys) == _named_columns(other.table.partitionKeys)
-
-
-def _named_columns(columns: Sequence[FieldSchema] | None) -> list[tuple[str | None, str | None]]:
-    """What has to be equal: names and types, not comments."""
-    return [(column.name, column.type) for column in columns or ()]
-
-
-def _spec_directory(keys: Sequence[str], values: Sequence[str]) -> str:
-    """The directory of the keys that are given, one below the other, whether or not one in between is missing.
-
-    With a gap the directory does not exist, and Hive finds that out by looking for it; so do we.
-    """
-    given = [(key, value) for key, value in zip(keys, values, strict=True) if value]
-    if not given:
-        raise MetaException("Invalid partition key & values; keys [], values []")
-    return make_name([key for key, _ in given], [value for _, value in given])
-
-
-def _below(table: StoredTable, directory: str) -> str | None:
-    root = table_location(table)
-    return join(root, directory) if root else None
-
-
-def _arriving(exchange: _Exchange, leaving: StoredPartition, move: Move | None) -> NewPartition:
-    """The partition as it is in the other table. One whose directory does not move along keeps its location."""
-    arriving = copy.copy(leaving.partition)
-    arriving.dbName, arriving.tableName = exchange.target.table.dbName, exchange.target.table.tableName
-    arriving.writeId = None  # one of the other table
-    location = location_of(leaving.partition)
-    if move is not None and location is not None and arriving.sd is not None:
-        moved = moved_location(location, move.source, move.target)
-        arriving.sd = with_location(arriving.sd, moved or location)
-    return NewPartition(leaving.name, arriving)

@@ -1,17 +1,27 @@
-"""Reading partitions: by name, value, filter and expression (semantics §2.8, §2.9).
+"""Methods that read partitions: by name, value, filter and expression (semantics §2.8, §2.9).
 
 Newer requests name the parts of each partition that they want (semantics §10.3).
 """
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from hms_gateway.catalog.partitions.specs import grouped_specs, is_grouping, list_spec
+from hms_gateway.catalog.access.grants import with_privileges
+from hms_gateway.catalog.arguments import table_shown
+from hms_gateway.catalog.partitions.specs import (
+    ColumnSkipping,
+    ProjectedPartitions,
+    Projection,
+    check_fields,
+    grouped_specs,
+    is_grouping,
+    list_spec,
+)
+from hms_gateway.catalog.partitions.writes import PartitionValues
 from hms_gateway.catalog.statistics.aggregation import partition_for
+from hms_gateway.catalog.statistics.column_statistics import with_statistics
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import (
     TableName,
@@ -20,285 +30,266 @@ from hms_gateway.metastore.checks.selection import (
     matching_filter,
     matching_partial,
     named_values,
+    names_of,
+    partitions_of,
     values_name,
 )
 from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, StoredTable
-from hms_gateway.metastore.vocabulary.partition_names import values_in_name
-from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_sql_like
+from hms_gateway.metastore.vocabulary.partition_names import name_to_spec, name_to_values, values_in_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.rpc.structs import (
     EncodedList,
+    GetPartitionNamesPsRequest,
+    GetPartitionNamesPsResponse,
+    GetPartitionRequest,
+    GetPartitionResponse,
+    GetPartitionsByFilterRequest,
+    GetPartitionsByNamesRequest,
+    GetPartitionsByNamesResult,
     GetPartitionsFilterSpec,
-    GetProjectionsSpec,
+    GetPartitionsPsWithAuthRequest,
+    GetPartitionsPsWithAuthResponse,
+    GetPartitionsRequest,
+    GetPartitionsResponse,
     MetaException,
     NoSuchObjectException,
     Partition,
     PartitionFilterMode,
+    PartitionsByExprRequest,
+    PartitionsByExprResult,
     PartitionSpec,
+    PartitionsRequest,
+    PartitionsResponse,
+    PartitionsSpecByExprResult,
     PartitionValuesRequest,
+    PartitionValuesResponse,
+    PartitionValuesRow,
     Struct,
 )
 from hms_gateway.rpc.structs.base import EncodedTexts
 from hms_gateway.runtime.limits import Limits
 
-AnyStruct = TypeVar("AnyStruct", bound=Struct)
-
-# No field of a partition lies deeper; a name could have millions of parts.
-_DEPTH_MAX: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """Parts of a partition to keep.
-
-    fields             dotted names (`values`, `sd.location`); None or empty keeps every field
-    include, exclude   patterns with `%` and `_` for the keys of `parameters`; None and "" keep all
-    skips_columns      leave out the columns of the storage descriptor
-    """
-
-    fields: tuple[str, ...] = ()
-    include: str | None = None
-    exclude: str | None = None
-    skips_columns: bool = False
-    _tree: "_Tree" = field(init=False, repr=False, compare=False)
-    _included: Pattern | None = field(init=False, repr=False, compare=False)
-    _excluded: Pattern | None = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        # Once, and not for every partition.
-        object.__setattr__(self, "_tree", _tree(self.fields))
-        object.__setattr__(self, "_included", parse_sql_like(self.include) if self.include else None)
-        object.__setattr__(self, "_excluded", parse_sql_like(self.exclude) if self.exclude else None)
-
-    @staticmethod
-    def of(spec: GetProjectionsSpec | None) -> "Projection":
-        if spec is None:
-            return Projection()
-        return Projection(tuple(spec.fieldList or ()), spec.includeParamKeyPattern, spec.excludeParamKeyPattern)
-
-    @property
-    def keeps_everything(self) -> bool:
-        return not (self.fields or self.include or self.exclude or self.skips_columns)
-
-    @property
-    def only_skips_columns(self) -> bool:
-        return self.skips_columns and not (self.fields or self.include or self.exclude)
-
-    def apply(self, partition: Partition) -> Partition:
-        """A copy of `partition` with only what is asked for."""
-        kept = _only(partition, self._tree) if self.fields else copy.copy(partition)
-        if kept.parameters:
-            kept.parameters = {key: value for key, value in kept.parameters.items() if self._keeps_parameter(key)}
-        if self.skips_columns and kept.sd is not None:
-            kept.sd = copy.copy(kept.sd)
-            kept.sd.cols = None
-        return kept
-
-    def _keeps_parameter(self, key: str) -> bool:
-        if self._included is not None and not self._included.matches(key):
-            return False
-        return self._excluded is None or not self._excluded.matches(key)
-
-
-@runtime_checkable
-class ColumnSkipping(Protocol):
-    """An EncodedList of partitions that can leave out the columns by itself, without making objects of them."""
-
-    def without_columns(self) -> EncodedList: ...
-
-
-class ProjectedPartitions:
-    """An EncodedList of partitions, each reduced by a projection while it is read."""
-
-    def __init__(self, source: EncodedList, projection: Projection, to_tjson: Callable[[Struct], bytes]) -> None:
-        self._source = source
-        self._projection = projection
-        self._to_tjson = to_tjson
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def tjson_chunks(self) -> Iterator[bytes]:
-        for chunk in self.struct_chunks():
-            yield b",".join(map(self._to_tjson, chunk))
-
-    def struct_chunks(self) -> Iterator[list[Struct]]:
-        for chunk in self._source.struct_chunks():
-            yield [self._projection.apply(cast(Partition, partition)) for partition in chunk]
-
-    def close(self) -> None:
-        self._source.close()
-
-
-class _Tree(dict[str, "_Tree"]):
-    """Field names to the names wanted below them; nothing below means all of it."""
-
-
-def _tree(names: Sequence[str]) -> _Tree:
-    root = _Tree()
-    for name in names:
-        node = root
-        for part in name.split(".", _DEPTH_MAX)[:_DEPTH_MAX]:
-            node = node.setdefault(part, _Tree())
-    return root
-
-
-def _only(struct: AnyStruct, wanted: _Tree) -> AnyStruct:
-    kept = type(struct)()
-    for name, below in wanted.items():
-        value = getattr(struct, name, None)
-        if isinstance(value, Struct) and below:
-            value = _only(value, below)
-        if name in struct.__struct_fields__:
-            setattr(kept, name, value)
-    return kept
-
-
 # Still encoded, or nothing at all.
 PartitionList: TypeAlias = EncodedList | list[Partition]
 NameList: TypeAlias = EncodedTexts | list[str]
 
-ALL: Final = Projection()
+_Select: TypeAlias = Callable[[StoredTable], Selection]
+_EVERYTHING: Final = Projection()
 
 
-class PartitionReads:
-    """Every call that reads partitions.
+class Partitions:
+    """Methods in the IDL's order. `max_parts` below zero means all.
 
-    Lists come as they are stored and are read while they are sent. A `max_parts` below zero means all; every list is
-    ordered by partition name, in byte order. All raise NoSuchObjectException `db.t table not found` and MetaException.
+    Lists come as they are stored and are read while they are sent; every list is ordered by partition name, in byte
+    order. All raise NoSuchObjectException `db.t table not found` and MetaException.
     """
 
     def __init__(
-        self, store: Store, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes], limits: Limits
+        self,
+        store: Store,
+        settings: MetastoreSettings,
+        to_tjson: Callable[[Struct], bytes],
+        limits: Limits,
     ) -> None:
         self._store = store
-        self._settings = settings
+        self._request_max = settings.limit_partition_request
+        self._values = PartitionValues(settings.partition_name_whitelist_pattern)
         self._to_tjson = to_tjson
         self._limits = limits
 
-    def get(self, table_name: TableName, values: Sequence[str] | None, valid_write_ids: str | None = None) -> Partition:
-        """The partition with these values, as a reader with that list is to see it.
+    def get_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
+        return self._get(table_shown(call, db_name, tbl_name), lambda _: part_vals)
 
-        Raises NoSuchObjectException `partition values=[…]`.
-        """
-        return self._get(table_name, lambda _: values, valid_write_ids)
+    def get_partition_req(self, call: Call, req: GetPartitionRequest) -> GetPartitionResponse:
+        """The partition as a reader with the list of write ids is to see it."""
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        return GetPartitionResponse(partition=self._get(table, lambda _: req.partVals, req.validWriteIdList))
 
-    def get_by_name(self, table_name: TableName, name: str | None) -> Partition:
+    def get_partition_with_auth(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], user_name: str, group_names: list[str]
+    ) -> Partition | Uncacheable[Partition]:
+        table = table_shown(call, db_name, tbl_name)
+        found = [self._get(table, lambda _: part_vals)]
+        shown = with_privileges(self._store, table, found, user_name, group_names)
+        return found[0] if shown is found else Uncacheable(partitions_of(shown)[0])
+
+    def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
         """The partition a client names, with its keys in any order (semantics §2.13)."""
-        return self._get(table_name, lambda table: named_values(table, name))
+        return self._get(table_shown(call, db_name, tbl_name), lambda table: named_values(table, part_name))
 
-    def list_all(self, table_name: TableName, max_parts: int, projection: Projection = ALL) -> PartitionList:
-        """The first partitions of the table."""
-        return self._list(table_name, max_parts, lambda _: Selection(), projection)
+    def get_partitions(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> PartitionList:
+        return self._list(table_shown(call, db_name, tbl_name), max_parts, _all)
 
-    def list_by_filter(
-        self, table_name: TableName, filter_text: str | None, max_parts: int, projection: Projection = ALL
-    ) -> PartitionList:
-        """The first partitions that a filter selects (semantics §4.1)."""
-        limits = self._limits
-        return self._list(table_name, max_parts, lambda table: matching_filter(table, filter_text, limits), projection)
+    def get_partitions_req(self, call: Call, req: PartitionsRequest) -> PartitionsResponse:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        found = self._list(table, _limit(req.maxParts), _all, _projection(req))
+        return PartitionsResponse(partitions=_as_list(found))
 
-    def list_by_partial_values(
-        self,
-        table_name: TableName,
-        values: Sequence[str] | None,
-        max_parts: int,
-        projection: Projection = ALL,
-        *,
-        is_limited: bool = False,
-    ) -> PartitionList:
-        """The first partitions with these leading values, `""` for any (semantics §4.6).
+    def get_partitions_with_auth(
+        self, call: Call, db_name: str, tbl_name: str, max_parts: int, user_name: str, group_names: list[str]
+    ) -> PartitionList | Uncacheable[PartitionList]:
+        table, limit = table_shown(call, db_name, tbl_name), _limit_of_2_3(call, max_parts)
+        found = self._list(table, limit, _all)
+        shown = with_privileges(self._store, table, found, user_name, group_names)
+        return found if shown is found else Uncacheable(shown)
 
-        The limit of requests does not count before Hive 4, whose calls are `is_limited`.
-        """
+    def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
+        """The first partitions as specs (semantics §4.7)."""
+        return self._specs(table_shown(call, db_name, tbl_name), max_parts, _all)
 
-        def select(table: StoredTable) -> Selection:
-            return matching_partial(table, values)
+    def get_partition_names(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> NameList:
+        return self._names(table_shown(call, db_name, tbl_name), _limit_of_2_3(call, max_parts), _all)
 
-        return self._list(table_name, max_parts, select, projection, is_limited=is_limited)
+    def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> NameList:
+        req = required(partitionReq, "partitionReq")
+        return self._names(table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts), _all)
 
-    def list_by_names(
-        self, table_name: TableName, names: Sequence[str] | None, projection: Projection = ALL
-    ) -> PartitionList:
-        """The partitions with these exact names; unknown names are left out."""
-        wanted = required(names, "partition names")
-        return self._list(table_name, -1, lambda _: Selection(names=wanted), projection, is_limited=False)
-
-    def list_by_expression(
-        self, table_name: TableName, expression: bytes | None, max_parts: int, projection: Projection = ALL
-    ) -> tuple[PartitionList, bool]:
-        """Partitions an expression may select, and whether some of them might not match (semantics §4.5).
-
-        The text of a filter and what can be read of Hive's own expressions is evaluated. Otherwise all partitions are
-        the safe answer, and the flag means that the caller has to look for itself.
-        """
-        answer = _Unsure(self._limits)
-        found = self._list(table_name, max_parts, answer.selecting(expression), projection)
-        return found, answer.is_unsure
-
-    def names(self, table_name: TableName, max_parts: int) -> NameList:
-        """The names of the first partitions."""
-        return self._names(table_name, max_parts, lambda _: Selection())
-
-    def names_by_partial_values(self, table_name: TableName, values: Sequence[str] | None, max_parts: int) -> NameList:
-        """The names of the first partitions with these leading values, `""` for any."""
-        return self._names(table_name, max_parts, lambda table: matching_partial(table, values))
-
-    def names_by_expression(self, table_name: TableName, expression: bytes | None, max_parts: int) -> NameList:
-        """The names of the partitions that `list_by_expression` gives."""
-        return self._names(table_name, max_parts, lambda table: matching_expression(table, expression, self._limits)[0])
-
-    def count_by_filter(self, table_name: TableName, filter_text: str | None) -> int:
-        """How many partitions a filter selects; the text for a missing table is its own (semantics §4.3)."""
-
-        def work(snapshot: Snapshot) -> int:
-            table = table_name.find(snapshot)
-            if table is None:
-                raise NoSuchObjectException(f"Specified database/table does not exist : {table_name}")
-            return snapshot.count_partitions(table, matching_filter(table, filter_text, self._limits))
-
-        return self._store.read(work)
-
-    def values(self, table_name: TableName, request: PartitionValuesRequest) -> list[list[str]]:
-        """The values of some keys of all partitions, still escaped as in partition names (semantics §2.9).
-
-        Raises MetaException, also when no key is named.
-        """
+    def get_partition_values(self, call: Call, request: PartitionValuesRequest) -> PartitionValuesResponse:
+        """The values of some keys of all partitions, still escaped as in partition names (semantics §2.9)."""
+        request = required(request, "request")
+        name = table_shown(call, request.dbName, request.tblName, request.catName)
         if not request.partitionKeys:
             raise MetaException("partitionKeys is empty; name at least one partition key")
 
         def work(snapshot: Snapshot) -> list[list[str]]:
-            table = table_name.find(snapshot)
+            table = name.find(snapshot)
             if table is None:
-                raise MetaException(f"Error retrieving partition values: {table_name} table not found")
+                raise MetaException(f"Error retrieving partition values: {name} table not found")
             names = snapshot.partition_names(table, matching_filter(table, request.filter, self._limits))
             return _value_rows(table, request, names)
 
+        return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row) for row in self._store.read(work)])
+
+    def get_partitions_ps(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
+    ) -> PartitionList:
+        """The first partitions with these leading values, `""` for any (semantics §4.6)."""
+        table = table_shown(call, db_name, tbl_name)
+        return self._list(table, max_parts, _by_partial_values(part_vals), is_limited=False)
+
+    def get_partitions_ps_with_auth(
+        self,
+        call: Call,
+        db_name: str,
+        tbl_name: str,
+        part_vals: list[str],
+        max_parts: int,
+        user_name: str,
+        group_names: list[str],
+    ) -> PartitionList | Uncacheable[PartitionList]:
+        table = table_shown(call, db_name, tbl_name)
+        found = self._list(table, max_parts, _by_partial_values(part_vals), is_limited=False)
+        shown = self._authorized_of_both(table, found, user_name, group_names)
+        return found if shown is found else Uncacheable(shown)
+
+    def get_partitions_ps_with_auth_req(
+        self, call: Call, req: GetPartitionsPsWithAuthRequest
+    ) -> GetPartitionsPsWithAuthResponse | Uncacheable[GetPartitionsPsWithAuthResponse]:
+        req = required(req, "req")
+        table, limit = table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts)
+        projection = _projection(req)
+        if req.partNames is not None:
+            found = self._list_named(table, req.partNames, projection)
+        else:
+            select = _all if req.partVals is None else _by_partial_values(req.partVals)
+            found = self._list(table, limit, select, projection)
+        shown = self._authorized_of_both(table, found, req.userName, req.groupNames)
+        response = GetPartitionsPsWithAuthResponse(partitions=_as_list(shown))
+        return response if shown is found else Uncacheable(response)
+
+    def get_partition_names_ps(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
+    ) -> NameList:
+        return self._names(table_shown(call, db_name, tbl_name), max_parts, _by_partial_values(part_vals))
+
+    def get_partition_names_ps_req(self, call: Call, req: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        select = _all if req.partValues is None else _by_partial_values(req.partValues)
+        return GetPartitionNamesPsResponse(names=names_of(self._names(table, _limit(req.maxParts), select)))
+
+    def get_partitions_by_filter(
+        self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
+    ) -> PartitionList:
+        """The first partitions that a filter selects (semantics §4.1)."""
+        return self._list(table_shown(call, db_name, tbl_name), max_parts, self._by_filter(filter))
+
+    def get_partitions_by_filter_req(self, call: Call, req: GetPartitionsByFilterRequest) -> PartitionList:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        return self._list(table, _limit(req.maxParts), self._by_filter(req.filter), _projection(req))
+
+    def get_part_specs_by_filter(
+        self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
+    ) -> list[PartitionSpec]:
+        return self._specs(table_shown(call, db_name, tbl_name), max_parts, self._by_filter(filter))
+
+    def get_num_partitions_by_filter(self, call: Call, db_name: str, tbl_name: str, filter: str) -> int:
+        """The number of partitions a filter selects; the text for a missing table is its own (semantics §4.3)."""
+        name = table_shown(call, db_name, tbl_name)
+
+        def work(snapshot: Snapshot) -> int:
+            table = name.find(snapshot)
+            if table is None:
+                raise NoSuchObjectException(f"Specified database/table does not exist : {name}")
+            return snapshot.count_partitions(table, matching_filter(table, filter, self._limits))
+
         return self._store.read(work)
 
-    def specs(self, table_name: TableName, max_parts: int) -> list[PartitionSpec]:
-        """The first partitions as specs (semantics §4.7)."""
-        return self._specs(table_name, max_parts, lambda _: Selection(), ALL)
+    def get_partitions_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsByExprResult:
+        req = required(req, "req")
+        table, answer = table_shown(call, req.dbName, req.tblName, req.catName), _Unsure(req.expr, self._limits)
+        found = self._list(table, _limit(req.maxParts), answer.select, _projection(req))
+        return PartitionsByExprResult(partitions=_as_list(found), hasUnknownPartitions=answer.is_unsure)
 
-    def specs_by_filter(self, table_name: TableName, filter_text: str | None, max_parts: int) -> list[PartitionSpec]:
-        """The first partitions that a filter selects, as specs."""
-        return self._specs(table_name, max_parts, lambda table: matching_filter(table, filter_text, self._limits), ALL)
+    def get_partitions_spec_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
+        req = required(req, "req")
+        table, answer = table_shown(call, req.dbName, req.tblName, req.catName), _Unsure(req.expr, self._limits)
+        specs = self._specs(table, _limit(req.maxParts), answer.select, _projection(req))
+        return PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=answer.is_unsure)
 
-    def specs_by_expression(
-        self, table_name: TableName, expression: bytes | None, max_parts: int, projection: Projection = ALL
-    ) -> tuple[list[PartitionSpec], bool]:
-        """`list_by_expression` as specs."""
-        answer = _Unsure(self._limits)
-        specs = self._specs(table_name, max_parts, answer.selecting(expression), projection)
-        return specs, answer.is_unsure
+    def get_partition_names_req(self, call: Call, req: PartitionsByExprRequest) -> NameList:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        return self._names(table, _limit(req.maxParts), _Unsure(req.expr, self._limits).select)
 
-    def projected_specs(
-        self, table_name: TableName, conditions: GetPartitionsFilterSpec | None, projection: Projection
-    ) -> list[PartitionSpec]:
+    def get_partitions_by_names(self, call: Call, db_name: str, tbl_name: str, names: list[str]) -> PartitionList:
+        """The partitions with these exact names; unknown names are left out."""
+        return self._list_named(table_shown(call, db_name, tbl_name), names)
+
+    def get_partitions_by_names_req(self, call: Call, req: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
+        req = required(req, "req")
+        table = table_shown(call, req.db_name, req.tbl_name)
+        found = self._list_named(table, req.names, _projection(req))
+        if req.get_col_stats:
+            found = with_statistics(self._store, table, found, req.engine, req.validWriteIdList)
+        return GetPartitionsByNamesResult(partitions=_as_list(found))
+
+    def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:
         """Parts of the partitions that meet all conditions, as specs (semantics §10.3)."""
-        return self._specs(
-            table_name, -1, lambda table: _matching_conditions(table, conditions, self._limits), projection
-        )
+        request = required(request, "request")
+        name = table_shown(call, request.dbName, request.tblName, request.catName)
+        check_fields(request.projectionSpec)
+
+        def select(table: StoredTable) -> Selection:
+            return _matching_conditions(table, request.filterSpec, self._limits)
+
+        return GetPartitionsResponse(self._specs(name, -1, select, Projection.of(request.projectionSpec)))
+
+    def partition_name_has_valid_characters(self, call: Call, part_vals: list[str], throw_exception: bool) -> bool:
+        values = part_vals or []
+        if throw_exception:
+            self._values.check(values)
+        return self._values.are_valid(values)
+
+    def partition_name_to_vals(self, call: Call, part_name: str) -> list[str]:
+        return name_to_values(required(part_name, "partition name"))
+
+    def partition_name_to_spec(self, call: Call, part_name: str) -> dict[str, str]:
+        return name_to_spec(required(part_name, "partition name"))
 
     def _get(
         self,
@@ -306,6 +297,8 @@ class PartitionReads:
         values_of: Callable[[StoredTable], Sequence[str] | None],
         valid_write_ids: str | None = None,
     ) -> Partition:
+        """Raises NoSuchObjectException `partition values=[…]`."""
+
         def work(snapshot: Snapshot) -> Partition:
             table = table_name.load_shown(snapshot)
             values = values_of(table)
@@ -320,11 +313,13 @@ class PartitionReads:
         self,
         table_name: TableName,
         max_parts: int,
-        select: Callable[[StoredTable], Selection],
-        projection: Projection,
+        select: _Select,
+        projection: Projection = _EVERYTHING,
         *,
         is_limited: bool = True,
     ) -> PartitionList:
+        """By names the limit of requests does not count, nor by partial values before Hive 4."""
+
         def work(snapshot: Snapshot) -> PartitionList:
             table = table_name.load_shown(snapshot)
             selection = select(table)
@@ -334,7 +329,13 @@ class PartitionReads:
 
         return self._projected(self._store.read(work), projection)
 
-    def _names(self, table_name: TableName, max_parts: int, select: Callable[[StoredTable], Selection]) -> NameList:
+    def _list_named(
+        self, table: TableName, names: Sequence[str] | None, projection: Projection = _EVERYTHING
+    ) -> PartitionList:
+        wanted = required(names, "partition names")
+        return self._list(table, -1, lambda _: Selection(names=wanted), projection, is_limited=False)
+
+    def _names(self, table_name: TableName, max_parts: int, select: _Select) -> NameList:
         def work(snapshot: Snapshot) -> NameList:
             table = table_name.load(snapshot)
             selection = select(table)
@@ -343,11 +344,7 @@ class PartitionReads:
         return self._store.read(work)
 
     def _specs(
-        self,
-        table_name: TableName,
-        max_parts: int,
-        select: Callable[[StoredTable], Selection],
-        projection: Projection,
+        self, table_name: TableName, max_parts: int, select: _Select, projection: Projection = _EVERYTHING
     ) -> list[PartitionSpec]:
         """One spec with an encoded list, unless the table needs groups, for which all has to be looked at."""
 
@@ -364,6 +361,17 @@ class PartitionReads:
             return grouped_specs(table.table, found)
         return [list_spec(table.table, self._projected(found, projection))]
 
+    def _by_filter(self, text: str | None) -> _Select:
+        return lambda table: matching_filter(table, text, self._limits)
+
+    def _authorized_of_both(
+        self, table: TableName, found: PartitionList, user: str | None, groups: list[str] | None
+    ) -> PartitionList:
+        """By partial values Hive shows privileges only to callers that send a user and groups."""
+        if user is None or groups is None:
+            return found
+        return with_privileges(self._store, table, found, user, groups)
+
     def _projected(self, partitions: PartitionList, projection: Projection) -> PartitionList:
         if projection.keeps_everything or isinstance(partitions, list):
             return partitions
@@ -378,7 +386,7 @@ class PartitionReads:
 
         As in Hive 4; Hive 2.3 does not look at specs.
         """
-        limit = self._settings.limit_partition_request
+        limit = self._request_max
         if limit < 0:
             return
         requested = max_parts if max_parts >= 0 else snapshot.count_partitions(table, selection)
@@ -390,19 +398,29 @@ class PartitionReads:
 
 
 class _Unsure:
-    """Remembers of a selection by expression whether it may hold too much."""
+    """A selection by expression, which remembers if it may hold too much.
 
-    def __init__(self, limits: Limits) -> None:
+    The text of a filter and what can be read of Hive's own expressions is evaluated (semantics §4.5). Otherwise all
+    partitions are the safe answer, and the caller has to look for itself.
+    """
+
+    def __init__(self, expression: bytes | None, limits: Limits) -> None:
+        self._expression = expression
         self._limits = limits
         self.is_unsure = True
 
-    def selecting(self, expression: bytes | None) -> Callable[[StoredTable], Selection]:
-        def select(table: StoredTable) -> Selection:
-            selection, is_exact = matching_expression(table, expression, self._limits)
-            self.is_unsure = not is_exact
-            return selection
+    def select(self, table: StoredTable) -> Selection:
+        selection, is_exact = matching_expression(table, self._expression, self._limits)
+        self.is_unsure = not is_exact
+        return selection
 
-        return select
+
+def _all(_: StoredTable) -> Selection:
+    return Selection()
+
+
+def _by_partial_values(values: Sequence[str] | None) -> _Select:
+    return lambda table: matching_partial(table, values)
 
 
 def _partitions(snapshot: Snapshot, table: StoredTable, selection: Selection, max_parts: int) -> PartitionList:
@@ -451,3 +469,34 @@ def _positions(table: StoredTable, keys: Sequence[str | None]) -> list[int]:
     if unknown is not None:
         raise MetaException(f"Error retrieving partition values: {unknown} is not a partition key of the table")
     return [known[(key or "").lower()] for key in keys]
+
+
+_ProjectingRequest = (
+    PartitionsRequest
+    | GetPartitionsPsWithAuthRequest
+    | GetPartitionsByFilterRequest
+    | PartitionsByExprRequest
+    | GetPartitionsByNamesRequest
+)
+
+
+def _limit(max_parts: int | None) -> int:
+    return -1 if max_parts is None else max_parts
+
+
+def _limit_of_2_3(call: Call, max_parts: int) -> int:
+    """In 2.3 zero means all, but only where this is asked (semantics §3.9)."""
+    return -1 if max_parts == 0 and call.dialect is Dialect.HIVE_2_3 else max_parts
+
+
+def _projection(request: _ProjectingRequest) -> Projection:
+    return Projection(
+        include=request.includeParamKeyPattern,
+        exclude=request.excludeParamKeyPattern,
+        skips_columns=bool(request.skipColumnSchemaForPartition),
+    )
+
+
+def _as_list(partitions: PartitionList) -> list[Partition]:
+    """What the codecs take in place of a list of partitions."""
+    return cast(list[Partition], partitions)

@@ -2,8 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -156,6 +156,9 @@ class Rules(Protocol):
     @property
     def rules(self) -> tuple[Rule, ...]: ...
 
+    @property
+    def is_due(self) -> bool: ...
+
     def look(self) -> int: ...
 
 
@@ -163,9 +166,21 @@ class NoRules:
     """Where no file is set."""
 
     rules: tuple[Rule, ...] = ()
+    is_due = False
 
     def look(self) -> int:
         return 0
+
+
+class Remembered(NamedTuple):
+    """What held for a caller at a version of the catalog, and whether it still does.
+
+    `holds` takes tables and the events since, and tells whether decisions about these tables are the same after them.
+    """
+
+    permissions: Permissions
+    version: EventId
+    holds: Callable[[frozenset[tuple[str, str]], Sequence[StoredEvent]], bool]
 
 
 class PolicyKeeper:
@@ -201,6 +216,19 @@ class PolicyKeeper:
             else:
                 self._known.move_to_end(key)
             return found
+
+    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None:
+        """What is known of a caller without waiting for anything; None where that is too little."""
+        # Read first: the permissions may be newer, but not older.
+        version = self._version
+        permissions = None if self.rules.is_due else self._known.get((user, groups))
+        if permissions is None or self.rules.look() != self._generation:
+            return None
+        return Remembered(permissions, version, partial(self._holds, version))
+
+    def _holds(self, version: EventId, tables: frozenset[tuple[str, str]], events: Sequence[StoredEvent]) -> bool:
+        touched = _touched(events, version, self._partly_granted)
+        return touched is not None and self._granted.isdisjoint(touched) and tables.isdisjoint(touched)
 
     @property
     def parties(self) -> int:
@@ -307,7 +335,7 @@ def _tables_of(grants: Iterable[StoredGrant]) -> frozenset[tuple[str, str]]:
 
 
 def _touched(
-    events: list[StoredEvent], version: EventId, partly_granted: Container[tuple[str, str]]
+    events: Sequence[StoredEvent], version: EventId, partly_granted: Container[tuple[str, str]]
 ) -> list[tuple[str, str]] | None:
     """The tables whose owner may have changed; None where anything may have."""
     if not events or events[0].event_id != version + 1:

@@ -40,12 +40,16 @@ class RulesFile:
         self.rules = read_rules(path)
         self._next_look = monotonic() + LOOK_EVERY_SECONDS
 
+    @property
+    def is_due(self) -> bool:
+        """Tell whether `look` would look at the file."""
+        return self._monotonic() >= self._next_look
+
     def look(self) -> int:
         """Read the file if it has changed, a second after the last look at the earliest; the generation."""
-        now = self._monotonic()
-        if now < self._next_look:
+        if not self.is_due:
             return self.generation
-        self._next_look = now + LOOK_EVERY_SECONDS
+        self._next_look = self._monotonic() + LOOK_EVERY_SECONDS
         version = file_version(self.path)
         if version != self._version:
             self._version = version

@@ -224,17 +224,6 @@ def _member(data: ColumnStatisticsData_v4) -> tuple[str, Any]:
     return found
 
 
-class DistinctValueRule(msgspec.Struct, frozen=True):
-    """How distinct values are estimated; the defaults are Hive's.
-
-    uses_density  hive.metastore.stats.ndv.densityfunction
-    tuner         hive.metastore.stats.ndv.tuner: 0 for the largest of the partitions, 1 for the sum of all
-    """
-
-    uses_density: bool = False
-    tuner: float = 0.0
-
-
 class Aggregate(msgspec.Struct, frozen=True):
     columns: list[ColumnStatisticsObj_v4]
     partitions_found: int
@@ -248,7 +237,6 @@ def aggregate(
     names: Sequence[str],
     columns: Sequence[str],
     found: Mapping[str, Sequence[ColumnFigures]],
-    rule: DistinctValueRule = DistinctValueRule(),
 ) -> Aggregate:
     """Sum up `columns` over the partitions `names`; `found` is what is known, by partition.
 
@@ -266,12 +254,12 @@ def aggregate(
     objects = [
         ColumnStatisticsObj_v4(column, column_type, data)
         for (column, column_type), rows in sorted(groups.items(), key=lambda item: wanted.index(item[0][0]))
-        if (data := _column(rows, len(positions), complete, rule)) is not None
+        if (data := _column(rows, len(positions), complete)) is not None
     ]
     return Aggregate(objects, complete)
 
 
-def _column(rows: Sequence[_Row], count: int, complete: int, rule: DistinctValueRule) -> ColumnStatisticsData_v4 | None:
+def _column(rows: Sequence[_Row], count: int, complete: int) -> ColumnStatisticsData_v4 | None:
     first = member_of(rows[0][1])
     if first is None:
         return None
@@ -279,7 +267,7 @@ def _column(rows: Sequence[_Row], count: int, complete: int, rule: DistinctValue
     values = [(position, value) for position, data in rows if (value := getattr(data, kind)) is not None]
     is_whole = complete == count or len(values) == count or len(values) < 2
     totals = _Totals(values, None if is_whole else count)
-    return ColumnStatisticsData_v4(**{kind: _estimate(totals, example, rule)})
+    return ColumnStatisticsData_v4(**{kind: _estimate(totals, example)})
 
 
 class _Totals(msgspec.Struct, frozen=True):
@@ -297,15 +285,6 @@ class _Totals(msgspec.Struct, frozen=True):
 
     def largest(self, field: str) -> Any:
         return self._extreme(field, extrapolated_high, max)
-
-    def density(self) -> float | None:
-        """The mean distance between neighbouring values."""
-        each = [
-            (_float(value.highValue) - _float(value.lowValue)) / value.numDVs
-            for _, value in self.rows
-            if value.lowValue is not None and value.highValue is not None and value.numDVs
-        ]
-        return sum(each) / len(each) if each else None
 
     def _extreme(self, field: str, extrapolate: "_Extrapolation", choose: Callable[..., Any]) -> Any:
         known = [(position, found) for position, value in self.rows if (found := getattr(value, field)) is not None]
@@ -343,7 +322,7 @@ def extrapolated_low(lowest: _Point, highest: _Point, last: int) -> Any:
     return high - _divided((high - low) * (last - at_high), at_low - at_high)
 
 
-def _estimate(totals: _Totals, example: Any, rule: DistinctValueRule) -> Any:
+def _estimate(totals: _Totals, example: Any) -> Any:
     match example:
         case BooleanColumnStatsData_v4():
             return BooleanColumnStatsData_v4(
@@ -357,16 +336,12 @@ def _estimate(totals: _Totals, example: Any, rule: DistinctValueRule) -> Any:
             return BinaryColumnStatsData_v4(*lengths, totals.sum_of("numNulls"))
         case _:
             low, high = totals.smallest("lowValue"), totals.largest("highValue")
-            return type(example)(low, high, totals.sum_of("numNulls"), _distinct_values(totals, low, high, rule))
+            return type(example)(low, high, totals.sum_of("numNulls"), _distinct_values(totals, low, high))
 
 
-def _distinct_values(totals: _Totals, low: Any, high: Any, rule: DistinctValueRule) -> int:
-    largest, total = totals.largest("numDVs") or 0, totals.sum_of("numDVs")
-    density = totals.density() if rule.uses_density and low is not None and high is not None else None
-    if density and math.isfinite(density) and math.isfinite(span := _float(high) - _float(low)):
-        estimate = max(largest, min(total, int(min(span / density, float(1 << 62)))))
-    else:
-        estimate = int(largest + (total - largest) * rule.tuner) if rule.tuner else largest
+def _distinct_values(totals: _Totals, low: Any, high: Any) -> int:
+    """The largest of the partitions, as by Hive's defaults (hive.metastore.stats.ndv.tuner and densityfunction)."""
+    estimate = totals.largest("numDVs") or 0
     if isinstance(low, int | Date | Timestamp) and high is not None:
         # A range has at most so many whole numbers.
         estimate = min(estimate, order(high) - order(low) + 1)
@@ -402,10 +377,6 @@ def _decimal(value: float) -> Decimal | None:
     assert isinstance(exponent, int)
     unscaled = int(exact.scaleb(-exponent))
     return Decimal(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True), -exponent)
-
-
-def _float(value: Any) -> float:
-    return float(number(value)) if isinstance(value, Decimal) else float(order(value))
 
 
 def _divided(dividend: Any, divisor: int) -> Any:

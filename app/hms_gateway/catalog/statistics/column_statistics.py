@@ -1,10 +1,11 @@
-"""Column statistics of tables and partitions: store, merge, read, sum up and delete (semantics §2.16)."""
+"""Methods on column statistics: store, merge, read, sum up and delete (semantics §2.16)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.catalog.arguments import is_newer, table_in, table_named, table_shown, with_fields
 from hms_gateway.catalog.statistics.aggregation import (
     Judged,
     MixedStatistics,
@@ -14,6 +15,13 @@ from hms_gateway.catalog.statistics.aggregation import (
     member_of,
     merged,
     updated,
+)
+from hms_gateway.catalog.statistics.shapes import (
+    received,
+    shown,
+    shown_aggregate,
+    shown_of_partitions,
+    shown_of_table,
 )
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
@@ -32,22 +40,30 @@ from hms_gateway.metastore.vocabulary.partition_names import (
     name_to_values,
     parse_name,
 )
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
     AggrStats_v4,
+    ColumnStatistics,
     ColumnStatistics_v4,
     ColumnStatisticsData_v4,
     ColumnStatisticsDesc,
     ColumnStatisticsObj_v4,
+    CompactionInfoStruct,
     Decimal,
+    DeleteColumnStatisticsRequest,
     EncodedList,
     InvalidInputException,
     InvalidObjectException,
     MetaException,
     NoSuchObjectException,
     Partition,
+    PartitionsStatsRequest,
+    SetPartitionsStatsRequest,
+    SetPartitionsStatsRequest_v4,
+    SetPartitionsStatsResponse,
     Struct,
     Table,
+    TableStatsRequest,
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import is_recorded
@@ -117,40 +133,24 @@ class _Given(msgspec.Struct, frozen=True):
         return [one.column for one in self.figures]
 
 
-class ColumnStatisticsService:
-    """What the metastore does with column statistics.
+class StatisticsRules:
+    """Storing column statistics inside a unit of work; also those that tables and partitions are made with.
 
     Names are as callers spell them, without catalog; sketches are bytes (the structs of 3.1 and later). No engine means
     `hive`; each engine has statistics of its own.
     """
 
-    def __init__(
-        self, store: Store, clock: Clock, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]
-    ) -> None:
-        self._store = store
+    def __init__(self, clock: Clock, events: EventMaker) -> None:
         self._clock = clock
-        self._events = StatisticsEvents(EventMaker(settings, clock, to_tjson))
-
-    def update_table(
-        self, statistics: ColumnStatistics_v4 | None, *, merges: bool = False, write_id: int | None = None
-    ) -> None:
-        """Store statistics of a table: over what is there column by column, or merged with it.
-
-        `write_id` is that of the transaction which has computed them.
-
-        Raises NoSuchObjectException `Specified database/table does not exist : db.t`, MetaException.
-        """
-        given = self._given(required(statistics, "column statistics"), write_id)
-        with unstorable_as_meta():
-            self._store.write(lambda tx: self._put_of_table(tx, given, merges))
+        self._events = StatisticsEvents(events)
 
     def of_new_table(self, table: Table) -> Callable[[Transaction], None]:
         """What stores the statistics a new table came with, within the unit of work that makes it (4.x)."""
         sent = required(table.colStats, "column statistics")
         description = sent.statsDesc or ColumnStatisticsDesc()
         named = msgspec.structs.replace(description, dbName=table.dbName, tableName=table.tableName, partName=None)
-        given = self._given(msgspec.structs.replace(sent, statsDesc=named), table.writeId)
-        return lambda tx: self._put_of_table(tx, given, merges=False)
+        given = self.given(msgspec.structs.replace(sent, statsDesc=named), table.writeId)
+        return lambda tx: self.put_of_table(tx, given, merges=False)
 
     def of_new_partitions(self, tx: Transaction, added: Sequence[NewPartition]) -> None:
         """Store the statistics that new partitions of one table came with (4.x). Raises MetaException."""
@@ -162,247 +162,11 @@ class ColumnStatisticsService:
                 named = msgspec.structs.replace(
                     description, dbName=one.partition.dbName, tableName=one.partition.tableName, partName=one.name
                 )
-                given.append(self._given(msgspec.structs.replace(sent, statsDesc=named), one.partition.writeId))
+                given.append(self.given(msgspec.structs.replace(sent, statsDesc=named), one.partition.writeId))
         if given:
-            self._put_of_partitions(tx, given, merges=False)
+            self.put_of_partitions(tx, given, merges=False)
 
-    def columns_known(self, name: TableName, part_name: str | None) -> list[str]:
-        """The columns of a table or partition that have statistics of any engine, sorted; none for what is not there.
-
-        Raises MetaException when a name was left out.
-        """
-
-        def work(snapshot: Snapshot) -> list[str]:
-            table = name.find(snapshot)
-            if table is None:
-                return []
-            if part_name is None:
-                return StatisticsRows(snapshot).columns_of_table(table.table_id)
-            return StatisticsRows(snapshot).columns_of_partition(table, _part_name(part_name))
-
-        return self._store.read(work)
-
-    def update_partitions(
-        self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False, write_id: int | None = None
-    ) -> None:
-        """Store statistics of partitions, each of its own; all or none. Of repetitions the last counts.
-
-        Raises NoSuchObjectException, InvalidObjectException and MetaException.
-        """
-        given = [self._given(required(one, "column statistics"), write_id) for one in statistics]
-        with unstorable_as_meta():
-            self._store.write(lambda tx: self._put_of_partitions(tx, given, merges))
-
-    def set_aggregated(
-        self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False, write_id: int | None = None
-    ) -> None:
-        """Those of one table, or of any number of partitions, by what the first says (set_aggr_stats_for)."""
-        if not statistics:
-            return
-        first = required(statistics[0], "column statistics")
-        if required(first.statsDesc, "description of the statistics").isTblLevel:
-            self.update_table(single(statistics), merges=merges, write_id=write_id)
-        else:
-            self.update_partitions(statistics, merges=merges, write_id=write_id)
-
-    def of_table(
-        self,
-        name: TableName,
-        columns: Sequence[str] | None,
-        engine: str | None = None,
-        valid_write_ids: str | None = None,
-    ) -> tuple[list[ColumnStatisticsObj_v4], Verdict]:
-        """Those of the columns that have any, all of them without columns, as far as they hold for the reader.
-
-        Raises NoSuchObjectException, MetaException.
-        """
-        wanted = None if columns is None else _columns(columns)
-
-        def work(snapshot: Snapshot) -> Judged[None]:
-            table = _loaded(snapshot, name)
-            figures = {None: StatisticsRows(snapshot).of_table(table.table_id, _engine(engine), wanted)}
-            return judged(table.table, valid_write_ids, figures, lambda: {None: table.table.parameters or {}})
-
-        found = self._store.read(work)
-        return _objects(found.figures.get(None, ()), wanted), found.all_hold
-
-    def of_partitions(
-        self,
-        name: TableName,
-        part_names: Sequence[str],
-        columns: Sequence[str] | None,
-        engine: str | None = None,
-        valid_write_ids: str | None = None,
-    ) -> tuple[dict[str, list[ColumnStatisticsObj_v4]], Verdict]:
-        """Those of the partitions that have any, as far as they hold for the reader, by stored name.
-
-        Raises NoSuchObjectException, MetaException.
-        """
-        wanted = None if columns is None else _columns(columns)
-        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine, valid_write_ids))
-        holding = {part_name: _objects(figures, wanted) for part_name, figures in found.figures.items()}
-        return holding, found.all_hold
-
-    def get_of_table(self, name: TableName, column: str | None, engine: str | None = None) -> ColumnStatistics_v4:
-        """The statistics of one column. Raises NoSuchObjectException where there are none."""
-        wanted = normalize(required(column, "column name"))
-
-        def work(snapshot: Snapshot) -> tuple[StoredTable, list[ColumnFigures]]:
-            table = _loaded(snapshot, name)
-            return table, StatisticsRows(snapshot).of_table(table.table_id, _engine(engine), [wanted])
-
-        table, figures = self._store.read(work)
-        if not figures:
-            raise NoSuchObjectException(
-                f"Statistics for db={name.db_name} table={name.tbl_name} col={column} not found"
-            )
-        return _statistics(table, None, figures, _engine(engine))
-
-    def get_of_partition(
-        self, name: TableName, part_name: str | None, column: str | None, engine: str | None = None
-    ) -> ColumnStatistics_v4:
-        """The statistics of one column of a partition. Raises NoSuchObjectException where there are none."""
-        stored_name = _part_name(part_name)
-        wanted = normalize(required(column, "column name"))
-
-        def work(snapshot: Snapshot) -> tuple[StoredTable, Mapping[str, list[ColumnFigures]]]:
-            table = _loaded(snapshot, name)
-            return table, StatisticsRows(snapshot).of_partitions(table, _engine(engine), [stored_name], [wanted])
-
-        table, found = self._store.read(work)
-        if not found:
-            raise NoSuchObjectException(
-                f"Statistics for db={name.db_name} table={name.tbl_name} partition={part_name} col={column} not found"
-            )
-        return _statistics(table, stored_name, found[stored_name], _engine(engine))
-
-    def aggregated(
-        self,
-        name: TableName,
-        part_names: Sequence[str],
-        columns: Sequence[str],
-        engine: str | None = None,
-        valid_write_ids: str | None = None,
-    ) -> AggrStats_v4:
-        """One estimate for each column over all partitions named (semantics §2.16.1), and whether it holds.
-
-        It is made of those that hold for the reader. Raises NoSuchObjectException, MetaException.
-        """
-        wanted, names = _columns(columns), [_part_name(part_name) for part_name in part_names]
-        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine, valid_write_ids))
-        if not wanted or not names:
-            return AggrStats_v4(colStats=[], partsFound=0, isStatsCompliant=found.all_hold)
-        summed = aggregate(names, wanted, found.figures)
-        return AggrStats_v4(summed.columns, summed.partitions_found, found.all_hold)
-
-    def delete_of_table(self, name: TableName, column: str | None, engine: str | None = None) -> None:
-        """Delete the statistics of one column, or of all without one. Raises NoSuchObjectException."""
-
-        def work(tx: Transaction) -> None:
-            table = name.find(tx)
-            if table is None:
-                raise NoSuchObjectException(
-                    f"Table {name.tbl_name}  for which stats deletion is requested doesn't exist"
-                )
-            if not StatisticsRows(tx).delete_of_table(table.table_id, _engine(engine), _one_or_all(column)):
-                raise NoSuchObjectException(
-                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
-                    f" col={_shown(column)}"
-                )
-            tx.append_event(self._events.delete_of_table(table.table, column))
-
-        self._store.write(work)
-
-    def delete_of_partition(
-        self, name: TableName, part_name: str | None, column: str | None, engine: str | None = None
-    ) -> None:
-        """The same for a partition. Raises NoSuchObjectException, InvalidObjectException, MetaException."""
-
-        def work(tx: Transaction) -> None:
-            table = _of_partitions(tx, name)
-            stored_name = _stored_part_name(table, part_name)
-            found = StatisticsRows(tx).partition_ids(table, [stored_name])
-            if not found:
-                raise NoSuchObjectException(
-                    f"Partition {_with_lower_keys(part_name or '')} for which stats deletion is requested doesn't exist"
-                )
-            if not StatisticsRows(tx).delete_of_partitions(_engine(engine), list(found.values()), _one_or_all(column)):
-                raise NoSuchObjectException(
-                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
-                    f" partition={_with_lower_keys(part_name or '')} col={_shown(column)}"
-                )
-            tx.append_event(self._events.delete_of_partition(table.table, stored_name, column))
-
-        self._store.write(work)
-
-    def delete(
-        self,
-        name: TableName,
-        part_names: Sequence[str] | None,
-        columns: Sequence[str] | None,
-        *,
-        table_level: bool,
-        engine: str | None = None,
-    ) -> None:
-        """Delete those of a table, or of its partitions where it has any (delete_column_statistics_req of 4.x).
-
-        No columns and no partitions mean all of them; what has no statistics is ignored. Raises
-        NoSuchObjectException.
-        """
-        wanted = _columns(columns) if columns else None
-
-        def work(tx: Transaction) -> None:
-            table = _loaded(tx, name)
-            if table_level or not table.table.partitionKeys:
-                if StatisticsRows(tx).delete_of_table(table.table_id, _engine(engine), wanted):
-                    tx.append_event(self._events.delete_of_table(table.table, None))
-                return
-            names = [_part_name(one) for one in part_names] if part_names else tx.partition_names(table, Selection())
-            ids = StatisticsRows(tx).partition_ids(table, names)
-            if StatisticsRows(tx).delete_of_partitions(_engine(engine), list(ids.values()), wanted):
-                for stored_name in ids:
-                    tx.append_event(self._events.delete_of_partition(table.table, stored_name, None))
-
-        self._store.write(work)
-
-    def with_table_statistics(
-        self, name: TableName, table: Table, engine: str | None = None, valid_write_ids: str | None = None
-    ) -> Table:
-        """A copy of a table that carries what is known about its columns, as far as it holds for the reader."""
-
-        def work(snapshot: Snapshot) -> Table:
-            stored = _loaded(snapshot, name)
-            figures = {None: StatisticsRows(snapshot).of_table(stored.table_id, _engine(engine))}
-            found = judged(stored.table, valid_write_ids, figures, lambda: {None: stored.table.parameters or {}})
-            holding = found.figures.get(None)
-            statistics = _statistics(stored, None, holding, _engine(engine), found.all_hold) if holding else None
-            return msgspec.structs.replace(table, colStats=statistics)
-
-        return self._store.read(work)
-
-    def with_statistics(
-        self,
-        name: TableName,
-        partitions: list[Partition] | EncodedList,
-        engine: str | None = None,
-        valid_write_ids: str | None = None,
-    ) -> list[Partition] | EncodedList:
-        """Copies of a table's partitions that carry what is known about their columns, as far as it holds."""
-        each = partitions_of(partitions)
-
-        def work(snapshot: Snapshot) -> list[Partition]:
-            table = _loaded(snapshot, name)
-            names = [make_name(table.key_names, one.values or []) for one in each]
-            found = _judged_of_partitions(snapshot, table, names, None, engine, valid_write_ids)
-            holds = None if found.all_hold is None else True
-            return [
-                _with_figures(table, partition, part_name, found.figures.get(part_name, ()), _engine(engine), holds)
-                for partition, part_name in zip(each, names, strict=True)
-            ]
-
-        return self._store.read(work)
-
-    def _given(self, statistics: ColumnStatistics_v4, write_id: int | None) -> _Given:
+    def given(self, statistics: ColumnStatistics_v4, write_id: int | None) -> _Given:
         description = required(statistics.statsDesc, "description of the statistics")
         analyzed = description.lastAnalyzed or self._clock.seconds()
         figures = {}
@@ -414,7 +178,7 @@ class ColumnStatisticsService:
         table = TableName(description.dbName, description.tableName)
         return _Given(table, description.partName, _engine(statistics.engine), tuple(figures.values()), is_recorded())
 
-    def _put_of_table(self, tx: Transaction, given: _Given, merges: bool) -> None:
+    def put_of_table(self, tx: Transaction, given: _Given, merges: bool) -> None:
         stored, engine = _loaded(tx, given.table), given.engine
         _check_columns(stored, given.columns)
         rows = StatisticsRows(tx)
@@ -427,7 +191,7 @@ class ColumnStatisticsService:
             tx.update_table(stored.table_id, stored.database_id, after)
         tx.append_event(self._events.update_of_table(after, _statistics(stored, None, given.figures, engine)))
 
-    def _put_of_partitions(self, tx: Transaction, given: Sequence[_Given], merges: bool) -> None:
+    def put_of_partitions(self, tx: Transaction, given: Sequence[_Given], merges: bool) -> None:
         """All partitions of one table and engine at once; of what is said twice the later counts."""
         tables: dict[TableName, StoredTable] = {}
         groups: dict[tuple[TableName, str], dict[str, dict[str, ColumnFigures]]] = {}
@@ -465,16 +229,283 @@ class ColumnStatisticsService:
             tx.append_event(self._events.update_of_partition(stored.table, name, statistics))
 
 
-def single(statistics: Sequence[ColumnStatistics_v4]) -> ColumnStatistics_v4:
+class ColumnStatisticsMethods:
+    """Structs with sketches come and go in the shape of the caller's dialect (semantics §10.1)."""
+
+    def __init__(self, store: Store, clock: Clock, events: EventMaker) -> None:
+        self._store = store
+        self._events = StatisticsEvents(events)
+        self._rules = StatisticsRules(clock, events)
+
+    def update_table_column_statistics(self, call: Call, stats_obj: ColumnStatistics) -> bool:
+        self._update_table(_given(stats_obj, None))
+        return True
+
+    def update_partition_column_statistics(self, call: Call, stats_obj: ColumnStatistics) -> bool:
+        self._update_partitions([_given(stats_obj, None)])
+        return True
+
+    def update_table_column_statistics_req(
+        self, call: Call, req: SetPartitionsStatsRequest_v4
+    ) -> SetPartitionsStatsResponse:
+        request = required(req, "req")
+        _refuse_merge(request)
+        self._update_table(_single(_all_given(request)), write_id=_write_id(request))
+        return SetPartitionsStatsResponse(result=True)
+
+    def update_partition_column_statistics_req(
+        self, call: Call, req: SetPartitionsStatsRequest_v4
+    ) -> SetPartitionsStatsResponse:
+        request = required(req, "req")
+        _refuse_merge(request)
+        self._update_partitions(_all_given(request), write_id=_write_id(request))
+        return SetPartitionsStatsResponse(result=True)
+
+    def get_table_column_statistics(self, call: Call, db_name: str, tbl_name: str, col_name: str) -> Struct:
+        name, wanted = table_shown(call, db_name, tbl_name), normalize(required(col_name, "column name"))
+
+        def work(snapshot: Snapshot) -> tuple[StoredTable, list[ColumnFigures]]:
+            table = _loaded(snapshot, name)
+            return table, StatisticsRows(snapshot).of_table(table.table_id, DEFAULT_ENGINE, [wanted])
+
+        table, figures = self._store.read(work)
+        if not figures:
+            raise NoSuchObjectException(
+                f"Statistics for db={name.db_name} table={name.tbl_name} col={col_name} not found"
+            )
+        found = _statistics(table, None, figures, DEFAULT_ENGINE)
+        return shown(call, found, newer=is_newer(call, db_name))
+
+    def get_partition_column_statistics(
+        self, call: Call, db_name: str, tbl_name: str, part_name: str, col_name: str
+    ) -> Struct:
+        name, stored_name = table_shown(call, db_name, tbl_name), _part_name(part_name)
+        wanted = normalize(required(col_name, "column name"))
+
+        def work(snapshot: Snapshot) -> tuple[StoredTable, Mapping[str, list[ColumnFigures]]]:
+            table = _loaded(snapshot, name)
+            return table, StatisticsRows(snapshot).of_partitions(table, DEFAULT_ENGINE, [stored_name], [wanted])
+
+        table, found = self._store.read(work)
+        if not found:
+            raise NoSuchObjectException(
+                f"Statistics for db={name.db_name} table={name.tbl_name} partition={part_name} col={col_name} not found"
+            )
+        statistics = _statistics(table, stored_name, found[stored_name], DEFAULT_ENGINE)
+        return shown(call, statistics, newer=is_newer(call, db_name))
+
+    def get_table_statistics_req(self, call: Call, request: TableStatsRequest) -> Struct:
+        """Those of the columns that have any, as far as they hold for the reader."""
+        request = required(request, "request")
+        wanted = _columns(required(request.colNames, "column names"))
+        name, seen = _table_of(request), request.validWriteIdList
+
+        def work(snapshot: Snapshot) -> Judged[None]:
+            table = _loaded(snapshot, name)
+            figures = {None: StatisticsRows(snapshot).of_table(table.table_id, _engine(request.engine), wanted)}
+            return judged(table.table, seen, figures, lambda: {None: table.table.parameters or {}})
+
+        found = self._store.read(work)
+        objects = _objects(found.figures.get(None, ()), wanted)
+        return shown_of_table(call, objects, found.all_hold, newer=_is_newer(call, request))
+
+    def get_partitions_statistics_req(self, call: Call, request: PartitionsStatsRequest) -> Struct:
+        """Those of the partitions that have any, as far as they hold for the reader, by stored name."""
+        _, wanted, found = self._judged(request)
+        holding = {part_name: _objects(figures, wanted) for part_name, figures in found.figures.items()}
+        return shown_of_partitions(call, holding, found.all_hold, newer=_is_newer(call, request))
+
+    def get_aggr_stats_for(self, call: Call, request: PartitionsStatsRequest) -> Struct:
+        """One estimate for each column over all partitions named (semantics §2.16.1), and whether it holds."""
+        names, wanted, found = self._judged(request)
+        statistics = AggrStats_v4([], 0, found.all_hold)
+        if wanted and names:
+            summed = aggregate(names, wanted, found.figures)
+            statistics = AggrStats_v4(summed.columns, summed.partitions_found, found.all_hold)
+        return shown_aggregate(call, statistics, newer=_is_newer(call, request))
+
+    def set_aggr_stats_for(self, call: Call, request: SetPartitionsStatsRequest) -> bool:
+        """Those of one table, or of any number of partitions, by what the first says."""
+        request = required(request, "request")
+        given, merges, write_id = _all_given(request), bool(request.needMerge), _write_id(request)
+        if not given:
+            return True
+        if required(given[0].statsDesc, "description of the statistics").isTblLevel:
+            self._update_table(_single(given), merges=merges, write_id=write_id)
+        else:
+            self._update_partitions(given, merges=merges, write_id=write_id)
+        return True
+
+    def delete_partition_column_statistics(
+        self, call: Call, db_name: str, tbl_name: str, part_name: str, col_name: str, engine: str
+    ) -> bool:
+        """Delete the statistics of one column of a partition, or of all without one."""
+        name = table_named(db_name, tbl_name)
+
+        def work(tx: Transaction) -> None:
+            table = _of_partitions(tx, name)
+            stored_name = _stored_part_name(table, part_name)
+            found = StatisticsRows(tx).partition_ids(table, [stored_name])
+            if not found:
+                raise NoSuchObjectException(
+                    f"Partition {_with_lower_keys(part_name or '')} for which stats deletion is requested doesn't exist"
+                )
+            columns = _one_or_all(col_name)
+            if not StatisticsRows(tx).delete_of_partitions(_engine(engine), list(found.values()), columns):
+                raise NoSuchObjectException(
+                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
+                    f" partition={_with_lower_keys(part_name or '')} col={_shown(col_name)}"
+                )
+            tx.append_event(self._events.delete_of_partition(table.table, stored_name, col_name))
+
+        self._store.write(work)
+        return True
+
+    def delete_table_column_statistics(
+        self, call: Call, db_name: str, tbl_name: str, col_name: str, engine: str
+    ) -> bool:
+        """Delete the statistics of one column, or of all without one."""
+        name = table_named(db_name, tbl_name)
+
+        def work(tx: Transaction) -> None:
+            table = name.find(tx)
+            if table is None:
+                raise NoSuchObjectException(
+                    f"Table {name.tbl_name}  for which stats deletion is requested doesn't exist"
+                )
+            if not StatisticsRows(tx).delete_of_table(table.table_id, _engine(engine), _one_or_all(col_name)):
+                raise NoSuchObjectException(
+                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
+                    f" col={_shown(col_name)}"
+                )
+            tx.append_event(self._events.delete_of_table(table.table, col_name))
+
+        self._store.write(work)
+        return True
+
+    def delete_column_statistics_req(self, call: Call, req: DeleteColumnStatisticsRequest) -> bool:
+        """Delete those of a table, or of its partitions where it has any.
+
+        No columns and no partitions mean all of them; what has no statistics is ignored.
+        """
+        request = required(req, "req")
+        name, part_names = table_in(request.cat_name, request.db_name, request.tbl_name), request.part_names
+        wanted = _columns(request.col_names) if request.col_names else None
+
+        def work(tx: Transaction) -> None:
+            table, rows, engine = _loaded(tx, name), StatisticsRows(tx), _engine(request.engine)
+            if request.tableLevel or not table.table.partitionKeys:
+                if rows.delete_of_table(table.table_id, engine, wanted):
+                    tx.append_event(self._events.delete_of_table(table.table, None))
+                return
+            names = [_part_name(one) for one in part_names] if part_names else tx.partition_names(table, Selection())
+            ids = rows.partition_ids(table, names)
+            if rows.delete_of_partitions(engine, list(ids.values()), wanted):
+                for stored_name in ids:
+                    tx.append_event(self._events.delete_of_partition(table.table, stored_name, None))
+
+        self._store.write(work)
+        return True
+
+    def find_columns_with_stats(self, call: Call, cr: CompactionInfoStruct) -> list[str]:
+        """For compaction workers, who compute these columns anew: sorted, of any engine; none for what is not there."""
+        info = required(cr, "cr")
+        name = table_named(info.dbname, info.tablename)
+
+        def work(snapshot: Snapshot) -> list[str]:
+            table = name.find(snapshot)
+            if table is None:
+                return []
+            if info.partitionname is None:
+                return StatisticsRows(snapshot).columns_of_table(table.table_id)
+            return StatisticsRows(snapshot).columns_of_partition(table, _part_name(info.partitionname))
+
+        return self._store.read(work)
+
+    def _update_table(
+        self, statistics: ColumnStatistics_v4, *, merges: bool = False, write_id: int | None = None
+    ) -> None:
+        """Store statistics of a table: over what is there column by column, or merged with it.
+
+        `write_id` is that of the transaction which has computed them.
+        """
+        given = self._rules.given(statistics, write_id)
+        with unstorable_as_meta():
+            self._store.write(lambda tx: self._rules.put_of_table(tx, given, merges))
+
+    def _update_partitions(
+        self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False, write_id: int | None = None
+    ) -> None:
+        """Store statistics of partitions, each of its own; all or none. Of repetitions the last counts."""
+        given = [self._rules.given(one, write_id) for one in statistics]
+        with unstorable_as_meta():
+            self._store.write(lambda tx: self._rules.put_of_partitions(tx, given, merges))
+
+    def _judged(self, request: PartitionsStatsRequest) -> tuple[list[str], list[str], Judged[str]]:
+        """Stored names and columns that are asked for, and the statistics that hold for the reader."""
+        request = required(request, "request")
+        part_names = required(request.partNames, "partition names")
+        wanted, name = _columns(required(request.colNames, "column names")), _table_of(request)
+
+        def work(snapshot: Snapshot) -> tuple[list[str], Judged[str]]:
+            table = _loaded(snapshot, name)
+            names = [_part_name(part_name) for part_name in part_names]
+            seen = request.validWriteIdList
+            return names, _judged_of_partitions(snapshot, table, names, wanted, request.engine, seen)
+
+        names, found = self._store.read(work)
+        return names, wanted, found
+
+
+def with_table_statistics(
+    store: Store, name: TableName, table: Table, engine: str | None, valid_write_ids: str | None
+) -> Table:
+    """A copy of a table that carries what is known about its columns, as far as it holds for the reader."""
+
+    def work(snapshot: Snapshot) -> Table:
+        stored = _loaded(snapshot, name)
+        figures = {None: StatisticsRows(snapshot).of_table(stored.table_id, _engine(engine))}
+        found = judged(stored.table, valid_write_ids, figures, lambda: {None: stored.table.parameters or {}})
+        holding = found.figures.get(None)
+        statistics = _statistics(stored, None, holding, _engine(engine), found.all_hold) if holding else None
+        return msgspec.structs.replace(table, colStats=statistics)
+
+    return store.read(work)
+
+
+def with_statistics(
+    store: Store,
+    name: TableName,
+    partitions: list[Partition] | EncodedList,
+    engine: str | None,
+    valid_write_ids: str | None,
+) -> list[Partition] | EncodedList:
+    """Copies of a table's partitions that carry what is known about their columns, as far as it holds."""
+    each = partitions_of(partitions)
+
+    def work(snapshot: Snapshot) -> list[Partition]:
+        table = _loaded(snapshot, name)
+        names = [make_name(table.key_names, one.values or []) for one in each]
+        found = _judged_of_partitions(snapshot, table, names, None, engine, valid_write_ids)
+        holds = None if found.all_hold is None else True
+        return [
+            _with_figures(table, partition, part_name, found.figures.get(part_name, ()), _engine(engine), holds)
+            for partition, part_name in zip(each, names, strict=True)
+        ]
+
+    return store.read(work)
+
+
+def _single(statistics: Sequence[ColumnStatistics_v4]) -> ColumnStatistics_v4:
     """The only one, as a table has it. Raises MetaException."""
     if len(statistics) != 1:
         raise MetaException(f"Expecting only 1 ColumnStatistics for table's column stats, but find {len(statistics)}")
     return statistics[0]
 
 
-def refuse_merge(merges: bool) -> None:
+def _refuse_merge(request: SetPartitionsStatsRequest_v4) -> None:
     """Statistics that are not aggregates replace what is there (semantics §10.3). Raises InvalidInputException."""
-    if merges:
+    if request.needMerge:
         raise InvalidInputException("Merge is not supported for non-aggregate stats")
 
 
@@ -491,19 +522,6 @@ def _of_partitions(tx: Transaction, name: TableName) -> StoredTable:
     if table is None:
         raise InvalidObjectException(f"{name} table not found")
     return table
-
-
-def _read(
-    snapshot: Snapshot,
-    name: TableName,
-    part_names: Sequence[str],
-    columns: Sequence[str] | None,
-    engine: str | None,
-    valid_write_ids: str | None,
-) -> Judged[str]:
-    table = _loaded(snapshot, name)
-    names = [_part_name(part_name) for part_name in part_names]
-    return _judged_of_partitions(snapshot, table, names, columns, engine, valid_write_ids)
 
 
 def _judged_of_partitions(
@@ -634,3 +652,34 @@ def _with_figures(
 
 def _shown(column: str | None) -> str:
     return "null" if column is None else normalize(column)
+
+
+def _table_of(request: TableStatsRequest | PartitionsStatsRequest) -> TableName:
+    return table_in(request.catName, request.dbName, request.tblName)
+
+
+def _is_newer(call: Call, request: TableStatsRequest | PartitionsStatsRequest) -> bool:
+    return is_newer(call, request.dbName) or request.catName is not None
+
+
+def _all_given(request: SetPartitionsStatsRequest | SetPartitionsStatsRequest_v4) -> Sequence[ColumnStatistics_v4]:
+    given: Any = required(request.colStats, "column statistics")
+    return [_given(one, request.engine) for one in given]
+
+
+def _write_id(request: SetPartitionsStatsRequest | SetPartitionsStatsRequest_v4) -> int | None:
+    """Hive's clients send -1 for none."""
+    return request.writeId if request.writeId is not None and request.writeId > 0 else None
+
+
+def _given(statistics: object, engine: str | None) -> ColumnStatistics_v4:
+    """What was sent, about the table by its plain name; an engine may be said once for all of a request."""
+    given = required(received(statistics), "column statistics")
+    description = required(given.statsDesc, "description of the statistics")
+    assert isinstance(description, ColumnStatisticsDesc)
+    table = table_in(description.catName, description.dbName, description.tableName)
+    return with_fields(
+        given,
+        statsDesc=with_fields(description, dbName=table.db_name),
+        engine=given.engine or engine,
+    )

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from hms_gateway.catalog.arguments import is_newer, plain_table, table_in, table_named, with_fields
 from hms_gateway.catalog.constraints import ConstraintRows
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack, Warehouse
 from hms_gateway.catalog.statistics.aggregation import after_concurrent_write, seen_by
@@ -27,6 +28,7 @@ from hms_gateway.metastore.checks.table_shape import (
     check_shape,
     stored_table,
     transactional_parameters,
+    with_known_skew,
     with_location,
     with_parameters,
 )
@@ -63,15 +65,16 @@ from hms_gateway.metastore.vocabulary.parameters import (
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
+    AlterTableRequest,
+    AlterTableResponse,
     CommitTxnKeyValue,
     Database,
     EnvironmentContext,
     FieldSchema,
     InvalidOperationException,
     MetaException,
-    SkewedInfo,
-    Struct,
     Table,
 )
 from hms_gateway.runtime.clock import Clock
@@ -155,16 +158,11 @@ class _Outdated(Exception):
     """The catalog changed between the two looks."""
 
 
-class AlterTableService:
-    """alter_table in all its forms. Names are as callers spell them, without catalog."""
+class TableAlterations:
+    """alter_table in all its forms. Raise InvalidOperationException, MetaException."""
 
     def __init__(
-        self,
-        store: Store,
-        files: FileSystem,
-        clock: Clock,
-        settings: MetastoreSettings,
-        to_tjson: Callable[[Struct], bytes],
+        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._files = files
@@ -172,28 +170,62 @@ class AlterTableService:
         self._settings = settings
         self._warehouse: Final = Warehouse(settings, files)
         self._moves: Final = DirectoryMoves(store, files)
-        self._events = EventMaker(settings, clock, to_tjson)
+        self._events = events
 
-    def alter(
+    def alter_table(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table) -> None:
+        self._alter(table_named(dbname, tbl_name), new_tbl, by_newer=is_newer(call, dbname))
+
+    def alter_table_with_environment_context(
+        self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
+    ) -> None:
+        name = table_named(dbname, tbl_name)
+        self._alter(name, new_tbl, environment_context, by_newer=is_newer(call, dbname))
+
+    def alter_table_with_cascade(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, cascade: bool) -> None:
+        name = table_named(dbname, tbl_name)
+        self._alter(name, new_tbl, cascade=bool(cascade), by_newer=is_newer(call, dbname))
+
+    def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
+        request = required(req, "req")
+        table = request.table
+        if table is not None and request.writeId is not None and request.writeId > 0:
+            table = with_fields(table, writeId=request.writeId)
+        self._alter(
+            table_in(request.catName, request.dbName, request.tableName),
+            table,
+            request.environmentContext,
+            valid_write_ids=request.validWriteIdList,
+            expected_key=request.expectedParameterKey,
+            expected_value=request.expectedParameterValue,
+            by_newer=True,
+        )
+        return AlterTableResponse()
+
+    def _alter(
         self,
         name: TableName,
         table: Table | None,
         environment: EnvironmentContext | None = None,
         *,
+        by_newer: bool,
         cascade: bool = False,
         expected_key: str | None = None,
         expected_value: str | None = None,
-        by_newer: bool = False,
         valid_write_ids: str | None = None,
     ) -> None:
         """Replace a table, renaming it when the new one has another name.
 
         The compare-and-set may come as arguments or in the environment. With `by_newer` every bucketing column must
         be a column, and names may have hyphens, as from Hive 4 on. `valid_write_ids` are those that the caller sees.
-        Raises InvalidOperationException, MetaException.
         """
-        request = self._checked(name, table, environment, cascade, expected_key, expected_value, by_newer=by_newer)
-        request = msgspec.structs.replace(request, valid_write_ids=valid_write_ids)
+        request = self._checked(name, plain_table(table), environment, by_newer=by_newer)
+        request = msgspec.structs.replace(
+            request,
+            cascade=cascade or request.cascade,
+            expected_key=request.expected_key if expected_key is None else expected_key,
+            expected_value=request.expected_value if expected_value is None else expected_value,
+            valid_write_ids=valid_write_ids,
+        )
         for _ in range(_ATTEMPTS):
             plan = self._store.read(lambda snapshot: self._plan(snapshot, request), asks_once=True)
             with nullcontext() if plan.files.move is None else self._held(plan):
@@ -223,18 +255,11 @@ class AlterTableService:
             raise
         return True
 
-    def recover_pending_moves(self) -> int:
-        """Move directories back that a crash left where the catalog does not expect them; for the start of a server."""
-        return self._moves.recover()
-
     def _checked(
         self,
         name: TableName,
         table: Table | None,
         environment: EnvironmentContext | None,
-        cascade: bool,
-        expected_key: str | None,
-        expected_value: str | None,
         *,
         by_newer: bool,
     ) -> AlterRequest:
@@ -253,10 +278,10 @@ class AlterTableService:
             given=stored,
             sent_location=sent_location,
             complaint=complaint,
-            cascade=cascade or properties.get(CASCADE) == "true",
+            cascade=properties.get(CASCADE) == "true",
             environment=properties,
-            expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
-            expected_value=properties.get(EXPECTED_VALUE) if expected_value is None else expected_value,
+            expected_key=properties.get(EXPECTED_KEY),
+            expected_value=properties.get(EXPECTED_VALUE),
             is_recorded=is_recorded(),
         )
 
@@ -517,21 +542,11 @@ def _merged(before: Table, given: Table, *, is_recorded: bool) -> Table:
     )
     sd, old_sd = after.sd, before.sd
     if sd is not None and old_sd is not None:
-        location = sd.location or old_sd.location
-        skewed = _kept_skewed_locations(old_sd.skewedInfo, sd.skewedInfo)
-        after = msgspec.structs.replace(after, sd=msgspec.structs.replace(sd, location=location, skewedInfo=skewed))
+        placed = msgspec.structs.replace(sd, location=sd.location or old_sd.location)
+        after = msgspec.structs.replace(after, sd=with_known_skew(old_sd, placed))
     if is_recorded:
         return after
     return with_parameters(after, transactional_parameters(altered_parameters, after, before.parameters or {}))
-
-
-def _kept_skewed_locations(old: SkewedInfo | None, new: SkewedInfo | None) -> SkewedInfo | None:
-    """JSON clients cannot be sent the map of skewed locations, so an empty one says nothing (clients A.5)."""
-    if old is None or new is None or new.skewedColValueLocationMaps:
-        return new
-    if (old.skewedColNames, old.skewedColValues) != (new.skewedColNames, new.skewedColValues):
-        return new
-    return old
 
 
 def _move_of_rename(
@@ -594,8 +609,8 @@ KEY_START: Final = "_meta"
 
 
 class CommitKeyValue:
-    def __init__(self, clock: Clock, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]) -> None:
-        self._events = EventMaker(settings, clock, to_tjson)
+    def __init__(self, events: EventMaker) -> None:
+        self._events = events
 
     def setting(self, mark: CommitTxnKeyValue) -> Callable[[Transaction], None]:
         """Make a setter of the parameter for the commit's unit of work; it raises MetaException without the table.

@@ -1,10 +1,12 @@
 """Databases: create, read, alter and drop, with their directories (semantics §2.3)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, with_fields
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.indexes import IndexRows, dropped_table
@@ -25,6 +27,7 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.names import (
+    DEFAULT_CATALOG,
     DEFAULT_DATABASE,
     InvalidName,
     check_database_name,
@@ -35,14 +38,22 @@ from hms_gateway.metastore.vocabulary.parameters import without_nulls
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
     AlreadyExistsException,
+    AlterDatabaseRequest,
+    AsyncOperationResp,
+    CreateDatabaseRequest,
     Database,
+    DropDatabaseRequest,
+    GetDatabaseObjectsRequest,
+    GetDatabaseObjectsResponse,
+    GetDatabaseRequest,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
+    NoSuchObjectException,
     PrincipalType,
-    Struct,
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
@@ -60,44 +71,94 @@ class _Doomed(msgspec.Struct, frozen=True):
     kept: tuple[str, ...]
 
 
-class DatabaseService:
-    """What the metastore does with databases. Names are as callers spell them, without catalog."""
+class Databases:
+    """Methods on databases."""
 
     def __init__(
-        self,
-        store: Store,
-        files: FileSystem,
-        clock: Clock,
-        settings: MetastoreSettings,
-        to_tjson: Callable[[Struct], bytes],
+        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._warehouse: Final = Warehouse(settings, files)
-        self._events = EventMaker(settings, clock, to_tjson)
+        self._events = events
         self._clock = clock
 
-    def create_default(self) -> None:
-        """Make sure that the default database exists (semantics §1.3); for the start of a server."""
-        database = Database(
-            name=DEFAULT_DATABASE,
-            description="Default Hive database",
-            locationUri=self._warehouse.root,
-            parameters={},
-            ownerName="public",
-            ownerType=PrincipalType.ROLE,
-        )
-        if self._find(DEFAULT_DATABASE) is None:
-            try:
-                self._create(database)
-            except AlreadyExistsException:
-                return  # Another server started at the same time.
+    def create_database(self, call: Call, database: Database) -> None:
+        given = required(database, "database")
+        if given.name is not None:
+            given = with_fields(given, name=in_catalog(given.catalogName, given.name))
+        self._create(given, allows_hyphen=is_newer(call, database.name))
 
-    def create(self, database: Database | None, *, allows_hyphen: bool = False) -> None:
+    def create_database_req(self, call: Call, createDatabaseRequest: CreateDatabaseRequest) -> None:
+        request = required(createDatabaseRequest, "createDatabaseRequest")
+        self._create(
+            Database(
+                name=in_catalog(request.catalogName, request.databaseName),
+                description=request.description,
+                locationUri=request.locationUri,
+                parameters=request.parameters,
+                ownerName=request.ownerName,
+                ownerType=request.ownerType,
+                managedLocationUri=request.managedLocationUri,
+                type=request.type,
+                connector_name=request.dataConnectorName,
+                remote_dbname=request.remote_dbname,
+            ),
+            allows_hyphen=True,
+        )
+
+    def get_database(self, call: Call, name: str) -> Database:
+        """2.3 has no time of creation, so its callers are not sent one."""
+        database = self._get(database_name(name))
+        return _in_default_catalog(database) if is_newer(call, name) else with_fields(database, createTime=None)
+
+    def get_database_req(self, call: Call, request: GetDatabaseRequest) -> Database:
+        request = required(request, "request")
+        return _in_default_catalog(self._get(in_catalog(request.catalogName, request.name)))
+
+    def drop_database(self, call: Call, name: str, deleteData: bool, cascade: bool) -> None:
+        self._drop(database_name(name), bool(deleteData), bool(cascade))
+
+    def drop_database_req(self, call: Call, req: DropDatabaseRequest) -> AsyncOperationResp:
+        """Dropped at once, also when the caller would wait; `softDelete` and `deleteManagedDir` belong to ACID."""
+        request = required(req, "req")
+        name = in_catalog(request.catalogName, request.name)
+        try:
+            self._drop(name, bool(request.deleteData), bool(request.cascade))
+        except NoSuchObjectException:
+            if not request.ignoreUnknownDb:
+                raise
+        return AsyncOperationResp(id=request.id or "", finished=True)
+
+    def get_databases(self, call: Call, pattern: str) -> list[str]:
+        """Sorted; all of them without a pattern (semantics §1.5)."""
+        return self._names(database_name(pattern))
+
+    def get_databases_req(self, call: Call, request: GetDatabaseObjectsRequest) -> GetDatabaseObjectsResponse:
+        """The databases whose names match, as one consistent state."""
+        request = required(request, "request")
+        pattern = None if request.pattern is None else in_catalog(request.catalogName, request.pattern)
+
+        def work(snapshot: Snapshot) -> list[Database]:
+            names = snapshot.database_names(None if pattern is None else parse_pattern(pattern))
+            return [_in_default_catalog(one.database) for one in map(snapshot.database, names) if one is not None]
+
+        return GetDatabaseObjectsResponse([] if "\0" in (pattern or "") else self._store.read(work))
+
+    def get_all_databases(self, call: Call) -> list[str]:
+        return self._names(None)
+
+    def alter_database(self, call: Call, dbname: str, db: Database) -> None:
+        self._alter(database_name(dbname), db, changes_place=is_newer(call, dbname))
+
+    def alter_database_req(self, call: Call, alterDbReq: AlterDatabaseRequest) -> None:
+        request = required(alterDbReq, "alterDbReq")
+        self._alter(database_name(request.oldDbName), request.newDb, changes_place=True)
+
+    def _create(self, given: Database, *, allows_hyphen: bool) -> None:
         """With `allows_hyphen` its name may have some, as from Hive 4 on.
 
         Raises AlreadyExistsException, InvalidObjectException, MetaException.
         """
-        given = required(database, "database")
         name = required(given.name, "database name")
         if self._find(normalize(name)) is not None:
             raise AlreadyExistsException(f"Database {name} already exists")
@@ -112,34 +173,20 @@ class DatabaseService:
             managed = self._warehouse.normalized(given.managedLocationUri)
             self._warehouse.check_place(managed)
             stored = msgspec.structs.replace(stored, managedLocationUri=managed)
-        self._create(stored, name)
+        self._insert(stored, name)
 
-    def get(self, name: str | None) -> Database:
+    def _get(self, name: str | None) -> Database:
         """Raises NoSuchObjectException with the name as its text, MetaException."""
         found = self._find(normalize(required(name, "database name")))
         if found is None:
             raise database_not_found(name)
         return found.database
 
-    def names(self, pattern: str | None = None) -> list[str]:
-        """Sorted; all of them without a pattern (semantics §1.5)."""
-        if pattern is None:
-            return self._store.read(lambda snapshot: snapshot.database_names())
-        if "\0" in pattern:
-            return []
-        parsed = parse_pattern(pattern)
-        return self._store.read(lambda snapshot: snapshot.database_names(parsed))
+    def _names(self, pattern: str | None) -> list[str]:
+        parsed = None if pattern is None else parse_pattern(pattern)
+        return [] if "\0" in (pattern or "") else self._store.read(lambda snapshot: snapshot.database_names(parsed))
 
-    def objects(self, pattern: str | None = None) -> list[Database]:
-        """The databases whose names match, as one consistent state."""
-
-        def work(snapshot: Snapshot) -> list[Database]:
-            names = snapshot.database_names(None if pattern is None else parse_pattern(pattern))
-            return [found.database for found in map(snapshot.database, names) if found is not None]
-
-        return [] if pattern is not None and "\0" in pattern else self._store.read(work)
-
-    def alter(self, name: str | None, database: Database | None, *, changes_place: bool) -> None:
+    def _alter(self, name: str | None, database: Database | None, *, changes_place: bool) -> None:
         """Replace parameters and owner; with `changes_place` description and location too, where they are not empty.
 
         2.3 changes the first only, 3.1 both (semantics §2.3). An owner that is not sent is gone afterwards; directories
@@ -179,7 +226,7 @@ class DatabaseService:
         with unstorable_as_meta():
             self._store.write(work)
 
-    def drop(self, name: str | None, delete_data: bool, cascade: bool) -> None:
+    def _drop(self, name: str | None, delete_data: bool, cascade: bool) -> None:
         """Raises MetaException for the default database, NoSuchObjectException, InvalidOperationException.
 
         With `delete_data` the directory goes after the commit, but never data the catalog calls external or that
@@ -188,16 +235,16 @@ class DatabaseService:
         given = required(name, "database name")
         if is_default_database(given):
             raise MetaException("Can not drop default database")
-        doomed = self._store.write(lambda tx: self._drop(tx, given, cascade=cascade, delete_data=delete_data))
+        doomed = self._store.write(lambda tx: self._remove(tx, given, cascade=cascade, delete_data=delete_data))
         if doomed is not None:
             self._delete_directories(doomed)
 
     def _find(self, key: str) -> StoredDatabase | None:
         return self._store.read(lambda snapshot: _find(snapshot, key), asks_once=True)
 
-    def _create(self, database: Database, spelled: str | None = None) -> None:
+    def _insert(self, database: Database, spelled: str) -> None:
         name, location = database.name or "", database.locationUri or ""
-        made = self._make_directory(location, spelled or name)
+        made = self._make_directory(location, spelled)
 
         def work(tx: Transaction) -> None:
             if tx.database(name) is not None:
@@ -212,7 +259,7 @@ class DatabaseService:
             raise
         except DuplicateKey as error:
             self._take_back(name, location, made)
-            raise AlreadyExistsException(f"Database {spelled or name} already exists") from error
+            raise AlreadyExistsException(f"Database {spelled} already exists") from error
         except BaseException:
             self._take_back(name, location, made)
             raise
@@ -239,7 +286,7 @@ class DatabaseService:
         if winner is None or winner.database.locationUri != location:
             self._warehouse.discard(location)
 
-    def _drop(self, tx: Transaction, name: str, *, cascade: bool, delete_data: bool) -> _Doomed | None:
+    def _remove(self, tx: Transaction, name: str, *, cascade: bool, delete_data: bool) -> _Doomed | None:
         found = _find(tx, normalize(name))
         if found is None:
             raise database_not_found(name)
@@ -292,6 +339,25 @@ class DatabaseService:
         self._warehouse.discard(doomed.location)
 
 
+def create_default_database(
+    store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+) -> None:
+    """Make sure that the default database exists (semantics §1.3); for the start of a server."""
+    databases = Databases(store, files, clock, settings, events)
+    if databases._find(DEFAULT_DATABASE) is None:
+        database = Database(
+            name=DEFAULT_DATABASE,
+            description="Default Hive database",
+            locationUri=Warehouse(settings, files).root,
+            parameters={},
+            ownerName="public",
+            ownerType=PrincipalType.ROLE,
+        )
+        # Another server may start at the same time.
+        with suppress(AlreadyExistsException):
+            databases._insert(database, DEFAULT_DATABASE)
+
+
 def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:
     # No database has such a name, and not every store can be asked for it.
     return None if "\0" in key else snapshot.database(key)
@@ -323,3 +389,7 @@ def _stored(database: Database, name: str, location: str, now_seconds: int) -> D
         privileges=None,
         catalogName=None,
     )
+
+
+def _in_default_catalog(database: Database) -> Database:
+    return with_fields(database, catalogName=DEFAULT_CATALOG)

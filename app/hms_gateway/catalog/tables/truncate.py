@@ -1,10 +1,11 @@
 """Emptying a table or some of its partitions: the files go, the statistics say so (semantics §10.3)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from hms_gateway.catalog.arguments import table_named
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
@@ -30,9 +31,9 @@ from hms_gateway.metastore.vocabulary.parameters import (
     with_new_ddl_time,
     written_under,
 )
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data, is_view
-from hms_gateway.rpc.structs import EnvironmentContext, MetaException, Struct
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import EnvironmentContext, MetaException, TruncateTableRequest, TruncateTableResponse
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.txn.rules.names import Target, target
 
@@ -60,30 +61,32 @@ class _Emptied(msgspec.Struct, frozen=True):
         return [target(db_name, table_name, name) for name in part_names or ()] or [target(db_name, table_name)]
 
 
-class TruncateService:
-    """truncate_table in both forms. Names are as callers spell them, without catalog."""
+class Truncations:
+    """truncate_table in both forms. Raise MetaException, the only exception declared."""
 
-    def __init__(
-        self,
-        store: Store,
-        files: FileSystem,
-        clock: Clock,
-        settings: MetastoreSettings,
-        to_tjson: Callable[[Struct], bytes],
-    ) -> None:
+    def __init__(self, store: Store, files: FileSystem, clock: Clock, events: EventMaker) -> None:
         self._store = store
         self._files = files
         self._clock = clock
-        self._events = EventMaker(settings, clock, to_tjson)
+        self._events = events
 
-    def truncate(
+    def truncate_table(self, call: Call, dbName: str, tableName: str, partNames: list[str]) -> None:
+        self._truncate(table_named(dbName, tableName), partNames)
+
+    def truncate_table_req(self, call: Call, req: TruncateTableRequest) -> TruncateTableResponse:
+        request = required(req, "req")
+        name = table_named(request.dbName, request.tableName)
+        self._truncate(name, request.partNames, request.environmentContext, request.writeId)
+        return TruncateTableResponse()
+
+    def _truncate(
         self,
         name: TableName,
         part_names: Sequence[str] | None,
         environment: EnvironmentContext | None = None,
         write_id: int | None = None,
     ) -> None:
-        """Empty the table, or the partitions of these names. Raises MetaException, the only exception declared.
+        """Empty the table, or the partitions of these names.
 
         `write_id` is that of the transaction which empties a transactional table.
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 
@@ -52,22 +52,11 @@ class ShownCertificate(NamedTuple):
     serial: Serial
 
 
-class LastLogin:
-    """By which header the last request of a connection was recognized, and what was known of it (`CredentialCache`)."""
-
-    __slots__ = ("found", "header", "state")
-
-    def __init__(self) -> None:
-        self.header = b""
-        self.found: Any = None
-        self.state: object = None
-
-
 class RequestHead(NamedTuple):
     """The part of a request that identifies its sender. `headers` are in lower case, `header_list` has repeated ones.
 
     `peer` is the other end of the connection, `forwarded_address` the client's own address where a trusted proxy named
-    it (`proxies.Proxies`). `certificate` is what TLS has verified of the peer's, `last` is the connection's.
+    it (`proxies.Proxies`). `certificate` is what TLS has verified of the peer's.
     """
 
     headers: dict[bytes, bytes]
@@ -77,7 +66,6 @@ class RequestHead(NamedTuple):
     forwarded_address: str = ""
     trust: ProxyTrust = ProxyTrust.NONE
     certificate: ShownCertificate | None = None
-    last: LastLogin | None = None
 
     @property
     def address(self) -> str:

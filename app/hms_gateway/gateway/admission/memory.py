@@ -8,7 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from hms_gateway.gateway.admission.identity import Refusals, overloaded
 from hms_gateway.runtime.limits import Limits
@@ -78,14 +78,6 @@ class BodyShare:
             raise overloaded(f"There are too many {what}; try again, or raise {bound.name}", bound.name)
 
 
-class Transport(Protocol):
-    """The transport of a connection."""
-
-    def get_write_buffer_size(self) -> int: ...
-
-    def abort(self) -> None: ...
-
-
 class PiecewiseTransport:
     """Writes what is long in pieces to a transport of TLS.
 
@@ -133,20 +125,20 @@ class UnreadReplies:
         self._refusals = refusals
         self._stall_seconds_max = stall_seconds_max
         # In the order of `until`.
-        self._unread: dict[Transport, _Unread] = {}
+        self._unread: dict[asyncio.Transport, _Unread] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def bytes_counted(self) -> int:
         return self._ledger.taken
 
-    def paused(self, transport: Transport, holder: Holder) -> None:
+    def paused(self, transport: asyncio.Transport, holder: Holder) -> None:
         """More was written than the client takes; also when yet more was."""
         self.resumed(transport)
         self._count(transport, holder)
         self._start_timer()
 
-    def _count(self, transport: Transport, holder: Holder) -> None:
+    def _count(self, transport: asyncio.Transport, holder: Holder) -> None:
         size = transport.get_write_buffer_size()
         counted = min(size, self._counted_max)
         if not counted:
@@ -156,13 +148,13 @@ class UnreadReplies:
         until = asyncio.get_running_loop().time() + self._stall_seconds_max
         self._unread[transport] = _Unread(holder, counted, size, until)
 
-    def resumed(self, transport: Transport) -> None:
+    def resumed(self, transport: asyncio.Transport) -> None:
         """The client has taken most of it, or has gone; harmless where nothing was counted."""
         unread = self._unread.pop(transport, None)
         if unread is not None:
             self._ledger.give_back(unread.counted, unread.holder)
 
-    def _longest_waiting(self, bound: Bound, holder: Holder) -> Transport:
+    def _longest_waiting(self, bound: Bound, holder: Holder) -> asyncio.Transport:
         present = [one for one, of in self._unread.items() if self._ledger.makes_room(bound, holder, of.holder)]
         if bound == self._ledger.total:
             held: Counter[str | None] = Counter()
@@ -172,7 +164,7 @@ class UnreadReplies:
             present = [one for one in present if self._unread[one].holder.user == user]
         return present[0]
 
-    def _cut(self, transport: Transport, limit: str) -> None:
+    def _cut(self, transport: asyncio.Transport, limit: str) -> None:
         holder = self._unread[transport].holder
         self._refusals.note(limit, user=holder.user or "", address=holder.address or "")
         self.resumed(transport)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from hms_gateway.gateway.admission.identity import HeaderList, LastLogin, ProxyTrust, RequestHead, ShownCertificate
+from hms_gateway.gateway.admission.identity import HeaderList, ProxyTrust, RequestHead, ShownCertificate
 from hms_gateway.runtime.addresses import share_of
 
 X_FORWARDED_FOR = b"x-forwarded-for"
@@ -83,19 +83,17 @@ class Proxies:
         query: bytes,
         peer: str,
         certificate: ShownCertificate | None = None,
-        last: LastLogin | None = None,
     ) -> RequestHead:
-        """Runs for every request. `certificate` and `last` are of the request's connection."""
-        if not self._has_any or not self._is_any(peer, certificate):
-            return RequestHead(headers, header_list, query, peer, "", ProxyTrust.NONE, certificate, last)
+        """Runs for every request. `certificate` is that of the request's connection."""
+        if not self._has_any or not (
+            self._all.contain(peer) or (self._is_known_by_certificate and self._proves_proxy(certificate))
+        ):
+            return RequestHead(headers, header_list, query, peer, "", ProxyTrust.NONE, certificate)
         trust = self._trust(header_list, peer, certificate)
         address = ""
         if trust is ProxyTrust.TRUSTED or self._forwarding.contain(peer):
             address = self._forwarded_address(header_list)
-        return RequestHead(headers, header_list, query, peer, address, trust, certificate, last)
-
-    def _is_any(self, peer: str, certificate: ShownCertificate | None) -> bool:
-        return self._all.contain(peer) or (self._is_known_by_certificate and self._proves_proxy(certificate))
+        return RequestHead(headers, header_list, query, peer, address, trust, certificate)
 
     def _proves_proxy(self, certificate: ShownCertificate | None) -> bool:
         return certificate is not None and not certificate.user and not self._objection(certificate)

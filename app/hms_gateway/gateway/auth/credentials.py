@@ -2,25 +2,26 @@
 
 A `Login` is one kind of them; `LoginStack` has all kinds of a gateway as a list. A password hash takes 20 ms and more,
 so what a header proved is remembered under a keyed hash of the header (0.8 µs, of a long token 1.5 µs), without the
-password itself. A connection mostly sends the same header again, and keeps it in memory as long as it is open; then
-nothing is hashed.
+password itself.
 
 Each failure makes the next attempt of that user from that address wait longer. Other users, and headers that were
 verified before, never come there.
 """
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from functools import partial
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
-from hms_gateway.gateway.admission.identity import HeaderList, Identity, LastLogin, Refused, RequestHead
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, Refused, RequestHead
 
 BASIC: Final = "basic"
 BEARER: Final = "bearer"
@@ -40,6 +41,8 @@ FORGOTTEN_AFTER_SECONDS = 900.0
 SOURCES_MAX = 10_000
 
 Source = tuple[str, str]
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,23 +124,15 @@ class CredentialCache:
         self._entries_max = entries_max
         self._key = secrets.token_bytes(32)
         self._entries: OrderedDict[bytes, Credential] = OrderedDict()
-        # Another one after each change: what connections know is of one state of one of these.
-        self._state = object()
 
-    def find(self, header: bytes, last: LastLogin | None = None) -> Credential | None:
-        """The credential of the header, if it is known. `last` is that of the request's connection."""
-        if last is not None and last.state is self._state and last.header == header:
-            found: Credential = last.found
-            return found
+    def find(self, header: bytes) -> Credential | None:
+        """The credential of the header, if it is known."""
         if not self._entries:
             return None
         digest = self._digest(header)
         entry = self._entries.get(digest)
-        if entry is None:
-            return None
-        self._entries.move_to_end(digest)
-        if last is not None:
-            last.header, last.found, last.state = header, entry, self._state
+        if entry is not None:
+            self._entries.move_to_end(digest)
         return entry
 
     def remember(self, header: bytes, entry: Credential) -> None:
@@ -146,12 +141,10 @@ class CredentialCache:
         self._entries.move_to_end(digest)
         if len(self._entries) > self._entries_max:
             self._entries.popitem(last=False)
-        self._state = object()
 
     def forget(self, header: bytes) -> None:
         """It is not right any more."""
-        if self._entries.pop(self._digest(header), None) is not None:
-            self._state = object()
+        self._entries.pop(self._digest(header), None)
 
     def _digest(self, header: bytes) -> bytes:
         scheme, _, sent = header.strip().partition(b" ")
@@ -195,17 +188,18 @@ class LoginStack:
         self._challenges = challenges
         self._accepted = accepted
         self._unasked = tuple(login for login in logins if not login.scheme)
-        self._remembering: dict[str, list[tuple[CredentialCache, Login]]] = {}
+        self._remembering: dict[bytes, list[tuple[CredentialCache, Login]]] = {}
         for login in logins:
             if login.cache is not None:
-                self._remembering.setdefault(login.scheme, []).append((login.cache, login))
+                self._remembering.setdefault(login.scheme.encode(), []).append((login.cache, login))
 
     def remembered(self, head: RequestHead) -> Identity | None:
         header = head.headers.get(b"authorization")
         if header is None:
             return next((identity for login in self._unasked if (identity := login.remembered(head))), None)
-        for cache, login in self._remembering.get(scheme_of(header), ()):
-            credential = cache.find(header, head.last)
+        scheme = header.strip().partition(b" ")[0].lower()
+        for cache, login in self._remembering.get(scheme, ()):
+            credential = cache.find(header)
             if credential is not None and login.holds(credential):
                 # `credential.identity`, without one more call for each request.
                 groups, by_token, by_others = credential.groups, credential.by_token, credential.by_others
@@ -297,6 +291,27 @@ def _delay(failures: int) -> float:
     if beyond <= 0:
         return 0.0
     return min(DELAY_SECONDS_MAX, DELAY_SECONDS_FIRST * 2.0 ** min(beyond - 1, 30))
+
+
+class Shared(Generic[K, T]):
+    """Checks of credentials that many requests bring at the same time: each of them is made once."""
+
+    def __init__(self) -> None:
+        self._running: dict[K, asyncio.Task[T]] = {}
+
+    async def result(self, key: K, check: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of the check with this key that runs already, else of `check`. Raises as the check does."""
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = asyncio.ensure_future(check())
+            running.add_done_callback(partial(self._has_ended, key))
+        return await asyncio.shield(running)
+
+    def _has_ended(self, key: K, running: "asyncio.Task[T]") -> None:
+        del self._running[key]
+        if not running.cancelled():
+            # The clients may have gone, and then the failure is of no interest.
+            running.exception()
 
 
 class WrongTokens:

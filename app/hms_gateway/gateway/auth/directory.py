@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -33,6 +34,7 @@ from hms_gateway.gateway.auth.credentials import (
     CredentialCache,
     FailedAttempts,
     Login,
+    Shared,
     read_basic,
 )
 from hms_gateway.runtime.addresses import share_of
@@ -229,8 +231,7 @@ AWAY_SECONDS: Final = 5.0
 class DirectoryLogin(Login):
     """Lets in users of a directory; those of the password file are the next one's.
 
-    `check` is `LdapDirectory.check`, `is_local` says whether the password file has a user. `seconds_max` bounds how
-    long a request waits for the directory.
+    `check` is `LdapDirectory.check`, `is_local` says whether the password file has a user.
     """
 
     scheme = BASIC
@@ -238,12 +239,10 @@ class DirectoryLogin(Login):
     def __init__(
         self,
         check: Callable[[str, str], DirectoryUser | None],
+        settings: Ldap,
         *,
         is_local: Callable[[str], bool],
         challenges: HeaderList,
-        remembered_seconds: float,
-        kept_seconds: float,
-        seconds_max: float,
         limits: Limits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -253,9 +252,7 @@ class DirectoryLogin(Login):
         self._check = check
         self._is_local = is_local
         self._challenges = challenges
-        self._remembered_seconds = remembered_seconds
-        self._kept_seconds = kept_seconds
-        self._seconds_max = seconds_max
+        self._settings = settings
         self._monotonic = monotonic
         self._sleep = sleep
         self._share_of = share_of
@@ -263,12 +260,13 @@ class DirectoryLogin(Login):
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="directory")
         self._checks = Ledger(limits or Limits(), "password_checks_max")
         self._away_until = 0.0
-        self._asking: dict[bytes, asyncio.Task[DirectoryUser | None]] = {}
+        self._asking: Shared[bytes, DirectoryUser | None] = Shared()
 
     def holds(self, credential: Credential) -> bool:
         now = self._monotonic()
         checked_at: float = credential.evidence
-        return now < checked_at + (self._kept_seconds if now < self._away_until else self._remembered_seconds)
+        is_away = now < self._away_until
+        return now < checked_at + (self._settings.kept_seconds if is_away else self._settings.remembered_seconds)
 
     async def authenticate(self, head: RequestHead) -> Identity | None:
         """Raises Refused: 401 for a wrong password, 503 while the directory is away, 429 and 503 for too many."""
@@ -283,7 +281,7 @@ class DirectoryLogin(Login):
         if self.cache.find(header) is None:
             await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_passwords")
         try:
-            user = await self._asked(header, credentials, Holder(name, address))
+            user = await self._asking.result(header, partial(self._ask, credentials, Holder(name, address)))
         except DirectoryAway as away:
             return self._kept(header, head, away)
         # The directory finds a name in any case, and so under another spelling that of a user of the file.
@@ -300,21 +298,8 @@ class DirectoryLogin(Login):
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _asked(self, header: bytes, credentials: BasicCredentials, holder: Holder) -> DirectoryUser | None:
-        """Ask once, however many connections bring the same header at the same time. Raises DirectoryAway, Refused."""
-        asking = self._asking.get(header)
-        if asking is None:
-            asking = self._asking[header] = asyncio.ensure_future(self._ask(credentials, holder))
-            asking.add_done_callback(lambda done: self._answered(header, done))
-        return await asyncio.shield(asking)
-
-    def _answered(self, header: bytes, asking: "asyncio.Task[DirectoryUser | None]") -> None:
-        del self._asking[header]
-        if not asking.cancelled():
-            # The clients may have gone, and then the failure is of no interest.
-            asking.exception()
-
     async def _ask(self, credentials: BasicCredentials, holder: Holder) -> DirectoryUser | None:
+        """Raises DirectoryAway, Refused."""
         bound = self._checks.take(1, holder)
         if bound is not None:
             raise overloaded(f"There are too many passwords to check ({bound.name}); try again", bound.name)
@@ -327,7 +312,8 @@ class DirectoryLogin(Login):
             raise
         # The thread may go on for longer than the request waits, and counts until then.
         asked.add_done_callback(lambda _: self._checks.give_back(1, holder))
-        done, _ = await asyncio.wait([asked], timeout=self._seconds_max)
+        # Twice: one server that does not answer, and another that does.
+        done, _ = await asyncio.wait([asked], timeout=2 * self._settings.seconds_max)
         if not done:
             raise DirectoryAway("it does not answer in time")
         return asked.result()
@@ -336,10 +322,11 @@ class DirectoryLogin(Login):
         """The identity of before, for a time. Raises Refused."""
         now = self._monotonic()
         if now >= self._away_until:
-            _log.error("the directory is unreachable", problem=str(away), kept_seconds=self._kept_seconds)
+            kept_seconds = self._settings.kept_seconds
+            _log.error("the directory is unreachable", problem=str(away), kept_seconds=kept_seconds)
         self._away_until = now + AWAY_SECONDS
         known = self.cache.find(header)
-        if known is not None and now < known.evidence + self._kept_seconds:
+        if known is not None and now < known.evidence + self._settings.kept_seconds:
             return known.identity(head)
         text = "The directory of users cannot be asked now; try again"
         raise Refused(503, text, headers=NOT_TRIED, reason="directory_away")

@@ -1,7 +1,6 @@
 """Logins whose user somebody else has proved: the authority of a client certificate, a KDC, a trusted proxy."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal
 from urllib.parse import parse_qs
 
 import msgspec
@@ -24,6 +23,7 @@ from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginChecks, TooManyChecks
+from hms_gateway.runtime.settings import TrustedProxy
 
 
 class CertificateLogin(Login):
@@ -129,15 +129,8 @@ def _reply_headers(answer: bytes) -> HeaderList:
 
 
 QUERY_FIELDS_MAX = 50
+NO_PROXY = TrustedProxy()
 _NOT_UTF_8 = "\ufffd"
-
-
-class UserSource(msgspec.Struct, frozen=True):
-    """The one place where trusted proxies put the user's name; with nothing set they name none."""
-
-    header: str | None = None
-    parameter: Literal["user.name", "doAs"] | None = None
-    asterisk_password: bool = False
 
 
 class ImpersonationRule(msgspec.Struct, frozen=True):
@@ -165,22 +158,22 @@ class TrustedProxyAuthenticator:
     def __init__(
         self,
         following: Authenticator,
+        trusted: TrustedProxy = NO_PROXY,
         *,
-        source: UserSource | None = None,
-        proxied_users: Sequence[str] = ("*",),
         proxy_users: Mapping[str, ImpersonationRule] | None = None,
         proven: Callable[[RequestHead, Identity], Awaitable[Identity]] | None = None,
         is_reserved: Callable[[str], bool] = lambda user: False,
+        groups_of: Callable[[str], frozenset[str]] | None = None,
     ) -> None:
-        """`proven` is `ProvenActing.check`, `is_reserved` is `UserFile.is_reserved`."""
+        """`proven` is `ProvenActing.check`, `is_reserved` is `UserFile.is_reserved`, `groups_of` is `GroupsFile.of`."""
         self._following = following
+        self._groups_of = groups_of
         self._proven = proven
         self._is_reserved = is_reserved
-        source = source or UserSource()
-        self._header = None if source.header is None else source.header.lower().encode()
-        self._parameter = source.parameter
-        self._takes_asterisk = source.asterisk_password
-        self._proxied_users = ImpersonationRule(frozenset(proxied_users))
+        self._header = None if trusted.user_header is None else trusted.user_header.lower().encode()
+        self._parameter = trusted.user_parameter
+        self._takes_asterisk = trusted.asterisk_password
+        self._proxied_users = ImpersonationRule(frozenset(trusted.users))
         self._proxy_users = dict(proxy_users or {})
 
     def remembered(self, head: RequestHead) -> Identity | None:
@@ -190,7 +183,7 @@ class TrustedProxyAuthenticator:
         identity = self._following.remembered(head)
         if identity is not None and identity.by_others and self._is_reserved(identity.user):
             return None
-        return identity
+        return identity if identity is None or self._groups_of is None else self._with_groups(identity)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for two users in one request, 403 for a user who may not act for another, and as the next
@@ -209,7 +202,12 @@ class TrustedProxyAuthenticator:
         # The digest of a token proves the name as well as a password.
         if identity.by_others and (proven is None or acting is not identity):
             check_reserved(identity.user, self._is_reserved)
-        return acting if proven is None else await proven(head, acting)
+        return self._with_groups(acting if proven is None else await proven(head, acting))
+
+    def _with_groups(self, identity: Identity) -> Identity:
+        """Adds the groups of the file to those that the login proved; also for a user that another one acts for."""
+        groups = self._groups_of(identity.user) if self._groups_of is not None else frozenset()
+        return identity._replace(groups=identity.groups | groups) if groups else identity
 
     def close(self) -> None:
         self._following.close()

@@ -67,16 +67,11 @@ class IssuerAway(Exception):
     """The issuer's keys cannot be had now; the text says why, or what was asked."""
 
 
-class Issuer(msgspec.Struct, frozen=True):
-    """Whose tokens are taken, and what has to be in them (`settings.TokenIssuer`)."""
+class Issuer(NamedTuple):
+    """Whose tokens are taken, and what has to be in them."""
 
-    name: str
-    audience: frozenset[str]
-    algorithms: frozenset[str]
+    settings: TokenIssuer
     keys: "IssuerKeys"
-    user_claim: str = "sub"
-    groups_claim: str | None = None
-    clock_skew_seconds: float = 60.0
 
 
 def make_issuer(settings: TokenIssuer, monotonic: Callable[[], float] = time.monotonic) -> Issuer:
@@ -92,15 +87,7 @@ def make_issuer(settings: TokenIssuer, monotonic: Callable[[], float] = time.mon
             kept_seconds=settings.keys_kept_seconds,
             monotonic=monotonic,
         )
-    return Issuer(
-        settings.issuer,
-        frozenset(settings.audience),
-        frozenset(settings.algorithms),
-        keys,
-        settings.user_claim,
-        settings.groups_claim,
-        settings.clock_skew_seconds,
-    )
+    return Issuer(settings, keys)
 
 
 class KeySet(NamedTuple):
@@ -415,7 +402,7 @@ class SignedTokenLogin(Login):
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
-        self._issuers = {issuer.name: issuer for issuer in issuers}
+        self._issuers = {issuer.settings.issuer: issuer for issuer in issuers}
         self.cache: CredentialCache = CredentialCache()
         self._challenges = challenges
         self._now = now
@@ -449,17 +436,18 @@ class SignedTokenLogin(Login):
         if len(token) > TOKEN_BYTES_MAX:
             raise NotAccepted(f"it is longer than {TOKEN_BYTES_MAX} bytes")
         header, issuer = self._header_and_issuer(token)
-        if header.alg not in issuer.algorithms:
+        settings = issuer.settings
+        if header.alg not in settings.algorithms:
             raise NotAccepted("its signature algorithm is not in the issuer's setting algorithms")
         keys, version = await issuer.keys.usable()
         if not signing_keys(keys, header.kid, header.alg):
             keys, version = await issuer.keys.newest()
         claims = _signed_claims(token, signing_keys(keys, header.kid, header.alg), header.alg)
-        expires = _checked_expiry(claims, issuer, self._now())
-        user = _claim(claims, issuer.user_claim)
+        expires = _checked_expiry(claims, settings, self._now())
+        user = _claim(claims, settings.user_claim)
         if not isinstance(user, str) or not is_user_name(user):
-            raise NotAccepted(f"its claim {issuer.user_claim} is not the name of a user")
-        groups = None if issuer.groups_claim is None else _claim(claims, issuer.groups_claim)
+            raise NotAccepted(f"its claim {settings.user_claim} is not the name of a user")
+        groups = None if settings.groups_claim is None else _claim(claims, settings.groups_claim)
         evidence = expires, issuer, version
         return Credential(evidence, user, _groups(groups), by_token=True, by_others=True)
 
@@ -510,9 +498,9 @@ def _signed_claims(token: bytes, keys: "Sequence[Key]", algorithm: str) -> Mappi
     raise NotAccepted("its signature is wrong")
 
 
-def _checked_expiry(claims: Mapping[str, Any], issuer: Issuer, now: float) -> float:
+def _checked_expiry(claims: Mapping[str, Any], issuer: TokenIssuer, now: float) -> float:
     """The time until which the token holds, if it holds now and for us. Raises NotAccepted."""
-    if claims.get("iss") != issuer.name:
+    if claims.get("iss") != issuer.issuer:
         raise NotAccepted("it names two issuers")
     expires = _seconds(claims, "exp")
     if expires is None:
@@ -522,7 +510,7 @@ def _checked_expiry(claims: Mapping[str, Any], issuer: Issuer, now: float) -> fl
     begins = _seconds(claims, "nbf")
     if begins is not None and begins - issuer.clock_skew_seconds > now:
         raise NotAccepted("it is not valid yet (nbf)")
-    if issuer.audience.isdisjoint(_texts(claims.get("aud"))):
+    if set(issuer.audience).isdisjoint(_texts(claims.get("aud"))):
         raise NotAccepted("it is for another audience (aud)")
     return expires + issuer.clock_skew_seconds
 

@@ -33,6 +33,7 @@ from hms_gateway.gateway.auth.credentials import (
     CredentialCache,
     FailedAttempts,
     Login,
+    Shared,
     Source,
     read_basic,
 )
@@ -261,7 +262,7 @@ class PasswordLogin(Login):
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
         self._queue: PasswordQueue[_Job] = PasswordQueue(Ledger(limits or Limits(), "password_checks_max"))
         self._checking = self._suspects_checking = 0
-        self._results: dict[bytes, asyncio.Future[bool]] = {}
+        self._results: Shared[bytes, bool] = Shared()
         # By address, the attempt that came last and has not been answered.
         self._last_attempts: dict[str, asyncio.Future[None]] = {}
 
@@ -287,7 +288,9 @@ class PasswordLogin(Login):
             return verified.identity(head)
         generation = self._users.generation
         with self._in_order(source[1]) as answered_before:
-            if not await self._matches(header, credentials, source, share_address):
+            matches = partial(self._matches, header, credentials, source, share_address)
+            # Hashed once, however many connections bring the same header at the same time.
+            if not await self._results.result(header, matches):
                 self._attempts.failed(source)
                 self.cache.forget(header)
                 # An answer out of turn would say whether the name is one of ours, which has a lane of its own.
@@ -330,21 +333,11 @@ class PasswordLogin(Login):
     async def _matches(
         self, header: bytes, credentials: BasicCredentials, source: Source, share_address: str | None
     ) -> bool:
-        """Hash once, however many connections bring the same header at the same time."""
-        result = self._results.get(header)
-        if result is None:
-            result = self._results[header] = asyncio.get_running_loop().create_future()
-            result.add_done_callback(partial(self._forget_result, header))
-            is_suspect = self._attempts.has_failed(source)
-            was_right = self.cache.find(header) is not None
-            self._enqueue(_Job(credentials, result), share_address, is_suspect=is_suspect, was_right=was_right)
-        return await asyncio.shield(result)
-
-    def _forget_result(self, header: bytes, result: "asyncio.Future[bool]") -> None:
-        del self._results[header]
-        if not result.cancelled():
-            # The client may have gone, and then the failure is of no interest.
-            result.exception()
+        result: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        is_suspect = self._attempts.has_failed(source)
+        was_right = self.cache.find(header) is not None
+        self._enqueue(_Job(credentials, result), share_address, is_suspect=is_suspect, was_right=was_right)
+        return await result
 
     def _enqueue(self, job: "_Job", share_address: str | None, *, is_suspect: bool, was_right: bool) -> None:
         user = job.credentials.user

@@ -20,6 +20,7 @@ from hms_gateway.gateway.auth.credentials import (
     Credential,
     CredentialCache,
     Login,
+    Shared,
     WrongTokens,
     sent_token,
 )
@@ -296,7 +297,7 @@ class DelegationLogins:
         self._challenges = challenges
         self._monotonic = monotonic
         self._known: OrderedDict[bytes | Proof, tuple[float, Delegated]] = OrderedDict()
-        self._checking: dict[bytes | Proof, asyncio.Task[Delegated]] = {}
+        self._checking: Shared[bytes | Proof, Delegated] = Shared()
 
     async def by_proof(self, proof: Proof, address: str | None) -> Delegated:
         """The login by a client's response; `address` is whose share it takes. Raises Refused."""
@@ -317,12 +318,8 @@ class DelegationLogins:
         known = self._known.get(shown)
         if known is not None and self._monotonic() < known[0]:
             return known[1]
-        checking = self._checking.get(shown)
-        if checking is None:
-            checking = self._checking[shown] = asyncio.ensure_future(self._checked(shown, check, address))
-            checking.add_done_callback(partial(self._has_checked, shown))
         try:
-            return await asyncio.shield(checking)
+            return await self._checking.result(shown, partial(self._checked, shown, check, address))
         except TooManyChecks as error:
             raise overloaded(str(error), error.bound.name) from None
         except TokensAway:
@@ -341,12 +338,6 @@ class DelegationLogins:
         self._known.move_to_end(shown)
         self._forget()
         return login
-
-    def _has_checked(self, shown: bytes | Proof, checking: "asyncio.Task[Delegated]") -> None:
-        del self._checking[shown]
-        if not checking.cancelled():
-            # The clients may have gone, and then the failure is of no interest.
-            checking.exception()
 
     def _forget(self) -> None:
         """Those that count no more: what was shown may be a secret."""

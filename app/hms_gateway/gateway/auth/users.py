@@ -23,7 +23,6 @@ import structlog
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
 from hms_gateway.runtime.file_versions import WatchedFile, make_data_folder
 
 
@@ -245,26 +244,3 @@ def read_groups(path: Path) -> dict[str, frozenset[str]]:
         for user in users.split():
             found.setdefault(user, set()).add(group.strip())
     return {user: frozenset(groups) for user, groups in found.items()}
-
-
-class GroupsAuthenticator:
-    """Adds the groups of the file to those that the login proved; also for a user that another one acts for."""
-
-    def __init__(self, following: Authenticator, groups_of: Callable[[str], frozenset[str]]) -> None:
-        self._following = following
-        self.groups_of = groups_of
-
-    def remembered(self, head: RequestHead) -> Identity | None:
-        identity = self._following.remembered(head)
-        return None if identity is None else self._with_groups(identity)
-
-    async def authenticate(self, head: RequestHead) -> Identity:
-        """Raises what the next authenticator raises."""
-        return self._with_groups(await self._following.authenticate(head))
-
-    def close(self) -> None:
-        self._following.close()
-
-    def _with_groups(self, identity: Identity) -> Identity:
-        groups = self.groups_of(identity.user)
-        return identity._replace(groups=identity.groups | groups) if groups else identity

@@ -6,7 +6,7 @@ committed. Calls that their handlers cannot answer yet wait on the event loop, a
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 import msgspec
@@ -19,22 +19,19 @@ from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call, Releases, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply, take_turns
-from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
+from hms_gateway.rpc.repeatable import Process, RepeatableProcessor, SuspendedCall
 from hms_gateway.rpc.wire import Codec, Message
 from hms_gateway.runtime.call_record import Span, TraceSpans, begin_spans, end_spans, note_span, set_notes
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
-from hms_gateway.runtime.suspension import Deliver, Done, Result, Start, call_in_loop
+from hms_gateway.runtime.suspension import Done, Result, call_in_loop
 
-# What is larger would hold the event loop up.
-SUSPENDED_BYTES_MAX = 4096
 # One long reply of a user waits so long for another one to end, before it is refused.
 LATE_SECONDS_MAX = 1.0
 
 # In front of the users and addresses of urgent calls; no name begins with it.
 URGENT = "\0"
 
-Process = Callable[[Call], Reply]
 # Put around the chunks of a long reply before they are pumped: envelope, compression.
 Wrap = Callable[[Iterator[bytes]], Iterator[bytes]]
 UntilGone = Callable[[], Awaitable[None]]
@@ -129,8 +126,7 @@ class Dispatcher:
         self._late: dict[str | None, tuple[InFlightCall, Reply, ReplyStream]] = {}
         self._making = MakingTurns()
         self._sending = SendingTurns()
-        self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
-        self._starting: list[tuple[Start, Done, TraceSpans | None]] = []
+        self._starting: list[tuple[SuspendedCall, Done, TraceSpans | None]] = []
         self._waiting = WaitingCalls(limits, metrics, releases)
 
     @property
@@ -156,20 +152,12 @@ class Dispatcher:
         Raises, now or when it is completed, Unavailable, ApplicationError, Refused (503) when too much is going on, and
         Waiting for a call that goes on with `wait`.
         """
-        suspended = None
-        if self._suspending is not None and len(message.payload) <= SUSPENDED_BYTES_MAX:
-            suspended = self._suspending.begin(codec, message, call)
-        if isinstance(suspended, Reply):
-            return suspended
-        processor = self._processor
-        if self._suspending is not None and call.key is None:
-            processor = self._suspending.processor
-        process = partial(processor.process, codec, message)
+        process: Process = partial(self._processor.process, codec, message)
+        begun = process if self._suspending is None else self._suspending.begin(codec, message, call)
+        if isinstance(begun, Reply):
+            return begun
         in_flight = self._admit(call, process, wrap, is_urgent=message.name in self._urgent_methods)
-        if suspended is None:
-            self._run(in_flight)
-        else:
-            self._start_together(suspended, in_flight)
+        self._go_on(in_flight, begun)
         return in_flight
 
     async def wait(self, started: InFlightCall, waiting: Waiting, until_gone: UntilGone) -> CompletedCall:
@@ -299,53 +287,37 @@ class Dispatcher:
         if late is not None:
             self._deliver_stream(*late)
 
-    def _start_together(self, suspended: SuspendedCall, in_flight: InFlightCall) -> None:
+    def _go_on(self, in_flight: InFlightCall, begun: Reply | SuspendedCall | Process) -> None:
         """Those that came with the same look at the sockets are started together, and committed together."""
+        if isinstance(begun, Reply):
+            self._processed(in_flight, CompletedCall(begun))
+        elif isinstance(begun, SuspendedCall):
+            if not self._starting:
+                asyncio.get_running_loop().call_soon(self._start)
+            self._starting.append((begun, partial(self._written, in_flight, begun), in_flight.call.notes))
+        else:
+            in_flight.process = begun
+            self._run(in_flight)
 
-        def finish(result: Result) -> None:
-            in_flight.spans.append(("write", in_flight.admitted, time.perf_counter()))
-            if not in_flight.completed.done():
-                try:
-                    reply = suspended.finish(result)
-                except Exception as error:
-                    in_flight.complete(error)
-                else:
-                    if reply is None:
-                        # It needs a thread after all.
-                        self._run(in_flight)
-                        return
-                    in_flight.complete(CompletedCall(reply))
+    def _written(self, in_flight: InFlightCall, suspended: SuspendedCall, result: Result) -> None:
+        in_flight.spans.append(("write", in_flight.admitted, time.perf_counter()))
+        if in_flight.completed.done():
             self._processed(in_flight, None)
-
-        if not self._starting:
-            asyncio.get_running_loop().call_soon(self._start)
-        self._starting.append((suspended.start, finish, in_flight.call.notes))
+            return
+        try:
+            self._go_on(in_flight, suspended.go_on(result))
+        except Exception as error:
+            self._processed(in_flight, error)
 
     def _start(self) -> None:
         starting, self._starting = self._starting, []
-        deliver = self._deliverer(asyncio.get_running_loop())
-        for start, done, notes in starting:
+        for suspended, done, notes in starting:
             set_notes(notes)
             try:
-                start(done, deliver)
+                suspended.start(done)
             except Exception as error:
                 done(Result(None, error))
         set_notes(None)
-
-    def _deliverer(self, loop: asyncio.AbstractEventLoop) -> Deliver:
-        """The same for every call, so that those of one batch are delivered together."""
-        if self._delivery is None or self._delivery[0] is not loop:
-
-            def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-                call_in_loop(loop, _deliver, outcomes)
-
-            self._delivery = loop, deliver
-        return self._delivery[1]
-
-
-def _deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-    for done, result in outcomes:
-        done(result)
 
 
 def _urgent(holder: Holder) -> Holder:

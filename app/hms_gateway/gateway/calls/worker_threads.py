@@ -94,7 +94,7 @@ class Places:
 
     def next(self, now: float) -> Asked | None:
         """The job that has waited and has a place now."""
-        return self._waiting.next(partial(self._take, now)) if self._waiting else None
+        return self._waiting.next(partial(self._take, now))
 
     def end(self, holder: Holder, seconds: float, now: float) -> None:
         """The place of a job is free that used so much processor time."""
@@ -104,7 +104,7 @@ class Places:
         self._used[holder.user] = _Used(before.recent_seconds(now) + seconds, now, places)
         if len(self._used) > REMEMBERED_MAX:
             self._used = {user: used for user, used in self._used.items() if used.recent_seconds(now) > BUSY_SECONDS}
-        self.pause(holder)
+        self._ledger.give_back(1, holder)
 
     def pause(self, holder: Holder) -> None:
         """The same for a job that goes on later: it asks for a place again, and ends with all that it has used."""

@@ -13,7 +13,7 @@ import re
 import ssl
 import time
 from asyncio import BaseTransport
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -22,9 +22,9 @@ import structlog
 
 from hms_gateway.gateway.admission.identity import Serial, ShownCertificate, is_user_name
 from hms_gateway.gateway.certificates.tls import CertificateError
-from hms_gateway.runtime.file_versions import FileVersion, file_version
+from hms_gateway.runtime.file_versions import WatchedFile
+from hms_gateway.runtime.settings import CertificateLogins, TrustedProxy
 
-LOOK_EVERY_SECONDS: Final = 1.0
 _LIST: Final = re.compile(b"-----BEGIN X509 CRL-----(.+?)-----END X509 CRL-----", re.DOTALL)
 # `_ssl.ENCODING_DER`.
 _DER: Final = 2
@@ -51,22 +51,13 @@ class Authority(msgspec.Struct, frozen=True):
 
 
 class ClientCertificates:
-    """Reads them. `proxy_names` None takes none for a proxy's, an empty one any of its authority; `user_field` None
-    takes none for a user's. With two authorities it matters which one has signed.
-    """
+    """Reads those of proxies and of users. With two authorities it matters which one has signed."""
 
-    def __init__(
-        self,
-        *,
-        proxy_names: Collection[str] | None = None,
-        proxy_authority: Authority | None = None,
-        user_field: UserField | None = None,
-        user_authority: Authority | None = None,
-    ) -> None:
-        self._proxy_names = None if proxy_names is None else {name.lower() for name in proxy_names}
-        self._user_field = user_field
-        self._proxy_authority = proxy_authority
-        self._user_authority = user_authority
+    def __init__(self, proxies: TrustedProxy, users: CertificateLogins) -> None:
+        self._proxy_authority = None if proxies.authority is None else Authority(proxies.authority)
+        self._user_authority = None if users.authority is None else Authority(users.authority)
+        self._proxy_names = {name.lower() for name in proxies.certificate_names}
+        self._user_field: UserField = users.user
 
     def shown(self, transport: BaseTransport) -> ShownCertificate | None:
         """The certificate of a new connection; None without one, or with one that proves nothing."""
@@ -81,13 +72,14 @@ class ClientCertificates:
         return None
 
     def _proves_proxy(self, certificate: Mapping[str, Any]) -> bool:
-        if self._proxy_names is None:
+        """Without names, any of its authority."""
+        if self._proxy_authority is None:
             return False
         return not self._proxy_names or not self._proxy_names.isdisjoint(_host_names(certificate))
 
     def _user(self, certificate: Mapping[str, Any]) -> str:
         """The one value of the field that names users; "" where there is not exactly one that can be a name."""
-        if self._user_field is None:
+        if self._user_authority is None:
             return ""
         values = list(_values(certificate, self._user_field))
         user = values[0] if len(values) == 1 else ""
@@ -105,29 +97,17 @@ class Revocations:
 
     def __init__(self, file: Path, monotonic: Callable[[], float]) -> None:
         """Raises CertificateError."""
-        self._file = file
-        self._monotonic = monotonic
-        self._next_look = monotonic() + LOOK_EVERY_SECONDS
-        self._version: FileVersion | None = file_version(file)
+        self._file = WatchedFile(file, monotonic)
+        self._file.has_changed(at_once=True)
         self._revoked = read_revocations(file)
 
     def has(self, serial: Serial) -> bool:
-        self._look()
+        if self._file.has_changed(at_once=False):
+            try:
+                self._revoked = read_revocations(self._file.path)
+            except CertificateError as error:
+                _log.error("revocation list not read; the previous one stays in use", problem=str(error))
         return serial in self._revoked
-
-    def _look(self) -> None:
-        now = self._monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + LOOK_EVERY_SECONDS
-        version = file_version(self._file)
-        if version == self._version:
-            return
-        self._version = version
-        try:
-            self._revoked = read_revocations(self._file)
-        except CertificateError as error:
-            _log.error("revocation list not read; the previous one stays in use", problem=str(error))
 
 
 def read_revocations(file: Path) -> frozenset[Serial]:

@@ -4,7 +4,7 @@ A plain ASGI callable, because routing and request objects would halve the calls
 """
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from hms_gateway.gateway.admission.identity import (
@@ -29,17 +29,15 @@ from hms_gateway.gateway.http.exchange import (
     server_timing,
     settled,
 )
-from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
-from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send, next_message
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.call_record import TraceSpans
-from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 
-# In the scope, our HTTP protocol class leaves a function that cuts the connection off, and one that writes a response.
+# In the scope, our HTTP protocol class leaves a function that cuts the connection off.
 ABORT = "hms_gateway.abort"
 # Of a request on a connection that counts as no user's yet: see `Exchange.claim`.
 CLAIM = "hms_gateway.claim"
-WRITE_WHOLE = "hms_gateway.write_whole"
 
 # How much of a refused body is read, so that a client that reads the answer only after it has sent everything sees it.
 DRAINED_BYTES_MAX = 8 * 1024 * 1024
@@ -51,22 +49,12 @@ DRAIN_PAUSE_SECONDS = 0.1
 class AsgiEndpoint:
     """Brings requests to `endpoint` and sends its responses."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        limits: Limits,
-        metrics: Metrics,
-        bodies: BodyShares,
-        cross_origin: CrossOrigin,
-        write_stall_seconds_max: float,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, settings: Settings) -> None:
         self.endpoint = endpoint
-        self._body_reader = BodyReader(limits)
-        self.bodies = bodies
-        self._metrics = metrics
-        self._cross_origin = cross_origin
-        self._write_stall_seconds_max = write_stall_seconds_max
+        self._body_reader = BodyReader(settings.limits)
+        self.bodies = BodyShares(settings.limits)
+        self._cross_origin = CrossOrigin(settings.cors_origins)
+        self._write_stall_seconds_max = settings.write_stall_seconds_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
@@ -144,7 +132,7 @@ class AsgiEndpoint:
             check_headers(exchange.head, scope["http_version"])
             self._cross_origin.check(exchange.head, scope["scheme"])
         except Refused as refused:
-            self._metrics.authentication_refused(refused.reason)
+            self.endpoint.metrics.refusals[refused.reason] += 1
             raise
 
     async def _body(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> bytes:
@@ -200,7 +188,7 @@ class Channel:
             await self._respond_stream(response, response.body)
         elif not self.body_is_read:
             await self._respond_and_close(response, response.body)
-        elif not self._write_whole(response):
+        else:
             await self._start(response, len(response.body))
             await self._send({"type": "http.response.body", "body": response.body})
 
@@ -218,31 +206,23 @@ class Channel:
         exchange = self._exchange
         if self.body_is_read or exchange.head.headers.get(b"expect"):
             return b""
-        kept: list[bytes] = []
-        kept_bytes = 0
-        try:
+        kept = b""
+        with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS_MAX):
-                while kept_bytes < KEPT_BYTES_MAX:
-                    message = await self.receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientGone
-                    kept.append(message["body"])
-                    kept_bytes += len(message["body"])
-                    exchange.bytes_in += len(message["body"])
-                    if not message.get("more_body"):
-                        self.body_is_read = True
-                    if self.body_is_read or is_too_large:
+                while not self.body_is_read and len(kept) < KEPT_BYTES_MAX:
+                    piece = await self._piece()
+                    kept += piece
+                    exchange.bytes_in += len(piece)
+                    if is_too_large:
                         break
-        except TimeoutError:
-            pass
-        return b"".join(kept)
+        return kept
 
-    def _write_whole(self, response: Response) -> bool:
-        write = self.scope.get(WRITE_WHOLE)
-        if write is None or self.origin is not None or self._wants_timing or self.scope["method"] == "HEAD":
-            return False
-        is_written: bool = write(self._exchange, response)
-        return is_written
+    async def _piece(self) -> bytes:
+        """The next piece of a body that is not read yet. Raises ClientGone."""
+        message = await next_message(self.receive)
+        self.body_is_read = not message.get("more_body")
+        piece: bytes = message["body"]
+        return piece
 
     async def _respond_and_close(self, response: Response, body: bytes) -> None:
         """Send a whole response, take in what the client is still sending, within bounds, and close.
@@ -308,19 +288,13 @@ class Channel:
 
     async def _drain(self) -> None:
         drained = 0
-        try:
+        with suppress(TimeoutError, ClientGone):
             async with asyncio.timeout(DRAIN_SECONDS_MAX):
                 while not self.body_is_read and drained < DRAINED_BYTES_MAX:
-                    message = await self.receive()
-                    if message["type"] == "http.disconnect":
-                        return
-                    drained += len(message["body"])
-                    self.body_is_read = not message.get("more_body")
+                    drained += len(await self._piece())
                     if self._exchange.status == 503 and drained > DRAINED_AT_ONCE_BYTES:
                         # A client that is refused again and again would keep the event loop busy for nothing.
                         await asyncio.sleep(DRAIN_PAUSE_SECONDS)
-        except TimeoutError:
-            return
 
 
 async def _until_gone(receive: Receive) -> None:

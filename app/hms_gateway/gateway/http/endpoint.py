@@ -43,7 +43,7 @@ from hms_gateway.rpc.wire import (
 )
 from hms_gateway.rpc.wire.message import TApplicationException
 from hms_gateway.runtime.call_record import CallRecord, TraceSpans, object_names
-from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.shares import Bound, Holder
 
 _log = structlog.get_logger("hms_gateway.endpoint")
@@ -188,7 +188,6 @@ Respond: TypeAlias = Callable[[Response], Awaitable[None]]
 # Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
 _CALL = MessageType.CALL
 _REPLY = MessageType.REPLY
-_NO_GROUPS: frozenset[str] = frozenset()
 
 
 class Endpoint:
@@ -196,51 +195,46 @@ class Endpoint:
 
     def __init__(
         self,
+        settings: Settings,
         *,
         codecs: Codecs,
         processor: MessageProcessor,
-        cache: ReplyCache | None,
+        cache: ReplyCache,
         authenticator: Authenticator,
         proxies: Proxies,
-        limits: Limits,
         metrics: Metrics,
         sinks: Sequence[Callable[[CallRecord], None]],
         releases: Releases | None = None,
-        threads: int = 32,
-        streams_max: int = 100,
-        call_seconds_max: float = 600.0,
-        slow_call_seconds: float = 1.0,
         rates: Rates | None = None,
         traces: Traces | None = None,
     ) -> None:
         """Every call that has ended is handed to each of `sinks`."""
         self._codecs = codecs
         self._content_types: Mapping[str, bytes] = {codec.name: codec.content_type.encode() for codec in codecs}
-        self._cache = cache
-        self._authenticator = authenticator
+        self.cache = cache
+        self.authenticator = authenticator
         self.proxies = proxies
-        self._metrics = metrics
-        self._sinks = sinks
-        self._rates = rates
-        self._traces = traces
-        self._slow_call_seconds = slow_call_seconds
-        self._served = metrics.served
+        self.metrics = metrics
+        self.sinks = sinks
+        self.rates = rates
+        self.traces = traces
+        self._slow_call_seconds = settings.slow_call_seconds
         self._failures = Failures(codecs, self._content_types, metrics)
         self.calls = Dispatcher(
             processor,
-            limits,
+            settings.limits,
             metrics,
             releases or Releases(),
-            threads=threads,
-            streams_max=streams_max,
-            call_seconds_max=call_seconds_max,
+            threads=settings.threads,
+            streams_max=min(settings.streams_max, settings.database_connections_max * 3 // 5),
+            call_seconds_max=settings.call_seconds_max,
         )
 
     def answer_whole(self, exchange: Exchange, body: bytes) -> Answer:
         """Answer a request whose body, in no content encoding, came with its head."""
         exchange.bytes_in = len(body)
         exchange.beginning = body[:KEPT_BYTES_MAX]
-        exchange.identity = self._authenticator.remembered(exchange.head)
+        exchange.identity = self.authenticator.remembered(exchange.head)
         if exchange.identity is None:
             return self._answer_stranger(exchange, body)
         if exchange.claim is not None:
@@ -249,7 +243,7 @@ class Endpoint:
 
     async def identify(self, exchange: Exchange) -> None:
         """Find out who sends the request, and whose its connection is. Raises Refused."""
-        exchange.identity = self._authenticator.remembered(exchange.head)
+        exchange.identity = self.authenticator.remembered(exchange.head)
         if exchange.identity is None:
             await self._authenticate(exchange)
         elif exchange.claim is not None:
@@ -266,11 +260,15 @@ class Endpoint:
         if body[:1] == b"%":
             body = unescaped(body, exchange.head)
         exchange.codec = codec = self._codecs.sniff(body)
+        if self.traces is not None:
+            self._begin_trace(exchange, self.traces)
+        begin = time.perf_counter()
         if len(body) >= READ_IN_THREAD_BYTES:
-            return self._answer_long(exchange, body)
-        if self._traces is not None or exchange.notes is not None:
-            return self._answer_noted(exchange, body)
-        return self._answer_message(exchange, codec.read_message(body))
+            return self._answer_long(exchange, body, begin)
+        message = codec.read_message(body)
+        if exchange.notes is not None:
+            exchange.notes.add("parse", begin)
+        return self._answer_message(exchange, message)
 
     async def conclude(self, exchange: Exchange, answer: Answer, respond: Respond, respond_plainly: Respond) -> None:
         """Have the response sent, whatever comes of the answer and of sending it, and record it."""
@@ -308,9 +306,10 @@ class Endpoint:
         """Hand a request that was answered, or whose client has left, to all that record calls."""
         try:
             ended = time.perf_counter()
-            identity, head, objects = exchange.identity, exchange.head, exchange.objects
-            if exchange.cached and exchange.key is not None and self._cache is not None:
-                objects = self._cache.scopes_of(exchange.key) or objects
+            head, objects = exchange.head, exchange.objects
+            identity = exchange.identity or Identity("", head.address)
+            if exchange.cached and exchange.key is not None:
+                objects = self.cache.scopes_of(exchange.key) or objects
             # By position: names would take three times as long, as much as counting the call.
             record = CallRecord(
                 time.time(),
@@ -318,46 +317,46 @@ class Endpoint:
                 ended - exchange.started,
                 exchange.request_id.decode(),
                 exchange.method,
-                "" if identity is None else identity.user,
+                identity.user,
                 exchange.outcome,
                 exchange.status,
                 exchange.cached,
-                head.address if identity is None else identity.address,
+                identity.address,
                 exchange.bytes_in,
                 exchange.bytes_out,
                 objects,
                 head.peer,
-                _NO_GROUPS if identity is None else identity.groups,
-                "" if identity is None else identity.real_user,
+                identity.groups,
+                identity.real_user,
                 exchange.tried_user,
                 "",
                 exchange.partitions,
-                exchange.is_read and identity is not None,
+                exchange.is_read and exchange.identity is not None,
                 exchange.spans,
                 () if exchange.notes is None else exchange.notes.parts,
                 exchange.trace,
             )
-            for sink in self._sinks:
+            for sink in self.sinks:
                 sink(record)
             if record.seconds >= self._slow_call_seconds:
-                self._served.add_slow(record)
+                self.metrics.served.add_slow(record)
         except Exception as error:
             # It has its answer.
             _log.error("request not recorded", request=exchange.request_id.decode(), exc_info=error)
 
-    def _begin_trace(self, exchange: Exchange) -> None:
+    @staticmethod
+    def _begin_trace(exchange: Exchange, traces: Traces) -> None:
         head = exchange.head
-        if self._traces is not None:
-            exchange.trace = self._traces.begin(head.values(b"traceparent"), head.values(b"tracestate"))
+        exchange.trace = traces.begin(head.values(b"traceparent"), head.values(b"tracestate"))
         if exchange.trace is not None and exchange.notes is None:
             exchange.notes = TraceSpans()
 
     async def _authenticate(self, exchange: Exchange) -> None:
         """As `identify`, for a sender that is not remembered."""
         try:
-            exchange.identity = identity = await self._authenticator.authenticate(exchange.head)
+            exchange.identity = identity = await self.authenticator.authenticate(exchange.head)
         except Refused as refused:
-            self._metrics.authentication_refused(refused.reason)
+            self.metrics.refusals[refused.reason] += 1
             exchange.tried_user = refused.user
             raise
         if exchange.claim is not None:
@@ -367,18 +366,7 @@ class Endpoint:
         await self._authenticate(exchange)
         return await settled(self.answer(exchange, body))
 
-    def _answer_noted(self, exchange: Exchange, body: bytes) -> Answer:
-        """As `answer`, for a call that may be traced or timed."""
-        self._begin_trace(exchange)
-        begin = time.perf_counter()
-        message = exchange.codec.read_message(body)
-        if exchange.notes is not None:
-            exchange.notes.add("parse", begin)
-        return self._answer_message(exchange, message)
-
-    async def _answer_long(self, exchange: Exchange, body: bytes) -> Response:
-        self._begin_trace(exchange)
-        begin = time.perf_counter()
+    async def _answer_long(self, exchange: Exchange, body: bytes, begin: float) -> Response:
         message = await asyncio.get_running_loop().run_in_executor(None, exchange.codec.read_message, body)
         del body
         if exchange.notes is not None:
@@ -388,60 +376,60 @@ class Endpoint:
     def _answer_message(self, exchange: Exchange, message: Message, *, is_compared: bool = False) -> Answer:
         """Answer from the cache, else by the call itself. `is_compared`: what the client holds is not current."""
         exchange.message, exchange.method, exchange.is_read = message, message.name, True
-        if self._rates is not None and exchange.identity is not None and not is_compared:
-            self._rates.check(exchange.identity, message.name)
-        if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
+        if self.rates is not None and exchange.identity is not None and not is_compared:
+            self.rates.check(exchange.identity, message.name)
+        if message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)
         key: ReplyKey = (exchange.codec.name, exchange.dialect, message.name, message.payload)
-        if self._cache.is_apart and exchange.identity is not None:
-            key = (*key, self._cache.viewer(exchange.identity.user, exchange.identity.groups))
+        if self.cache.is_apart and exchange.identity is not None:
+            key = (*key, self.cache.viewer(exchange.identity.user, exchange.identity.groups))
         exchange.key = key
-        if exchange.held is not None and not is_compared and not self._cache.is_apart:
-            return self._unless_current(exchange, self._cache, key, exchange.held)
+        if exchange.held is not None and not is_compared and not self.cache.is_apart:
+            return self._unless_current(exchange, key, exchange.held)
         listed = exchange.head.headers.get(WRITE_IDS_HEADER)
         if listed is not None:
-            return self._answer_reader(exchange, self._cache, key, listed)
+            return self._answer_reader(exchange, key, listed)
         try:
-            known = self._cache.lookup(key)
+            known = self.cache.lookup(key)
         except Exception as error:
             _log_unusable(error)
             known = None
         if known is not None:
             return self._found(exchange, known)
         # Only the arguments themselves may still hold a list.
-        if message.name in self._cache.with_lists:
-            return self._answer_reader(exchange, self._cache, key, None)
+        if message.name in self.cache.with_lists:
+            return self._answer_reader(exchange, key, None)
         return self._call(exchange)
 
-    async def _unless_current(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, held: bytes) -> Response:
+    async def _unless_current(self, exchange: Exchange, key: ReplyKey, held: bytes) -> Response:
         """304 where the client has an answer that was not kept here, and nothing has changed that it was read from."""
         current = None
         try:
-            current = await cache.current(key, exchange.codec, held)
+            current = await self.cache.current(key, exchange.codec, held)
         except Exception as error:
             _log_unusable(error)
         if current is None:
             return await settled(self._answer_message(exchange, exchange.message, is_compared=True))
-        self._metrics.cache_hits += 1
+        self.metrics.cache_hits += 1
         exchange.cached, exchange.objects = True, (*object_names(current.scopes),)
         return Response(304, None, b"", ((b"etag", current.tag),))
 
-    def _answer_reader(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, listed: bytes | None) -> Answer:
+    def _answer_reader(self, exchange: Exchange, key: ReplyKey, listed: bytes | None) -> Answer:
         """Answer a call that may say which write ids its reader sees."""
         try:
-            reading = cache.reading(key, exchange.codec, listed)
+            reading = self.cache.reading(key, exchange.codec, listed)
         except InvalidList as error:
             raise Refused(400, f"x-hms-valid-write-ids: {error}") from error
         known = None
         try:
             if reading is not None:
                 exchange.key, exchange.reading = reading.key, reading
-                known = cache.lookup_for(reading)
-            elif listed is not None and cache.keeps_apart:
+                known = self.cache.lookup_for(reading)
+            elif listed is not None and self.cache.keeps_apart:
                 # Too long to compare: what comes of it is for no other reader.
                 exchange.key = None
             elif listed is not None:
-                known = cache.lookup(key)
+                known = self.cache.lookup(key)
         except Exception as error:
             _log_unusable(error)
         return self._call(exchange) if known is None else self._found(exchange, known)
@@ -461,7 +449,7 @@ class Endpoint:
 
     def _known(self, exchange: Exchange, payload: bytes) -> Answer:
         """Answer with what the cache has."""
-        self._metrics.cache_hits += 1
+        self.metrics.cache_hits += 1
         exchange.cached = True
         if exchange.notes is not None:
             _note_look_up(exchange.notes)
@@ -470,14 +458,13 @@ class Endpoint:
     def _call(self, exchange: Exchange) -> Answer:
         """Have the processor answer."""
         if exchange.key is not None:
-            self._metrics.cache_misses += 1
+            self.metrics.cache_misses += 1
             if exchange.notes is not None:
                 _note_look_up(exchange.notes)
-        if exchange.reading is not None and self._cache is not None:
-            exchange.tagged = self._cache.tag_reading(exchange.reading)
+        if exchange.reading is not None:
+            exchange.tagged = self.cache.tag_reading(exchange.reading)
         call = exchange.call(self.holder(exchange))
-        ticket = 0 if self._cache is None else self._cache.ticket()
-        codec, message = exchange.codec, exchange.message
+        ticket, codec, message = self.cache.ticket(), exchange.codec, exchange.message
         wrap = partial(_wrap, codec, message, _accepts_gzip(exchange.head.headers))
         started = self.calls.start(codec, message, call, wrap)
         if isinstance(started, Reply):
@@ -492,13 +479,9 @@ class Endpoint:
             return self._wait(exchange, ticket, started, waiting)
         except BaseException:
             # What is not known to be done may be done.
-            self._note_answered(exchange)
+            self.cache.note_answered(exchange.method)
             raise
         return self._reply(exchange, ticket, completed)
-
-    def _note_answered(self, exchange: Exchange) -> None:
-        if self._cache is not None:
-            self._cache.note_answered(exchange.method)
 
     async def _wait(self, exchange: Exchange, ticket: int, started: InFlightCall, waiting: Waiting) -> Response:
         completed = await self.calls.wait(started, waiting, exchange.until_gone)
@@ -506,7 +489,7 @@ class Endpoint:
 
     def _reply(self, exchange: Exchange, ticket: int, completed: CompletedCall) -> Answer:
         reply = completed.reply
-        self._note_answered(exchange)
+        self.cache.note_answered(exchange.method)
         exchange.outcome, exchange.objects, exchange.partitions = reply.outcome, reply.objects, reply.partitions
         if reply.limit:
             self._failures.note(exchange, reply.limit)
@@ -517,15 +500,15 @@ class Endpoint:
             # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
             return Response(200, self._content_types[exchange.codec.name])
         assert isinstance(reply.payload, bytes)
-        if self._cache is not None and exchange.key is not None and reply.outcome == "ok" and reply.type is _REPLY:
-            self._cache.remember(exchange.key, reply.arguments, reply.payload, ticket, exchange.tagged)
+        if exchange.key is not None and reply.outcome == "ok" and reply.type is _REPLY:
+            self.cache.remember(exchange.key, reply.arguments, reply.payload, ticket, exchange.tagged)
         return self._whole(exchange, reply.type, reply.payload)
 
     def _tag(self, exchange: Exchange, reply: Reply, ticket: int) -> HeaderList:
         """By which a client can ask whether a long reply is still the answer."""
-        if self._cache is None or exchange.key is None or reply.type is not _REPLY or reply.outcome != "ok":
+        if exchange.key is None or reply.type is not _REPLY or reply.outcome != "ok":
             return ()
-        tag = self._cache.version_tag(exchange.method, reply.arguments, ticket)
+        tag = self.cache.version_tag(exchange.method, reply.arguments, ticket)
         return () if tag is None else ((b"etag", tag),)
 
     def _whole(self, exchange: Exchange, type: MessageType, payload: bytes, headers: HeaderList = ()) -> Answer:

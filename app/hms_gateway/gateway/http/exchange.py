@@ -5,7 +5,7 @@ import contextlib
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -29,6 +29,16 @@ CAPABILITIES_HEADER: Final = b"x-hms-capabilities"
 HELD_HEADER: Final = b"if-none-match"
 # A client that wants to know what its call's time went to (`server_timing`).
 TIMING_HEADER: Final = b"x-hms-server-timing"
+# Values that handlers see, by the fields of `Call`.
+_SAID: Final = {
+    LEASE_HEADER: "lease",
+    LOCK_HEADER: "lock_id",
+    TXN_HEADER: "txn_id",
+    KEY_HEADER: "key",
+    RECORDED_HEADER: "recorded_at",
+    WRITE_IDS_HEADER: "valid_write_ids",
+    CAPABILITIES_HEADER: "capabilities",
+}
 TEXT = b"text/plain; charset=utf-8"
 _STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 
@@ -93,31 +103,32 @@ class Exchange:
         self.started = time.perf_counter()
         self.head = head
         self.dialect = dialect
-        self.request_id = request_id_of(head.headers)
+        given = head.headers.get(b"x-request-id")
+        # A new id is one that no other process makes.
+        self.request_id = given if given is not None and _is_sane(given) else b"%b-%x" % (_process, next(_numbers))
 
     def call(self, holder: Holder) -> Call:
         """The request as handlers see it."""
-        identity, headers = self.identity, self.head.headers
+        identity = self.identity
         assert identity is not None
+        said: dict[str, Any] = {}
+        for header, field in _SAID.items():
+            value = self.head.headers.get(header)
+            if value is not None:
+                said[field] = value.decode("latin-1")
         return Call(
             principal=identity.user,
             groups=identity.groups,
             dialect=self.dialect,
             request_id=self.request_id.decode("latin-1"),
             client_address=identity.address,
-            lease=_text(headers.get(LEASE_HEADER)),
-            lock_id=_text(headers.get(LOCK_HEADER)),
-            txn_id=_text(headers.get(TXN_HEADER)),
-            key=_text(headers.get(KEY_HEADER)),
-            recorded_at=_text(headers.get(RECORDED_HEADER)),
-            share_address=holder.address,
-            valid_write_ids=_text(headers.get(WRITE_IDS_HEADER)),
-            capabilities=_text(headers.get(CAPABILITIES_HEADER)),
+            holder=holder,
             first=self.tagged,
             last=None if self.tagged is None else self.tagged.confirm,
             real_user=identity.real_user,
             may_get_token=not identity.by_token,
             notes=self.notes,
+            **said,
         )
 
     def whole(self, response: Response, date: bytes) -> bytes | None:
@@ -156,21 +167,9 @@ async def settled(answer: Answer) -> Response:
     return answer if isinstance(answer, Response) else await answer
 
 
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("latin-1")
-
-
 _is_sane = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}").fullmatch
 _process = secrets.token_hex(4).encode()
 _numbers = count(1)
-
-
-def request_id_of(headers: Mapping[bytes, bytes]) -> bytes:
-    """Value of X-Request-Id, else a new id that no other process makes."""
-    given = headers.get(b"x-request-id")
-    if given is not None and _is_sane(given):
-        return given
-    return b"%b-%x" % (_process, next(_numbers))
 
 
 # The metric that each span counts for.

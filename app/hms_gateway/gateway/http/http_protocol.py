@@ -17,20 +17,20 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol, cast
-from weakref import ReferenceType, ref
 
 import structlog
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, LastLogin, ShownCertificate
+from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, ShownCertificate
 from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES, PiecewiseTransport, UnreadReplies
 from hms_gateway.gateway.admission.request_rules import BROWSER_HEADERS
-from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE, AsgiEndpoint
+from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, AsgiEndpoint
 from hms_gateway.gateway.http.exchange import HELD_HEADER, TIMING_HEADER, Answer, Exchange, Pending, Response
 from hms_gateway.gateway.http.request_body import Scope
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.shares import Bound, Holder, Silence
 
 HEADER_BYTES_MAX = 64 * 1024
@@ -50,24 +50,20 @@ class BoundedConfig(Config):
     def __init__(
         self,
         app: Any,
-        *,
+        settings: Settings,
         asgi_endpoint: AsgiEndpoint,
         dialect_of_url: Mapping[bytes, Dialect],
-        header_seconds_max: float,
-        drain_idle_seconds: float,
         unread_replies: UnreadReplies,
-        body_bytes_max: int,
         **others: Any,
     ) -> None:
         super().__init__(app, http=BoundedHttpProtocol, **others)
+        self.settings = settings
         self.asgi_endpoint = asgi_endpoint
         # The paths of the endpoint as they are in a request line.
         self.dialect_of_url = dialect_of_url
-        self.header_seconds_max = header_seconds_max
-        self.drain_idle_seconds = drain_idle_seconds
         self.unread_replies = unread_replies
         # Larger ones are counted while they arrive.
-        self.whole_body_bytes_max = min(body_bytes_max, UNCOUNTED_BYTES)
+        self.whole_body_bytes_max = min(settings.limits.body_bytes_max, UNCOUNTED_BYTES)
 
 
 class Counting(Protocol):
@@ -94,13 +90,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._counting = counting
+        self._settings = config.settings
         self._asgi_endpoint = config.asgi_endpoint
         self._dialect_of_url = config.dialect_of_url
         self._endpoint = config.asgi_endpoint.endpoint
         self._proxies = config.asgi_endpoint.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._certificate: ShownCertificate | None = None
-        self._last = LastLogin()
         self._header_bytes = 0
         self._reads_headers = True
         # A usual request: its headers, and the body as far as it has come.
@@ -201,9 +197,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         So a silent connection stays a little, until its client closes it or sends the last request.
         """
         self._let_uvicorn_wait()
-        if self.is_silent() and self.config.drain_idle_seconds:
+        if self.is_silent() and self._settings.drain_idle_seconds:
             self._is_last = True
-            self.loop.call_later(self.config.drain_idle_seconds, self._close_if_silent)
+            self.loop.call_later(self._settings.drain_idle_seconds, self._close_if_silent)
         else:
             super().shutdown()
 
@@ -247,7 +243,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
         try:
-            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._last)
+            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate)
         except Exception:
             # It is read once more there, and what fails is answered.
             self._held_body = body
@@ -274,7 +270,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         whole = None
         if isinstance(answer, Response):
             if not (self.flow.write_paused or self.transport.is_closing()):
-                whole = self._whole(exchange, answer)
+                # As uvicorn keeps it, once a second.
+                defaults = self.server_state.default_headers
+                try:
+                    whole = exchange.whole(answer, defaults[0][1] if defaults else b"")
+                except Exception:
+                    # It fails in the task as well, which says so and answers.
+                    whole = None
         elif isinstance(answer, Pending):
             self._pending = pending = (exchange, answer)
             answer.future.add_done_callback(partial(self._resume, pending))
@@ -285,13 +287,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.transport.write(whole)
         self.on_response_complete()
         self._endpoint.record(exchange)
-
-    def _whole(self, exchange: Exchange, response: Response) -> bytes | None:
-        try:
-            return exchange.whole(response, _date(self.server_state.default_headers))
-        except Exception:
-            # It fails in the task as well, which says so and answers.
-            return None
 
     def _resume(self, pending: tuple[Exchange, Pending], _future: object) -> None:
         if self._pending is not pending:
@@ -313,9 +308,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _wait_in_task(self, exchange: Exchange, answer: Answer) -> None:
         """Do what uvicorn does for a request that is complete, with the answer in place of the application."""
-        scope: Scope = {"type": "http", "method": "POST", ABORT: self.transport.abort}
         self.cycle = cycle = RequestResponseCycle(
-            scope=cast(Any, scope),
+            scope=cast(Any, {"type": "http", "method": "POST", ABORT: self.transport.abort}),
             transport=self.transport,
             flow=self.flow,
             logger=self.logger,
@@ -328,7 +322,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )
         cycle.more_body = False
-        scope[WRITE_WHOLE] = partial(_write_whole, ref(cycle))
         self._start_asgi_task(cycle, cast(Any, partial(self._asgi_endpoint.conclude, exchange, answer)))
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -358,7 +351,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         # The parser reports the trailers of a chunked body as headers; they must not become some of this request.
         self.headers = []
-        scope[WRITE_WHOLE] = partial(_write_whole, ref(self.cycle))
         if self._is_last:
             self.cycle.keep_alive = False
 
@@ -371,7 +363,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._start_header_timer()
 
     def _start_header_timer(self) -> None:
-        self._header_timer = self.loop.call_later(self.config.header_seconds_max, self._headers_too_late)
+        self._header_timer = self.loop.call_later(self._settings.header_seconds_max, self._headers_too_late)
 
     def _stop_header_timer(self) -> None:
         if self._header_timer is not None:
@@ -391,33 +383,3 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 def _looks_like_binary_thrift(data: bytes) -> bool:
     """A strict binary message, bare or behind the length of a frame."""
     return data[:2] == b"\x80\x01" or data[4:6] == b"\x80\x01"
-
-
-def _write_whole(reference: "ReferenceType[RequestResponseCycle]", exchange: Exchange, response: Response) -> bool:
-    """Do what uvicorn does for the first and last message of a response; False if it has to be sent by ASGI.
-
-    A client that is slow to read, and a connection that ends with this response, are left to uvicorn. The reference is
-    weak: the cycle has the scope, which has this, and a circle would stay until the garbage collector comes by, seldom.
-    """
-    cycle = reference()
-    if cycle is None or cycle.flow.write_paused or not cycle.keep_alive or cycle.response_started:
-        return False
-    whole = exchange.whole(response, _date(cycle.default_headers))
-    if whole is None:
-        return False
-    if cycle.disconnected or cycle.transport.is_closing():
-        # Else uvicorn misses the response.
-        cycle.disconnected = True
-        return True
-    cycle.response_started = True
-    cycle.waiting_for_100_continue = False
-    cycle.transport.write(whole)
-    cycle.response_complete = True
-    cycle.message_event.set()
-    cycle.on_response()
-    return True
-
-
-def _date(default_headers: list[tuple[bytes, bytes]]) -> bytes:
-    """As uvicorn keeps it, once a second."""
-    return default_headers[0][1] if default_headers else b""

@@ -2,7 +2,6 @@
 
 import asyncio
 import zlib
-from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
@@ -29,31 +28,8 @@ INFLATED_AT_ONCE_BYTES, INFLATED_AT_ONCE_TO_BYTES = 8 * 1024, 64 * 1024
 INFLATED_PIECE_BYTES = 1024 * 1024
 # Up to this size the ratio does not matter.
 ANY_RATIO_BYTES = 8 * 1024 * 1024
-# To free 30 MiB takes 3 ms, during which nothing else runs; a limit refuses many uploads in the same moment.
-FREED_EVERY_SECONDS = 0.005
 FORM_ENCODED_BRACKET = b"%5B"
 FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
-
-
-class Freeing:
-    """Closes the buffers of refused bodies one by one, with pauses. Used from the event loop's thread."""
-
-    def __init__(self) -> None:
-        self._buffers: deque[BytesIO] = deque()
-
-    def add(self, buffer: BytesIO) -> None:
-        """Close it soon, and keep no other reference to what it holds."""
-        self._buffers.append(buffer)
-        if len(self._buffers) == 1:
-            self._continue_later()
-
-    def _continue_later(self) -> None:
-        asyncio.get_running_loop().call_later(FREED_EVERY_SECONDS, self._free_one)
-
-    def _free_one(self) -> None:
-        self._buffers.popleft().close()
-        if self._buffers:
-            self._continue_later()
 
 
 class BodyReader:
@@ -61,7 +37,6 @@ class BodyReader:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._freeing = Freeing()
         # One thread inflates a piece for each body in turn; its first job starts it.
         self._inflating = ThreadPoolExecutor(1, "inflate", initializer=be_nice)
 
@@ -92,7 +67,7 @@ class BodyReader:
     async def _read_pieces(self, receive: Receive, buffer: BytesIO, share: BodyShare) -> None:
         size = 0
         while True:
-            message = await _next(receive)
+            message = await next_message(receive)
             piece = message["body"]
             size += len(piece)
             buffer.write(piece)
@@ -103,9 +78,9 @@ class BodyReader:
                 return
 
     def _beginning(self, buffer: BytesIO) -> bytes:
-        """What is kept of a refused body; the rest is freed soon, since the refusal's traceback keeps the buffer."""
+        """What is kept of a refused body; the rest is freed, since the refusal's traceback keeps the buffer."""
         beginning = bytes(buffer.getbuffer()[:KEPT_BYTES_MAX])
-        self._freeing.add(buffer)
+        buffer.close()
         return beginning
 
     def _too_large(self) -> Refused:
@@ -137,7 +112,7 @@ class BodyReader:
             try:
                 self._keep(added, buffer, share, len(body))
             except Refused:
-                self._freeing.add(buffer)
+                buffer.close()
                 raise
         return buffer.getvalue()
 
@@ -237,7 +212,8 @@ def _add_piece(inflation: Inflation, buffer: BytesIO) -> int:
     return buffer.write(inflation.piece(INFLATED_PIECE_BYTES))
 
 
-async def _next(receive: Receive) -> ASGIMessage:
+async def next_message(receive: Receive) -> ASGIMessage:
+    """A message with a piece of the body. Raises ClientGone."""
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGone

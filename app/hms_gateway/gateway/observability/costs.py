@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hms_gateway.gateway.observability.figures import (
     Figures,
     MethodFigures,
@@ -56,19 +58,7 @@ def cost_report(
         },
         "refused": figures.labelled,
         "replicas": replicas if sees_all else [_nameless(row, number) for number, row in enumerate(replicas, 1)],
-        "slow_calls": [
-            {
-                "time": call.time,
-                "request_id": call.request_id,
-                "method": call.method,
-                "user": call.user,
-                "objects": call.objects,
-                "seconds": call.seconds,
-                "outcome": call.outcome,
-                "spans": call.spans,
-            }
-            for call in reversed(slow)
-        ],
+        "slow_calls": [asdict(call) for call in reversed(slow)],
     }
 
 
@@ -163,18 +153,7 @@ def _methods(methods: Mapping[str, MethodFigures]) -> list[dict[str, Any]]:
 
 
 def _names(names: Mapping[str, NameFigures]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "calls": of.calls,
-            "errors": of.errors,
-            "seconds": of.seconds,
-            "bytes_in": of.bytes_in,
-            "bytes_out": of.bytes_out,
-        }
-        for name, of in names.items()
-        if name
-    ]
+    rows: list[dict[str, Any]] = [{"name": name, **asdict(of)} for name, of in names.items() if name]
     return sorted(rows, key=lambda row: row["seconds"], reverse=True)[:NAMES_MAX]
 
 

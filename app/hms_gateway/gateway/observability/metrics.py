@@ -5,14 +5,10 @@ import threading
 import time
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 import msgspec
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.platform_collector import PlatformCollector
-from prometheus_client.process_collector import ProcessCollector
 
 from hms_gateway.gateway.observability.figures import (
     GOOD_OUTCOMES,
@@ -20,11 +16,9 @@ from hms_gateway.gateway.observability.figures import (
     SECONDS_BUCKETS,
     SLOW_CALLS_MAX,
     Figures,
-    Health,
     MethodFigures,
     NameFigures,
     Period,
-    Replica,
     SlowCall,
     Watched,
     Window,
@@ -50,18 +44,6 @@ _Key = tuple[str, str, int, bool, str]
 """Method, outcome, status, whether the cache answered, user."""
 
 
-class _Group:
-    """Calls with the same method, outcome, status, user, and answered by the cache or not."""
-
-    __slots__ = ("bytes_in", "bytes_out", "counts", "seconds")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(SECONDS_BUCKETS) + 1)
-        self.seconds = 0.0
-        self.bytes_in = 0
-        self.bytes_out = 0
-
-
 class CallCounter:
     """`add` is for the event loop's thread; `read` for any.
 
@@ -78,7 +60,8 @@ class CallCounter:
         self._clock = clock
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._groups: dict[_Key, _Group] = {}
+        # What their keys say of them is added when they are folded.
+        self._groups: dict[_Key, MethodFigures] = {}
         self._objects: dict[Objects, NameFigures] = {}
         self._fold_at = monotonic()
         self._figures = Figures(os.getpid(), clock(), window=Window(clock()))
@@ -91,7 +74,7 @@ class CallCounter:
         seconds, bytes_in, bytes_out = record.seconds, record.bytes_in, record.bytes_out
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group()
+            group = self._groups[key] = MethodFigures()
             self._fold_if_due()
         group.counts[bisect_left(SECONDS_BUCKETS, seconds)] += 1
         group.seconds += seconds
@@ -135,13 +118,7 @@ class CallCounter:
 
     def methods(self) -> dict[str, MethodFigures]:
         """The figures by method since the process began."""
-        with self._lock:
-            sums = _copy(self._figures.methods, dict[str, MethodFigures])
-            groups = list(self._groups.items())
-        for key, group in groups:
-            if _is_of_calls(key):
-                _add_group(sums, self._label(key[0]), key, group)
-        return sums
+        return self.read().methods
 
     def read(self) -> Figures:
         """All figures, without gauges and other counters."""
@@ -196,40 +173,30 @@ class CallCounter:
         self._periods.append(following)
         return following
 
-    def _add_groups(self, figures: Figures, period: Period, groups: list[tuple[_Key, _Group]]) -> None:
-        for key, group in groups:
-            method, outcome, status, cached, user = key
-            calls = sum(group.counts)
+    def _add_groups(self, figures: Figures, period: Period, groups: list[tuple[_Key, MethodFigures]]) -> None:
+        for (method, outcome, status, cached, user), group in groups:
+            calls = group.calls
             if status:
-                figures.statuses[status] = figures.statuses.get(status, 0) + calls
-            errors = 0 if outcome in GOOD_OUTCOMES else calls
+                add_counts(figures.statuses, {status: calls})
+            add_counts(figures.counters, {"received_bytes": group.bytes_in, "sent_bytes": group.bytes_out})
             period.bytes_in += group.bytes_in
             period.bytes_out += group.bytes_out
-            for name in ("received_bytes", "sent_bytes"):
-                amount = group.bytes_in if name == "received_bytes" else group.bytes_out
-                figures.counters[name] = figures.counters.get(name, 0) + amount
-            if not _is_of_calls(key):
+            # Requests whose method is not known count as calls where the gateway has failed.
+            if not method and outcome not in INTERNAL_OUTCOMES:
                 continue
+            of_method = msgspec.structs.replace(group, cached=calls if cached else 0, outcomes={outcome: calls})
+            of_user = NameFigures(calls, of_method.errors, group.seconds, group.bytes_in, group.bytes_out)
             period.counts = [one + more for one, more in zip(period.counts, group.counts, strict=True)]
-            period.errors += errors
-            period.cached += calls if cached else 0
-            label = self._label(method)
-            _add_group(figures.methods, label, key, group)
-            _add_group(figures.window.methods, label, key, group)
-            of_user = figures.window.users.setdefault(user, NameFigures())
-            of_user.add(NameFigures(calls, errors, group.seconds, group.bytes_in, group.bytes_out))
-
-    def _label(self, method: str) -> str:
-        return method if method in self._known else UNKNOWN_METHOD
+            period.errors += of_method.errors
+            period.cached += of_method.cached
+            label = method if method in self._known else UNKNOWN_METHOD
+            add_figures(figures.methods, {label: of_method}, MethodFigures)
+            add_figures(figures.window.methods, {label: of_method}, MethodFigures)
+            add_figures(figures.window.users, {user: of_user}, NameFigures)
 
     def _forget_objects(self) -> None:
         with self._lock:
             self._objects = top(self._objects, OBJECTS_KEPT)
-
-
-def _is_of_calls(key: _Key) -> bool:
-    """Requests whose method is not known count as calls where the gateway has failed."""
-    return bool(key[0]) or key[1] in INTERNAL_OUTCOMES
 
 
 def top(figures: Mapping[K, NameFigures], count: int) -> dict[K, NameFigures]:
@@ -239,24 +206,11 @@ def top(figures: Mapping[K, NameFigures], count: int) -> dict[K, NameFigures]:
     return {name: figures[name] for name in dict.fromkeys([*by_calls, *by_seconds])}
 
 
-def _add_group(sums: dict[str, MethodFigures], label: str, key: _Key, group: _Group) -> None:
-    method = sums.get(label)
-    if method is None:
-        method = sums[label] = MethodFigures()
-    calls = sum(group.counts)
-    method.counts = [one + more for one, more in zip(method.counts, group.counts, strict=True)]
-    method.seconds += group.seconds
-    method.bytes_in += group.bytes_in
-    method.bytes_out += group.bytes_out
-    method.cached += calls if key[3] else 0
-    method.outcomes[key[1]] = method.outcomes.get(key[1], 0) + calls
-
-
 def _add_objects(sums: dict[str, NameFigures], objects: list[tuple[Objects, NameFigures]]) -> None:
     for about, figures in objects:
         name = object_name(about)
         if name:
-            sums.setdefault(name, NameFigures()).add(figures)
+            add_figures(sums, {name: figures}, NameFigures)
 
 
 def _copy(value: T, kind: type[T]) -> T:
@@ -336,211 +290,5 @@ class Metrics:
             if outcome in INTERNAL_OUTCOMES
         )
 
-    def authentication_refused(self, reason: str) -> None:
-        self.refusals[reason] += 1
-
 
 # The text of /metrics, made with Prometheus' own library.
-
-
-_COUNTERS = {
-    "internal_errors": "Calls that failed because of the gateway",
-    "received_bytes": "Bytes of request bodies",
-    "sent_bytes": "Bytes of response bodies",
-    "cache_hits": "Calls answered from the reply cache",
-    "cache_misses": "Calls the reply cache could not answer",
-    "connections_refused": "Connections closed because there were too many",
-    "audit_lines_lost": "Lines of the audit log that could not be written",
-    "spans_exported": "Spans of traces that the collector has taken",
-    "spans_dropped": "Spans of traces that were left out because the collector was too slow or away",
-    "database_reads": "Units of work that read the database",
-    "database_read_seconds": "Time that calls waited for reading the database",
-    "database_writes": "Units of work that changed the database",
-    "database_write_seconds": "Time that calls waited for changing the database",
-    "commits_unknown": "Changes that were answered as failed and may have happened: the connection was lost meanwhile",
-    "worker_deaths": "Worker processes that died and were replaced",
-}
-_GAUGES = {
-    "calls_in_flight": "Calls being worked on",
-    "calls_waiting": "Calls that wait for others",
-    "streams_in_flight": "Replies being streamed",
-    "calls_queued": "Calls that wait for a thread",
-    "writes_queued": "Units of work that wait for the writer",
-    "cache_bytes": "Memory of the reply cache",
-    "cache_replies": "Replies in the cache",
-    "database_connections_in_use": "Connections for reading that are in use",
-    "database_connections_max": "Connections for reading that there may be (setting database_connections_max)",
-}
-_HEALTH = {
-    "disk_free_bytes": ("folder", "Room on the disk of the folder that a setting names"),
-    "file_unreadable": ("file", "1 when the file that a setting names cannot be read as it is now"),
-}
-_RECENT = {
-    "calls": "Calls",
-    "errors": "Calls that failed",
-    "seconds": "Time to answer",
-    "bytes_out": "Bytes of responses",
-}
-_LAGS = {
-    "lag_events": "Events of the catalog that the reply cache has not seen, a few seconds ago",
-    "lag_seconds": "Age of the first event that the reply cache has not seen",
-}
-_LABELLED = {
-    "authentication_refused": ("reason", "Requests refused before the call"),
-    "limited": ("limit", "Requests and connections that a limit refused or cut off"),
-    "thrift_connections_refused": ("reason", "Connections closed by the Thrift port"),
-}
-
-
-def metrics_text(
-    metrics: Metrics, figures: Figures | None = None, health: Health | None = None, *, show_names: bool = False
-) -> bytes:
-    """Everything in the Prometheus text format.
-
-    `figures` are those of all workers; without them this process is the only one. `show_names` adds the users and
-    objects with most calls.
-    """
-    registry = CollectorRegistry(auto_describe=False)
-    shown = metrics.figures() if figures is None else figures
-    registry.register(_Collector(metrics, shown, health or {}, show_names))
-    if figures is None:
-        # Of several workers they would be those of the one that was asked.
-        ProcessCollector(registry=registry)
-        PlatformCollector(registry=registry)
-    return generate_latest(registry)
-
-
-class _Collector:
-    """The collector that prometheus-client asks for metrics."""
-
-    def __init__(self, metrics: Metrics, figures: Figures, health: Health, show_names: bool) -> None:
-        self._metrics = metrics
-        self._figures = figures
-        self._health = health
-        self._show_names = show_names
-
-    def collect(self) -> Iterator[Metric]:
-        yield from _families(self._figures)
-        yield from _health_families(self._health)
-        yield from _certificate_families(self._metrics)
-        if self._show_names:
-            yield from _name_families("user", self._figures.window.users)
-            yield from _name_families("object", self._figures.window.objects)
-            yield from _replica_families([*self._figures.replicas, *self._figures.others])
-        if self._metrics.database_damaged is not None:
-            text = "1 when the last check of the SQLite database found damage"
-            yield GaugeMetricFamily("hms_gateway_database_damaged", text, value=self._metrics.database_damaged)
-
-
-def _families(figures: Figures) -> Iterator[Metric]:
-    methods = figures.methods
-    yield _seconds_family(methods)
-    outcomes = (((method, outcome), count) for method, of in methods.items() for outcome, count in of.outcomes.items())
-    yield _counter("calls", "Thrift calls answered", ("method", "outcome"), outcomes)
-    yield _counter("method_received_bytes", "Bytes of requests", ("method",), _each(methods, "bytes_in"))
-    yield _counter("method_sent_bytes", "Bytes of responses", ("method",), _each(methods, "bytes_out"))
-    yield _counter("method_cached", "Calls answered by the reply cache", ("method",), _each(methods, "cached"))
-    statuses = [((str(status),), count) for status, count in figures.statuses.items()]
-    yield _counter("http_responses", "HTTP responses of the endpoint", ("status",), statuses)
-    for name, (label, text) in _LABELLED.items():
-        counts = [((value,), count) for value, count in figures.labelled.get(name, {}).items()]
-        yield _counter(name, text, (label,), counts)
-    for name, text in _COUNTERS.items():
-        yield CounterMetricFamily(f"hms_gateway_{name}", text, value=figures.counters.get(name, 0))
-    for name, text in _GAUGES.items():
-        yield GaugeMetricFamily(f"hms_gateway_{name}", text, value=figures.gauges.get(name, 0))
-    # Each process adds 1 while it can use the database.
-    is_up = figures.gauges.get("database_up", 0) >= figures.workers
-    yield GaugeMetricFamily("hms_gateway_database_up", "1 when every process can use the database", value=int(is_up))
-    yield from _lag_families(figures)
-    yield from _clock_families(figures)
-    yield GaugeMetricFamily("hms_gateway_workers", "Processes that these figures are of", value=figures.workers)
-
-
-def _each(methods: Mapping[str, MethodFigures], field: str) -> list[tuple[tuple[str, ...], float]]:
-    return [((method,), getattr(of, field)) for method, of in methods.items()]
-
-
-def _name_families(label: str, names: Mapping[str, NameFigures]) -> Iterator[Metric]:
-    """Gauges of the last minutes: names come and go, so a counter of one would go back."""
-    for field, text in _RECENT.items():
-        name = f"hms_gateway_{label}_recent_{field}"
-        family = GaugeMetricFamily(name, f"{text} in the last minutes", labels=(label,))
-        for of, figures in names.items():
-            family.add_metric((of,), getattr(figures, field))
-        yield family
-
-
-def _lag_families(figures: Figures) -> Iterator[Metric]:
-    """Of this gateway, the worker that is the farthest behind; nothing where the database is not a server."""
-    known = [replica for replica in figures.replicas if replica.lag_events is not None]
-    if not known:
-        return
-    others = "Processes that share the database, with those of this gateway"
-    yield GaugeMetricFamily("hms_gateway_replicas", others, value=len(figures.replicas) + len(figures.others))
-    for field, text in _LAGS.items():
-        worst = max(getattr(replica, field) for replica in known)
-        yield GaugeMetricFamily(f"hms_gateway_{field}", text, value=worst)
-
-
-def _clock_families(figures: Figures) -> Iterator[Metric]:
-    """The clock difference of the worker that differs most; nothing where the database is not a server."""
-    known = [replica.clock_seconds for replica in figures.replicas if replica.clock_seconds is not None]
-    if known:
-        text = "How far the database's clock is ahead of the gateway's"
-        yield GaugeMetricFamily("hms_gateway_clock_difference_seconds", text, value=max(known, key=abs))
-
-
-def _health_families(health: Health) -> Iterator[Metric]:
-    for name, (label, text) in _HEALTH.items():
-        family = GaugeMetricFamily(f"hms_gateway_{name}", text, labels=(label,))
-        for value, count in health.get(name, {}).items():
-            family.add_metric((value,), count)
-        yield family
-
-
-def _replica_families(replicas: Sequence[Replica]) -> Iterator[Metric]:
-    # One that was killed is known for a minute beside the one that was started again in its place.
-    newest = {(each.name, each.pid): each for each in sorted(replicas, key=lambda each: each.seen or 0.0)}
-    for field, text in {**_LAGS, "seen": "When a process last said that it is there, in seconds since 1970"}.items():
-        name = "seen_timestamp_seconds" if field == "seen" else field
-        family = GaugeMetricFamily(f"hms_gateway_replica_{name}", text, labels=("replica", "pid"))
-        for replica in newest.values():
-            value = getattr(replica, field)
-            if value is not None:
-                family.add_metric((replica.name, str(replica.pid)), value)
-        yield family
-
-
-def _certificate_families(metrics: Metrics) -> Iterator[Metric]:
-    if metrics.certificate_expires_seconds is None:
-        return
-    yield GaugeMetricFamily(
-        "hms_gateway_certificate_expires_timestamp_seconds",
-        "When the certificate that new connections are shown expires, in seconds since 1970",
-        value=metrics.certificate_expires_seconds,
-    )
-    yield GaugeMetricFamily(
-        "hms_gateway_certificate_unusable",
-        "1 when the certificate's files hold something else than is shown and cannot be used",
-        value=metrics.certificate_unusable,
-    )
-
-
-def _seconds_family(methods: Mapping[str, MethodFigures]) -> Metric:
-    family = HistogramMetricFamily("hms_gateway_call_seconds", "Time to answer a call", labels=("method",))
-    for method, figures in methods.items():
-        total = 0
-        buckets = []
-        for bound, count in zip((*map(str, SECONDS_BUCKETS), "+Inf"), figures.counts, strict=True):
-            total += count
-            buckets.append((bound, float(total)))
-        family.add_metric((method,), buckets, figures.seconds)
-    return family
-
-
-def _counter(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
-    family = CounterMetricFamily(f"hms_gateway_{name}", text, labels=labels)
-    for label_values, count in values:
-        family.add_metric(label_values, count)
-    return family

@@ -20,34 +20,66 @@ if TYPE_CHECKING:
     from hms_gateway.catalog.rights.policy import Policy, Securable
 
 
-Answer: TypeAlias = Callable[[Permissions, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
+Answer: TypeAlias = Callable[["Asked"], Any]
 
 
-class _Seen:
-    """What a caller sees, each database looked up once for an answer."""
+class Asked:
+    """A call's answer on its way to the caller, who sees what `rights` say; each database is looked up once for it."""
 
-    def __init__(self, rights: Permissions) -> None:
-        self._rights = rights
+    def __init__(
+        self, rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Callable[[], Any]
+    ) -> None:
+        self.rights = rights
+        self.arguments: Any = arguments
+        self.is_uncacheable = isinstance(value, Uncacheable)
+        self.value = value.answer if isinstance(value, Uncacheable) else value
+        self.paths = paths
+        self._handle = handle
         self._visible: dict[str, Visible] = {}
 
-    def database(self, name: str | None) -> bool:
-        return self._rights.decide(Action.SEE, Securable(normalize(name or "") or "\0")).allowed
+    def ask_again(self) -> Any:
+        """The answer to the arguments as they are now."""
+        value = self._handle()
+        return value.answer if isinstance(value, Uncacheable) else value
+
+    def kept(self, value: Any) -> Any:
+        """A reply as cacheable as the handler's."""
+        return Uncacheable(value) if self.is_uncacheable else value
+
+    def sees_database(self, name: str | None) -> bool:
+        return self.rights.decide(Action.SEE, Securable(normalize(name or "") or "\0")).allowed
 
     def tables(self, database: str) -> Visible:
         found = self._visible.get(database)
         if found is None:
-            found = self._visible[database] = self._rights.visible(database)
+            found = self._visible[database] = self.rights.visible(database)
         return found
 
-    def table(self, database: str | None, table: str | None) -> bool:
+    def sees(self, database: str | None, table: str | None) -> bool:
+        """True for a table that the caller sees; without one, for a database."""
         if not table:
-            return self.database(database)
+            return self.sees_database(database)
         return bool(self.tables(normalize(database or "")).select([normalize(table)]))
 
-    def named(self, name: str) -> bool:
+    def sees_named(self, name: str) -> bool:
         """A table by `db.table`, or `catalog.db.table`."""
         database, _, table = name.rpartition(".")
-        return bool(table) and self.table(database.rpartition(".")[2], table)
+        return bool(table) and self.sees(database.rpartition(".")[2], table)
+
+
+def _filtered(field: str, is_seen: Callable[[Asked, Any], bool], *, is_kept: bool = False) -> Answer:
+    """The list in a field of the answer, or the answer itself, without what the caller does not see.
+
+    Not kept, unless `is_kept`: what is seen may change without the objects of the reply.
+    """
+
+    def answer(asked: Asked) -> Any:
+        listed = getattr(asked.value, field) if field else asked.value
+        seen = [one for one in _items(listed) if is_seen(asked, one)]
+        shown = with_fields(asked.value, **{field: seen}) if field else seen
+        return shown if is_kept else Uncacheable(shown)
+
+    return answer
 
 
 def _items(value: Any) -> list[Any]:
@@ -65,126 +97,74 @@ def _items(value: Any) -> list[Any]:
     return list(value or ())
 
 
-def _unwrapped(value: Any) -> tuple[Any, bool]:
-    return (value.answer, True) if isinstance(value, Uncacheable) else (value, False)
-
-
-def _kept(value: Any, is_uncacheable: bool) -> Any:
-    return Uncacheable(value) if is_uncacheable else value
-
-
-def _databases(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    """Not kept: a database may be seen because of one of its tables."""
-    names, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    return Uncacheable([name for name in _items(names) if seen.database(name)])
-
-
-def _database_objects(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    response, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    kept = [one for one in _items(response.databases) if seen.database(one.name)]
-    return Uncacheable(with_fields(response, databases=kept))
-
-
-def _table_names(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _table_names(asked: Asked) -> Any:
     """A number of names that the caller asks for is of those that it sees."""
-    database = _database_at(arguments, paths[0])
-    visible = rights.visible(database)
-    limit = getattr(arguments, "max_tables", None)
-    names, is_uncacheable = _unwrapped(value)
+    visible = asked.rights.visible(_database_at(asked))
+    limit = getattr(asked.arguments, "max_tables", None)
     if limit is not None and limit >= 0 and not visible.everything:
-        arguments.max_tables = -1  # type: ignore[attr-defined]
-        names, _ = _unwrapped(handle())
-        return Uncacheable(visible.select(_items(names))[:limit])
-    if visible.everything:
-        return value
-    return _kept(visible.select(_items(names)), is_uncacheable)
+        asked.arguments.max_tables = -1
+        return Uncacheable(visible.select(_items(asked.ask_again()))[:limit])
+    return asked.kept(asked.value if visible.everything else visible.select(_items(asked.value)))
 
 
-def _table_infos(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    infos, _ = _unwrapped(value)
-    visible = rights.visible(_database_at(arguments, paths[0]))
+def _table_infos(asked: Asked) -> Any:
+    visible = asked.rights.visible(_database_at(asked))
     if visible.everything:
-        return value
-    request: Any = getattr(arguments, paths[0].partition(".")[0])
-    limit = request.limit
+        return asked.kept(asked.value)
+    request: Any = getattr(asked.arguments, asked.paths[0].partition(".")[0])
+    infos, limit = asked.value, request.limit
     if limit is not None and limit >= 0:
         request.limit = None
-        infos, _ = _unwrapped(handle())
+        infos = asked.ask_again()
     kept = set(visible.select([one.tblName for one in _items(infos)]))
     found = [one for one in _items(infos) if one.tblName in kept]
     return Uncacheable(found if limit is None or limit < 0 else found[:limit])
 
 
-def _table_metas(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    metas, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    return Uncacheable([one for one in _items(metas) if seen.table(one.dbName, one.tableName)])
+def _table_objects(asked: Asked) -> Any:
+    tables = _items(getattr(asked.value, "tables", asked.value))
+    seen = [_without_hidden_sources(one, asked) for one in tables if asked.sees(one.dbName, one.tableName)]
+    shown = with_fields(asked.value, tables=seen) if isinstance(asked.value, Struct) else seen
+    return Uncacheable(shown) if len(seen) < len(tables) else asked.kept(shown)
 
 
-def _table_objects(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    answer, is_uncacheable = _unwrapped(value)
-    tables = _items(getattr(answer, "tables", answer))
-    seen = _Seen(rights)
-    kept = [_without_hidden_sources(one, seen) for one in tables if seen.table(one.dbName, one.tableName)]
-    changed = with_fields(answer, tables=kept) if isinstance(answer, Struct) else kept
-    return _kept(changed, is_uncacheable or len(kept) < len(tables))
-
-
-def _table(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _table(asked: Asked) -> Any:
     """A view shows the tables that it was built from."""
-    answer, is_uncacheable = _unwrapped(value)
-    table = answer if isinstance(answer, Table) else getattr(answer, "table", None)
+    table = asked.value if isinstance(asked.value, Table) else getattr(asked.value, "table", None)
     if not isinstance(table, Table) or table.creationMetadata is None:
-        return value
-    shown = _without_hidden_sources(table, _Seen(rights))
-    return _kept(shown if table is answer else with_fields(answer, table=shown), is_uncacheable)
+        return asked.kept(asked.value)
+    shown = _without_hidden_sources(table, asked)
+    return asked.kept(shown if table is asked.value else with_fields(asked.value, table=shown))
 
 
-def _without_hidden_sources(table: Any, seen: _Seen) -> Any:
+def _without_hidden_sources(table: Any, asked: Asked) -> Any:
     made = getattr(table, "creationMetadata", None)
     if made is None:
         return table
-    names = [name for name in made.tablesUsed or () if seen.named(name)]
+    names = [name for name in made.tablesUsed or () if asked.sees_named(name)]
     sources = [
         one
         for one in made.sourceTables or ()
-        if one.table is not None and seen.table(one.table.dbName, one.table.tableName)
+        if one.table is not None and asked.sees(one.table.dbName, one.table.tableName)
     ]
     made = with_fields(made, tablesUsed=set(names), sourceTables=sources if made.sourceTables else made.sourceTables)
     return with_fields(table, creationMetadata=made)
 
 
-def _found_names(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _found_names(asked: Asked) -> Any:
     """As many as are asked for, of those that the caller sees."""
-    wanted = getattr(arguments, "max_names", None)
+    arguments, value = asked.arguments, asked.value
+    wanted = arguments.max_names
     if wanted is not None and wanted > 0:
-        arguments.max_names = 2**31 - 1  # type: ignore[attr-defined]
-        value = handle()
-    seen = _Seen(rights)
-    text: str = getattr(arguments, "text", None) or ""
-    db_text, dot, name = trim(text).lower().rpartition(".")
-    if dot and not seen.database(db_text):
+        arguments.max_names = 2**31 - 1
+        value = asked.ask_again()
+    db_text, dot, name = trim(arguments.text or "").lower().rpartition(".")
+    if dot and not asked.sees_database(db_text):
         # Else a database of this very name would be the only one that is looked through.
-        arguments.text = name  # type: ignore[attr-defined]
-        value = [one for one in _items(_unwrapped(handle())[0]) if one.kind != DATABASE and db_text in one.db_name]
-    found, _ = _unwrapped(value)
-    kept = [one for one in _items(found) if seen.table(one.db_name, None if one.kind == FUNCTION else one.name)]
+        arguments.text = name
+        value = [one for one in _items(asked.ask_again()) if one.kind != DATABASE and db_text in one.db_name]
+    kept = [one for one in _items(value) if asked.sees(one.db_name, None if one.kind == FUNCTION else one.name)]
     return Uncacheable(kept[:wanted] if wanted is not None and wanted > 0 else kept)
-
-
-def _database_counts(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    """Numbers say how much is hidden, so those of databases that are seen as a whole."""
-    seen = _Seen(rights)
-    return Uncacheable([one for one in _items(_unwrapped(value)[0]) if seen.tables(one.db_name).everything])
-
-
-def _functions(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    response, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    kept = [one for one in _items(response.functions) if seen.database(one.dbName)]
-    return Uncacheable(with_fields(response, functions=kept))
 
 
 def events_answer(store: Store) -> Answer:
@@ -194,22 +174,20 @@ def events_answer(store: Store) -> Answer:
     long, so the database looks for the next event that is seen.
     """
 
-    def answer(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-        request: Any = arguments.rqst  # type: ignore[attr-defined]
-        seen = _Seen(rights)
-        response, _ = _unwrapped(value)
+    def answer(asked: Asked) -> Any:
+        request, response = asked.arguments.rqst, asked.value
         while True:
             events = _items(response.events)
-            found = [one for one in events if one.dbName and seen.table(one.dbName, one.tableName)]
+            found = [one for one in events if one.dbName and asked.sees(one.dbName, one.tableName)]
             if found or not events:
                 return Uncacheable(with_fields(response, events=found))
             request.lastEvent = events[-1].eventId
             firsts = store.read(partial(_first_events, event_selection(request)))
-            following = min((first for db, table, first in firsts if db and seen.table(db, table)), default=None)
+            following = min((first for db, table, first in firsts if db and asked.sees(db, table)), default=None)
             if following is None:
                 return Uncacheable(with_fields(response, events=[]))
             request.lastEvent = following - 1
-            response, _ = _unwrapped(handle())
+            response = asked.ask_again()
 
     return answer
 
@@ -218,68 +196,30 @@ def _first_events(selection: EventSelection, snapshot: Snapshot) -> list[tuple[s
     return snapshot.first_events(selection)
 
 
-def _locks(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    response, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    return with_fields(response, locks=[one for one in _items(response.locks) if _sees_lock(rights, seen, one)])
+def _sees_lock(asked: Asked, lock: Any) -> bool:
+    return bool(lock.user == asked.rights.user) or asked.sees(lock.dbname, lock.tablename)
 
 
-def _blocking_locks(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    found, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    return [one for one in _items(found) if _sees_lock(rights, seen, one.lock)]
-
-
-def _sees_lock(rights: Permissions, seen: _Seen, lock: Any) -> bool:
-    return bool(lock.user == rights.user) or seen.table(lock.dbname, lock.tablename)
-
-
-def _leases(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    found, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    return [one for one in _items(found) if one.user == rights.user or seen.table(one.db_name, one.table_name)]
-
-
-def _compactions(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    response, _ = _unwrapped(value)
-    seen = _Seen(rights)
-    kept = [one for one in _items(response.compacts) if seen.table(one.dbname, one.tablename)]
-    return with_fields(response, compacts=kept)
-
-
-def _txn_infos(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    response, _ = _unwrapped(value)
-    return with_fields(response, open_txns=[one for one in _items(response.open_txns) if one.user == rights.user])
-
-
-def _roles(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    names, _ = _unwrapped(value)
-    return [name for name in _items(names) if name in rights.roles]
-
-
-def _role_members(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _role_members(asked: Asked) -> Any:
     """Of a role that the caller may grant; of another one of the caller's, the caller's own entry."""
-    response, _ = _unwrapped(value)
-    role = getattr(getattr(arguments, "request", None), "roleName", None)
-    if role is not None and rights.may_grant_role(role):
-        return value
-    kept = [one for one in _items(response.principalGrants) if _party(one.principalType, one.principalName, rights)]
-    return with_fields(response, principalGrants=kept)
+    role = getattr(getattr(asked.arguments, "request", None), "roleName", None)
+    if role is not None and asked.rights.may_grant_role(role):
+        return asked.kept(asked.value)
+    kept = [
+        one for one in _items(asked.value.principalGrants) if _party(one.principalType, one.principalName, asked.rights)
+    ]
+    return with_fields(asked.value, principalGrants=kept)
 
 
-def _privileges(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+def _shows_privilege(asked: Asked, one: Any) -> bool:
     """Those of the caller, and all on what the caller owns."""
-    found, _ = _unwrapped(value)
-
-    def is_shown(one: Any) -> bool:
-        if _party(one.principalType, one.principalName, rights):
-            return True
-        ref = one.hiveObject
-        if ref is None or not ref.dbName:
-            return False
-        return rights.decide(Action.OWN, Securable(normalize(ref.dbName), normalize(ref.objectName or ""))).allowed
-
-    return [one for one in _items(found) if is_shown(one)]
+    if _party(one.principalType, one.principalName, asked.rights):
+        return True
+    ref = one.hiveObject
+    if ref is None or not ref.dbName:
+        return False
+    thing = Securable(normalize(ref.dbName), normalize(ref.objectName or ""))
+    return asked.rights.decide(Action.OWN, thing).allowed
 
 
 def _party(kind: int | None, name: str | None, rights: Permissions) -> bool:
@@ -287,31 +227,28 @@ def _party(kind: int | None, name: str | None, rights: Permissions) -> bool:
     return party in rights.parties or party == Principal(ROLE, PUBLIC_ROLE)
 
 
-def _foreign_keys(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    response, is_uncacheable = _unwrapped(value)
-    kept = _visible_keys(_Seen(rights), response.foreignKeys)
-    return _kept(with_fields(response, foreignKeys=kept), is_uncacheable)
+def _foreign_keys(asked: Asked) -> Any:
+    return asked.kept(with_fields(asked.value, foreignKeys=_visible_keys(asked, asked.value.foreignKeys)))
 
 
-def _constraints(rights: Permissions, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    response, is_uncacheable = _unwrapped(value)
-    lists = response.allTableConstraints
+def _constraints(asked: Asked) -> Any:
+    lists = asked.value.allTableConstraints
     if lists is None or not lists.foreignKeys:
-        return value
-    shown = with_fields(lists, foreignKeys=_visible_keys(_Seen(rights), lists.foreignKeys))
-    return _kept(with_fields(response, allTableConstraints=shown), is_uncacheable)
+        return asked.kept(asked.value)
+    shown = with_fields(lists, foreignKeys=_visible_keys(asked, lists.foreignKeys))
+    return asked.kept(with_fields(asked.value, allTableConstraints=shown))
 
 
-def _visible_keys(seen: _Seen, keys: Iterable[Any]) -> list[Any]:
+def _visible_keys(asked: Asked, keys: Iterable[Any]) -> list[Any]:
     return [
         one
         for one in _items(keys)
-        if seen.table(one.pktable_db, one.pktable_name) and seen.table(one.fktable_db, one.fktable_name)
+        if asked.sees(one.pktable_db, one.pktable_name) and asked.sees(one.fktable_db, one.fktable_name)
     ]
 
 
-def _database_at(arguments: Struct, path: str) -> str:
-    ((place,),) = argument_paths((path,)).slots(arguments)
+def _database_at(asked: Asked) -> str:
+    ((place,),) = argument_paths((asked.paths[0],)).slots(asked.arguments)
     try:
         return normalize(database_name(place.get()) or "")
     except MetaException:
@@ -319,24 +256,28 @@ def _database_at(arguments: Struct, path: str) -> str:
 
 
 ANSWERS: Final[Mapping[str, Answer]] = {
-    "databases": _databases,
-    "database_objects": _database_objects,
+    # A database may be seen because of one of its tables.
+    "databases": _filtered("", Asked.sees_database),
+    "database_objects": _filtered("databases", lambda asked, one: asked.sees_database(one.name)),
     "table": _table,
     "table_names": _table_names,
     "table_infos": _table_infos,
-    "table_metas": _table_metas,
+    "table_metas": _filtered("", lambda asked, one: asked.sees(one.dbName, one.tableName)),
     "table_objects": _table_objects,
-    "functions": _functions,
-    "database_counts": _database_counts,
+    "functions": _filtered("functions", lambda asked, one: asked.sees_database(one.dbName)),
+    # Numbers say how much is hidden, so those of databases that are seen as a whole.
+    "database_counts": _filtered("", lambda asked, one: asked.tables(one.db_name).everything),
     "found_names": _found_names,
-    "locks": _locks,
-    "blocking_locks": _blocking_locks,
-    "leases": _leases,
-    "compactions": _compactions,
-    "txn_infos": _txn_infos,
-    "roles": _roles,
+    "locks": _filtered("locks", _sees_lock, is_kept=True),
+    "blocking_locks": _filtered("", lambda asked, one: _sees_lock(asked, one.lock), is_kept=True),
+    "leases": _filtered(
+        "", lambda asked, one: one.user == asked.rights.user or asked.sees(one.db_name, one.table_name), is_kept=True
+    ),
+    "compactions": _filtered("compacts", lambda asked, one: asked.sees(one.dbname, one.tablename), is_kept=True),
+    "txn_infos": _filtered("open_txns", lambda asked, one: one.user == asked.rights.user, is_kept=True),
+    "roles": _filtered("", lambda asked, name: name in asked.rights.roles, is_kept=True),
     "role_members": _role_members,
-    "privileges": _privileges,
+    "privileges": _filtered("", _shows_privilege, is_kept=True),
     "foreign_keys": _foreign_keys,
     "constraints": _constraints,
 }

@@ -7,14 +7,17 @@ called with a name that no object has, and the words of its exception are given 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from hms_gateway.catalog.access.grant_rows import split_privileges
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.rights.decisions import ROLE, USER, Decision, Permissions
-from hms_gateway.catalog.rights.keeper import RightsRows
+from hms_gateway.catalog.rights.keeper import Remembered, RightsRows
 from hms_gateway.catalog.rights.policy import (
     ALL,
     EVERYTHING,
@@ -27,9 +30,9 @@ from hms_gateway.catalog.rights.policy import (
     Securable,
     privilege_name,
 )
-from hms_gateway.handlers.rights.answers import ANSWERS, events_answer
+from hms_gateway.handlers.rights.answers import ANSWERS, Asked, events_answer
 from hms_gateway.handlers.rights.locations import LocationCheck
-from hms_gateway.metastore.ports.store import Store, StoredTable
+from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
 from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable
@@ -50,7 +53,8 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
-from hms_gateway.runtime.suspension import NotSuspendable, is_recording
+from hms_gateway.runtime.suspension import Deferred, in_thread, waited
+from hms_gateway.txn.ports.txn import Assumption
 
 # Behind a name that is to be missing. No name has it: it is made anew by each process.
 _MARK: Final = f"_{secrets.token_hex(12)}"
@@ -67,6 +71,8 @@ class PermissionSource(Protocol):
 
     def permissions(self, user: str, groups: frozenset[str]) -> Permissions: ...
 
+    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None: ...
+
 
 class Authorizer:
     """Safe to call from several threads."""
@@ -76,7 +82,7 @@ class Authorizer:
         permissions: PermissionSource,
         store: Store,
         administrators: frozenset[str],
-        locations: LocationCheck | None = None,
+        locations: Callable[[Permissions], LocationCheck] | None = None,
         rights: Mapping[str, MethodRights] | None = None,
     ) -> None:
         """Without `locations` a call may name any, without `rights` those of `method_rights` hold."""
@@ -95,13 +101,42 @@ class Authorizer:
         """Answer of the handler, as far as the caller may see it. Raises MetaException for what is refused."""
         if call.principal in self._administrators:
             return handle()
+        if bound.facts.suspendable:
+            return self._deferred(bound, call, arguments, handle)
+        return self._checked(bound, call, arguments, handle)
+
+    def _deferred(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Deferred[Any]:
+        """Answer by the rights that are remembered, if they still hold where the unit of work is run.
+
+        What they refuse, and what is no such unit of work, is checked by the rights of now, in a thread.
+        """
+        checked = partial(self._checked, bound, call, arguments, handle)
+        remembered = self._known.remembered(call.principal, call.groups)
+        if remembered is None:
+            return in_thread(checked)
+        permissions = remembered.permissions
+        is_admin = permissions.admin_because is not None
+        check = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=True)
+        otherwise = in_thread(partial(check.undone, checked))
+        try:
+            for need in () if is_admin else self._rights[bound.method.name].needs:
+                # Whose the locks and transactions are is seen by the unit of work that names them.
+                if need.verb != "own":
+                    check.check(need)
+            deferred = handle()
+        except ThriftException:
+            return otherwise
+        if not isinstance(deferred, Deferred) or deferred.store is None or not check.is_keepable:
+            return otherwise
+        holds = partial(remembered.holds, frozenset(check.tables))
+        assumed = Assumption(None if is_admin else call.principal, remembered.version, holds)
+        return deferred._replace(work=msgspec.structs.replace(deferred.work, assumed=assumed), otherwise=otherwise)
+
+    def _checked(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
         rights = self._rights[bound.method.name]
-        if is_recording():
-            # Whether it may be done is looked up in the database.
-            raise NotSuspendable
         permissions = self._known.permissions(call.principal, call.groups)
         if permissions.admin_because is not None:
-            return handle()
+            return waited(handle())
         passage = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
@@ -111,7 +146,7 @@ class Authorizer:
         if not rights.answer:
             return value
         kind, *paths = rights.answer
-        return self._answers[kind](permissions, arguments, value, tuple(paths), handle)
+        return self._answers[kind](Asked(permissions, arguments, value, tuple(paths), handle))
 
 
 # While authorization is off everybody may do everything, but for what `lasting_rights` says.
@@ -124,6 +159,9 @@ class NoGrants:
     def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
         return Permissions(user, groups, _ALL_FOR_ALL)
 
+    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None:
+        return None
+
 
 class _CallCheck:
     """One call of one user on its way to the handler."""
@@ -134,7 +172,7 @@ class _CallCheck:
         permissions: Permissions,
         call: Call,
         arguments: Struct,
-        locations: LocationCheck | None,
+        locations: Callable[[Permissions], LocationCheck] | None,
         *,
         is_refused: bool,
     ) -> None:
@@ -144,12 +182,21 @@ class _CallCheck:
         self._call = call
         self._arguments = arguments
         self._is_refused = is_refused
-        self._is_keepable = True
+        self.is_keepable = True
         # Numbers in place of which the caller named others.
         self._hidden_ids: list[int] = []
         self._has_hidden = False
         # Transactions of others within a range.
         self._foreign: list[int] = []
+        # What was decided about, and the users that requests named.
+        self.tables: list[tuple[str, str]] = []
+        self._named: list[tuple[Any, str | None]] = []
+
+    def undone(self, go_on: Callable[[], Any]) -> Any:
+        """Result of `go_on`, with the arguments as they were sent."""
+        for request, user in self._named:
+            request.user = user
+        return go_on()
 
     def through(self, handle: Callable[[], Any]) -> Any:
         """Call the handler. What it answers for arguments that were changed is not kept.
@@ -158,7 +205,7 @@ class _CallCheck:
         """
         try:
             with presenting(NO_CHANGES) if self._has_hidden else nullcontext():
-                value = handle() if not self._foreign else self._heartbeat_without(self._foreign, handle)
+                value = waited(handle()) if not self._foreign else self._heartbeat_without(self._foreign, handle)
         except ThriftException as error:
             if self._has_hidden:
                 _restore(error, self._hidden_ids)
@@ -167,26 +214,30 @@ class _CallCheck:
             raise
         if self._has_hidden and _MARK in repr(value):
             raise _denied(self._permissions.user, Action.SEE, "what the call names")
-        if self._is_keepable or isinstance(value, Uncacheable):
+        if self.is_keepable or isinstance(value, Uncacheable):
             return value
         return Uncacheable(value)
 
     def check(self, need: Need) -> None:
         """Raises MetaException for what is refused."""
-        special = _SPECIAL.get((need.verb, need.kind))
-        if special is not None:
-            special(self, need)
+        whole = _WHOLE.get((need.verb, need.kind))
+        if whole is not None:
+            whole(self, need)
             return
-        action = Action(need.verb)
+        check = _SPECIAL.get((need.verb, need.kind), _CallCheck.check_named_object)
         for places in argument_paths(need.paths).slots(self._arguments):
-            if need.kind == "named":
-                self._check_named(action, places[0].get() or ())
-            elif need.kind == "database":
-                self._check_database(action, places[0])
-            elif need.kind == "function":
-                self._check_function(action, *places)
-            else:
-                self._check_table(action, *places, has_column=need.kind == "column")
+            check(self, need, *places)
+
+    def check_named_object(self, need: Need, *places: Slot) -> None:
+        action = Action(need.verb)
+        if need.kind == "named":
+            self._check_named(action, places[0].get() or ())
+        elif need.kind == "database":
+            self._check_database(action, places[0])
+        elif need.kind == "function":
+            self._check_function(action, *places)
+        else:
+            self._check_table(action, *places, has_column=need.kind == "column")
 
     def _check_database(self, action: Action, place: Slot) -> None:
         if place.holder is None:
@@ -246,25 +297,23 @@ class _CallCheck:
         if not self._decide(action, thing).allowed:
             raise _denied(self._permissions.user, action, thing)
 
-    def check_sources(self, need: Need) -> None:
+    def check_sources(self, need: Need, place: Slot) -> None:
         """The tables that a view is made of, since its owner learns of their changes."""
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            metadata = place.get()
-            if metadata is not None:
-                self._check_named(Action.SEE, metadata.tablesUsed or ())
-                for source in metadata.sourceTables or ():
-                    self._demand(Action.SEE, Securable(_database(source.table.dbName), _table(source.table.tableName)))
+        metadata = place.get()
+        if metadata is not None:
+            self._check_named(Action.SEE, metadata.tablesUsed or ())
+            for source in metadata.sourceTables or ():
+                self._demand(Action.SEE, Securable(_database(source.table.dbName), _table(source.table.tableName)))
 
     def check_admin(self, need: Need) -> None:
         raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
-    def check_leased(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            for leased in place.get() or ():
-                if leased.db_name is None:
-                    continue
-                is_shared = (leased.lease_type or _SHARED_LEASE).lower() == _SHARED_LEASE
-                self._check_either(Action.SEE if is_shared else Action.LOCK, leased.db_name, leased.table_name)
+    def check_leased(self, need: Need, place: Slot) -> None:
+        for leased in place.get() or ():
+            if leased.db_name is None:
+                continue
+            is_shared = (leased.lease_type or _SHARED_LEASE).lower() == _SHARED_LEASE
+            self._check_either(Action.SEE if is_shared else Action.LOCK, leased.db_name, leased.table_name)
 
     def _forget_obstacle(self, error: ThriftException) -> None:
         """What is in the way of a lease on a database may be a table in it that the caller does not see."""
@@ -275,50 +324,48 @@ class _CallCheck:
         if conflicts:
             error.message = f"{wanted}{conflicts}another lease"
 
-    def check_components(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            for component in place.get() or ():
-                action = Action.SEE if component.type in _SHARED_READS else Action.LOCK
-                self._check_either(action, component.dbname, component.tablename)
+    def check_components(self, need: Need, place: Slot) -> None:
+        for component in place.get() or ():
+            action = Action.SEE if component.type in _SHARED_READS else Action.LOCK
+            self._check_either(action, component.dbname, component.tablename)
 
     def _check_either(self, action: Action, db_name: str | None, tbl_name: str | None) -> None:
         self._demand(action, Securable(_database(db_name), normalize(tbl_name) if tbl_name else ""))
 
-    def check_move(self, need: Need) -> None:
+    def check_move(self, need: Need, old_db: Slot, old_tbl: Slot, new_db: Slot, new_tbl: Slot) -> None:
         """A new name takes the right to create in its database; another database, to drop the table from its own."""
-        for old_db, old_tbl, new_db, new_tbl in argument_paths(need.paths).slots(self._arguments):
-            if new_db.holder is None or new_tbl.holder is None or new_tbl.get() is None:
-                continue
-            # Without a database the table stays in its own.
-            into = old_db if new_db.get() is None else new_db
-            old = (_database(_plain(old_db.get())), _table(_plain(old_tbl.get())))
-            new = (_database(_plain(into.get())), _table(new_tbl.get()))
-            if old != new and not self._has_hidden:
-                if old[0] != new[0]:
-                    self._demand(Action.DROP, Securable(*old))
-                self._check_database(Action.CREATE, into)
+        if new_db.holder is None or new_tbl.holder is None or new_tbl.get() is None:
+            return
+        # Without a database the table stays in its own.
+        into = old_db if new_db.get() is None else new_db
+        old = (_database(_plain(old_db.get())), _table(_plain(old_tbl.get())))
+        new = (_database(_plain(into.get())), _table(new_tbl.get()))
+        if old != new and not self._has_hidden:
+            if old[0] != new[0]:
+                self._demand(Action.DROP, Securable(*old))
+            self._check_database(Action.CREATE, into)
 
-    def check_give(self, need: Need) -> None:
+    def check_give(self, need: Need, *places: Slot) -> None:
         """Another owner is named by owners only; where others name none, the owner stays."""
-        for *names, owner_place in argument_paths(need.paths).slots(self._arguments):
-            struct = owner_place.holder
-            if struct is None or self._has_hidden:
-                continue
-            owner, kind = owner_place.get(), getattr(struct, "ownerType", None)
-            thing, is_there, current = self._owner(need.kind, [place.get() for place in names])
-            if not is_there or self._decide(Action.OWN, thing).allowed:
-                continue
-            given = None if owner is None else Principal(USER if kind is None else int(kind), owner)
-            if given == current:
-                continue
-            if current is None:
-                # Spark sends the name of its own account as the owner of what has none.
-                owner_place.set(None)
-            elif owner is None or (owner == current.name and kind is None):
-                owner_place.set(current.name)
-                struct.ownerType = current.kind
-            else:
-                raise _denied(self._permissions.user, Action.OWN, thing)
+        *names, owner_place = places
+        struct = owner_place.holder
+        if struct is None or self._has_hidden:
+            return
+        owner, kind = owner_place.get(), getattr(struct, "ownerType", None)
+        thing, is_there, current = self._owner(need.kind, [place.get() for place in names])
+        if not is_there or self._decide(Action.OWN, thing).allowed:
+            return
+        given = None if owner is None else Principal(USER if kind is None else int(kind), owner)
+        if given == current:
+            return
+        if current is None:
+            # Spark sends the name of its own account as the owner of what has none.
+            owner_place.set(None)
+        elif owner is None or (owner == current.name and kind is None):
+            owner_place.set(current.name)
+            struct.ownerType = current.kind
+        else:
+            raise _denied(self._permissions.user, Action.OWN, thing)
 
     def _owner(self, kind: str, names: list[str | None]) -> tuple[Securable, bool, Principal | None]:
         """The object, whether it is there, and its owner."""
@@ -337,16 +384,15 @@ class _CallCheck:
         struct = getattr(found, kind)
         return Securable(database), True, _party(struct.ownerName, struct.ownerType)
 
-    def check_grant(self, need: Need) -> None:
+    def check_grant(self, need: Need, bag: Slot, *kinds: Slot) -> None:
         """A bag of privileges, and in requests that may be either whether they are given or taken.
 
         What the caller may not grant on is refused, whether it exists or not: everything has no name to be missing by.
         """
-        for bag, *kinds in argument_paths(need.paths).slots(self._arguments):
-            takes = need.verb == "revoke" or any(kind.get() == GrantRevokeType.REVOKE for kind in kinds)
-            for entry in bag.get() or ():
-                if entry is not None and entry.hiveObject is not None and entry.grantInfo is not None:
-                    self._check_entry(entry, takes=takes)
+        takes = need.verb == "revoke" or any(kind.get() == GrantRevokeType.REVOKE for kind in kinds)
+        for entry in bag.get() or ():
+            if entry is not None and entry.hiveObject is not None and entry.grantInfo is not None:
+                self._check_entry(entry, takes=takes)
 
     def _check_entry(self, entry: Any, *, takes: bool) -> None:
         ref, info = entry.hiveObject, entry.grantInfo
@@ -361,30 +407,26 @@ class _CallCheck:
                 raise _denied(self._permissions.user, Action.OWN, thing)
         info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
 
-    def check_object(self, need: Need) -> None:
+    def check_object(self, need: Need, place: Slot) -> None:
         """What privileges are on, as `grant_privileges` names it."""
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            ref = place.get()
-            if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
-                continue
-            thing = _granted_on(ref) if ref.objectName is not None else Securable(_database(ref.dbName))
-            if not self._decide(Action(need.verb), thing).allowed:
-                self._hide(
-                    Slot(ref, "objectName" if thing.table and self._sees(Securable(thing.database)) else "dbName")
-                )
+        ref = place.get()
+        if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
+            return
+        thing = _granted_on(ref) if ref.objectName is not None else Securable(_database(ref.dbName))
+        if not self._decide(Action(need.verb), thing).allowed:
+            self._hide(Slot(ref, "objectName" if thing.table and self._sees(Securable(thing.database)) else "dbName"))
 
-    def check_table_id(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            table_id = place.get()
-            if table_id is None:
-                continue
-            found = self._table_with_id(table_id)
-            if found is None:
-                continue
-            thing = Securable(found.table.dbName or "", found.table.tableName or "")
-            if not self._decide(Action(need.verb), thing).allowed:
-                self._refuse(Action(need.verb), thing)
-                self._hide_id(place)
+    def check_table_id(self, need: Need, place: Slot) -> None:
+        table_id = place.get()
+        if table_id is None:
+            return
+        found = self._store.read(lambda snapshot: snapshot.table_with_id(table_id))
+        if found is None:
+            return
+        thing = Securable(found.table.dbName or "", found.table.tableName or "")
+        if not self._decide(Action(need.verb), thing).allowed:
+            self._refuse(Action(need.verb), thing)
+            self._hide_id(place)
 
     def check_other(self, need: Need) -> None:
         """Tables that a list beside a new table names; the new one itself takes no right, and is what is left out."""
@@ -402,29 +444,27 @@ class _CallCheck:
                     places[1].set(tbl_name)
                     self._check_table(action, *places)
 
-    def check_asked(self, need: Need) -> None:
+    def check_asked(self, need: Need, db_place: Slot, tbl_place: Slot, asked: Slot) -> None:
         """What is asked for besides, and left out for who may not have it."""
-        for db_place, tbl_place, asked in argument_paths(need.paths).slots(self._arguments):
-            if asked.get():
-                thing = Securable(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
-                if not self._decide(Action(need.verb), thing).allowed:
-                    asked.set(False)
-                    self._is_keepable = False
+        if asked.get():
+            thing = Securable(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
+            if not self._decide(Action(need.verb), thing).allowed:
+                asked.set(False)
+                self.is_keepable = False
 
-    def check_role_grant(self, need: Need) -> None:
+    def check_role_grant(self, need: Need, role: Slot, *grantor: Slot) -> None:
         """A role, and who is said to grant it, where the call says so."""
-        for role, *grantor in argument_paths(need.paths).slots(self._arguments):
-            if not self._permissions.may_grant_role(role.get() or ""):
-                raise _denied(self._permissions.user, Action.ADMIN, f"role {role.get()}")
-            for place, value in zip(grantor, (self._permissions.user, int(PrincipalType.USER)), strict=False):
-                if place.holder is not None:
-                    place.set(value)
+        if not self._permissions.may_grant_role(role.get() or ""):
+            raise _denied(self._permissions.user, Action.ADMIN, f"role {role.get()}")
+        for place, value in zip(grantor, (self._permissions.user, int(PrincipalType.USER)), strict=False):
+            if place.holder is not None:
+                place.set(value)
 
     def check_location(self, need: Need) -> None:
         """What has locations is behind the last path; a name with the mark is that of nothing."""
         if self._locations is None:
             return
-        checked = self._locations.of_call(self._permissions)
+        checked = self._locations(self._permissions)
         for *names, place in argument_paths(need.paths).slots(self._arguments):
             struct, named = place.get(), [name.get() for name in names]
             if struct is None or any(isinstance(name, str) and _MARK in name for name in named):
@@ -441,35 +481,23 @@ class _CallCheck:
                 checked.check_partitions(thing, struct, named[2] if named[2:] else None)
         checked.finish()
 
-    def check_lock_owner(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            lock_id = place.get()
-            if (
-                isinstance(lock_id, int)
-                and lock_id > 0
-                and self._lock_user(lock_id) not in (None, self._permissions.user)
-            ):
+    def check_owner(self, need: Need, place: Slot) -> None:
+        """Locks and leases of others are missing."""
+        number = place.get()
+        if isinstance(number, int) and number > 0:
+            user_of = RightsRows.lock_user if need.kind == "lock" else RightsRows.lease_user
+            user = self._store.read(lambda snapshot: user_of(RightsRows(snapshot), number))
+            if user not in (None, self._permissions.user):
                 self._hide_id(place)
 
-    def check_txn_owner(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            given = place.get()
-            if isinstance(given, list):
-                users = self._txn_users(given)
-                place.set([one for one in given if users.get(one, self._permissions.user) == self._permissions.user])
-            elif isinstance(given, int) and given > 0:
-                users = self._txn_users([given])
-                if users.get(given, self._permissions.user) != self._permissions.user:
-                    self._hide_id(place)
-
-    def check_lease_owner(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            lease_id = place.get()
-            if (
-                isinstance(lease_id, int)
-                and lease_id > 0
-                and self._lease_user(lease_id) not in (None, self._permissions.user)
-            ):
+    def check_txn_owner(self, need: Need, place: Slot) -> None:
+        given = place.get()
+        if isinstance(given, list):
+            users = self._txn_users(given)
+            place.set([one for one in given if users.get(one, self._permissions.user) == self._permissions.user])
+        elif isinstance(given, int) and given > 0:
+            users = self._txn_users([given])
+            if users.get(given, self._permissions.user) != self._permissions.user:
                 self._hide_id(place)
 
     def heartbeat_range(self, need: Need) -> None:
@@ -496,81 +524,68 @@ class _CallCheck:
                 nosuch |= set(part.nosuch)
         return HeartbeatTxnRangeResponse(aborted=aborted, nosuch=nosuch)
 
-    def _table_with_id(self, table_id: int) -> StoredTable | None:
-        return self._store.read(lambda snapshot: snapshot.table_with_id(table_id))
-
-    def _lease_user(self, lease_id: int) -> str | None:
-        return self._store.read(lambda snapshot: RightsRows(snapshot).lease_user(lease_id))
-
-    def _lock_user(self, lock_id: int) -> str | None:
-        return self._store.read(lambda snapshot: RightsRows(snapshot).lock_user(lock_id))
-
     def _txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
         return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users(txn_ids))
 
     def _txn_users_between(self, first: int, last: int) -> dict[int, str]:
         return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users_between(first, last))
 
-    def check_self(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            if place.get() not in (None, self._permissions.user):
-                raise _denied(self._permissions.user, Action.ADMIN, f"user {place.get()}")
+    def check_self(self, need: Need, place: Slot) -> None:
+        if place.get() not in (None, self._permissions.user):
+            raise _denied(self._permissions.user, Action.ADMIN, f"user {place.get()}")
 
-    def check_principal(self, need: Need) -> None:
-        for name, kind in argument_paths(need.paths).slots(self._arguments):
-            if name.get() is None or kind.get() is None:
-                continue
-            party = Principal(int(kind.get()), name.get())
-            if party not in self._permissions.parties:
-                raise _denied(self._permissions.user, Action.ADMIN, str(party))
+    def check_principal(self, need: Need, name: Slot, kind: Slot) -> None:
+        if name.get() is None or kind.get() is None:
+            return
+        party = Principal(int(kind.get()), name.get())
+        if party not in self._permissions.parties:
+            raise _denied(self._permissions.user, Action.ADMIN, str(party))
 
-    def check_replication(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            if place.get() is not None:
-                raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
+    def check_replication(self, need: Need, place: Slot) -> None:
+        if place.get() is not None:
+            raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
-    def take_ownership(self, need: Need) -> None:
+    def take_ownership(self, need: Need, place: Slot) -> None:
         """Who makes something owns it, or a group or role of the caller does."""
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            struct = place.get()
-            if struct is None:
-                continue
-            field = "owner" if hasattr(struct, "owner") else "ownerName"
-            party = Principal(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
-            if party not in self._permissions.parties or party == Principal(ROLE, PUBLIC_ROLE):
-                setattr(struct, field, self._permissions.user)
-                struct.ownerType = int(PrincipalType.USER)
-            for info in _given_with(struct):
-                info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
+        struct = place.get()
+        if struct is None:
+            return
+        field = "owner" if hasattr(struct, "owner") else "ownerName"
+        party = Principal(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
+        if party not in self._permissions.parties or party == Principal(ROLE, PUBLIC_ROLE):
+            setattr(struct, field, self._permissions.user)
+            struct.ownerType = int(PrincipalType.USER)
+        for info in _given_with(struct):
+            info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
 
-    def check_new_grants(self, need: Need) -> None:
+    def check_new_grants(self, need: Need, place: Slot) -> None:
         """Privileges that come with a new object are its owner's."""
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            given = getattr(place.get(), "privileges", None)
-            if given is None:
-                continue
-            others = {*(given.userPrivileges or ())} - {getattr(place.get(), "owner", None)}
-            if others or given.groupPrivileges or given.rolePrivileges:
-                raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
+        given = getattr(place.get(), "privileges", None)
+        if given is None:
+            return
+        others = {*(given.userPrivileges or ())} - {getattr(place.get(), "owner", None)}
+        if others or given.groupPrivileges or given.rolePrivileges:
+            raise _denied(self._permissions.user, Action.ADMIN, EVERYTHING)
 
-    def act(self, need: Need) -> None:
-        for (place,) in argument_paths(need.paths).slots(self._arguments):
-            if place.get() is not None:
-                place.get().user = self._permissions.user
+    def act(self, need: Need, place: Slot) -> None:
+        request = place.get()
+        if request is not None:
+            self._named.append((request, request.user))
+            request.user = self._permissions.user
 
-    def show_to_caller(self, need: Need) -> None:
-        for user, groups in argument_paths(need.paths).slots(self._arguments):
-            if user.holder is not None and (user.get() or groups.get()):
-                if user.get() != self._permissions.user or set(groups.get() or ()) != self._call.groups:
-                    self._is_keepable = False
-                user.set(self._permissions.user)
-                groups.set(sorted(self._call.groups))
+    def show_to_caller(self, need: Need, user: Slot, groups: Slot) -> None:
+        if user.holder is not None and (user.get() or groups.get()):
+            if user.get() != self._permissions.user or set(groups.get() or ()) != self._call.groups:
+                self.is_keepable = False
+            user.set(self._permissions.user)
+            groups.set(sorted(self._call.groups))
 
     def _decide(self, action: Action, thing: Securable) -> Decision:
+        self.tables.append((thing.database, thing.table))
         decision = self._permissions.decide(action, thing)
         if decision.through is not None:
             # What is seen because of a table ends with the table, of which the reply does not know.
-            self._is_keepable = False
+            self.is_keepable = False
         return decision
 
     def _sees(self, thing: Securable) -> bool:
@@ -582,7 +597,7 @@ class _CallCheck:
             raise _denied(self._permissions.user, action, thing)
 
     def _hide(self, place: Slot, *, has_column: bool = False) -> None:
-        self._has_hidden, self._is_keepable = True, False
+        self._has_hidden, self.is_keepable = True, False
         name = place.get() or ""
         if name.endswith(_MARK):
             return
@@ -593,19 +608,24 @@ class _CallCheck:
             place.set(f"{name}{_MARK}")
 
     def _hide_id(self, place: Slot) -> None:
-        self._has_hidden, self._is_keepable = True, False
+        self._has_hidden, self.is_keepable = True, False
         self._hidden_ids.append(place.get())
         place.set(_NO_ID + len(self._hidden_ids))
 
 
-_SPECIAL: Final[Mapping[tuple[str, str], Callable[[_CallCheck, Need], None]]] = {
+_WHOLE: Final[Mapping[tuple[str, str], Callable[[_CallCheck, Need], None]]] = {
     ("admin", ""): _CallCheck.check_admin,
     ("admin", "always"): _CallCheck.check_admin,
+    ("alter", "other"): _CallCheck.check_other,
+    ("see", "other"): _CallCheck.check_other,
+    ("write", "location"): _CallCheck.check_location,
+    ("own", "range"): _CallCheck.heartbeat_range,
+}
+# By the places of one object.
+_SPECIAL: Final[Mapping[tuple[str, str], Callable[..., None]]] = {
     ("see", "leased"): _CallCheck.check_leased,
     ("see", "object"): _CallCheck.check_object,
     ("alter", "id"): _CallCheck.check_table_id,
-    ("alter", "other"): _CallCheck.check_other,
-    ("see", "other"): _CallCheck.check_other,
     ("select", "asked"): _CallCheck.check_asked,
     ("lock", "component"): _CallCheck.check_components,
     ("move", "table"): _CallCheck.check_move,
@@ -614,11 +634,9 @@ _SPECIAL: Final[Mapping[tuple[str, str], Callable[[_CallCheck, Need], None]]] = 
     ("grant", ""): _CallCheck.check_grant,
     ("revoke", ""): _CallCheck.check_grant,
     ("grant", "role"): _CallCheck.check_role_grant,
-    ("write", "location"): _CallCheck.check_location,
-    ("own", "lock"): _CallCheck.check_lock_owner,
+    ("own", "lock"): _CallCheck.check_owner,
     ("own", "txn"): _CallCheck.check_txn_owner,
-    ("own", "range"): _CallCheck.heartbeat_range,
-    ("own", "lease"): _CallCheck.check_lease_owner,
+    ("own", "lease"): _CallCheck.check_owner,
     ("self", ""): _CallCheck.check_self,
     ("principal", ""): _CallCheck.check_principal,
     ("replication", ""): _CallCheck.check_replication,

@@ -49,19 +49,10 @@ _TO_BE_READ: Final = re.compile(r"%|::|\.\.|\0")
 
 
 class LocationCheck:
-    """Safe to call from several threads."""
+    """Takes what has locations in a call, one after the other. All methods raise MetaException for what is refused.
 
-    def __init__(self, store: Store, warehouse: str) -> None:
-        """`warehouse` is where databases lie that do not say where."""
-        self._store = store
-        self._warehouse = warehouse
-
-    def of_call(self, permissions: Permissions) -> "LocationsOfCall":
-        return LocationsOfCall(self._store, self._warehouse, permissions)
-
-
-class LocationsOfCall:
-    """Takes what has locations in a call, one after the other. All methods raise MetaException for what is refused."""
+    `warehouse` is where databases lie that do not say where.
+    """
 
     def __init__(self, store: Store, warehouse: str, permissions: Permissions) -> None:
         self._store = store

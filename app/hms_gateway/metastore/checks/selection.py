@@ -93,11 +93,11 @@ def named_values(table: StoredTable, name: str | None) -> list[str]:
         raise NoSuchObjectException(str(error)) from error
 
 
-def matching_partial(table: StoredTable, values: Sequence[str] | None, limit: int | None = None) -> Selection:
+def matching_partial(table: StoredTable, values: Sequence[str] | None) -> Selection:
     """The partitions whose leading values are these, `""` meaning any (semantics §4.6). Raises MetaException."""
     given = required(values, "partition values")
     try:
-        return Selection(partial_values=partial_spec(len(table.key_names), given), limit=limit)
+        return Selection(partial_values=partial_spec(len(table.key_names), given))
     except PartitionNameError as error:
         raise MetaException(str(error)) from error
 

@@ -45,13 +45,13 @@ class StoredDescriptors:
 
         Raises MetaException for a column without name or type, and without a serde, as for tables.
         """
-        placeless = _elsewhere(given, None)
+        placeless = elsewhere(given, None)
         if placeless != self._given:
             _check(given)
             self._given, self._stored = placeless, stored_descriptor(placeless)
             if given.cols is None:
                 self._stored.cols = None
-        return _elsewhere(self._stored, given.location)
+        return elsewhere(self._stored, given.location)
 
 
 class PartitionTexts:
@@ -74,7 +74,7 @@ class PartitionTexts:
         """The descriptor's text before and after its location; None when it cannot be found."""
         if descriptor is None or descriptor.location is None:
             return None
-        with_hole = _elsewhere(descriptor, _HOLE)
+        with_hole = elsewhere(descriptor, _HOLE)
         if with_hole != self._with_hole:
             self._with_hole = with_hole
             parts = self._to_tjson(with_hole).split(_HOLE_JSON)
@@ -101,12 +101,6 @@ def _check(descriptor: StorageDescriptor) -> None:
         required(column.name, "column name")
         required(column.type, "column type")
     check_serde(descriptor)
-
-
-def _elsewhere(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
-    moved = copy.copy(descriptor)
-    moved.location = location
-    return moved
 
 
 # What a client may send and the server does not keep: grants have rows of their own, the rest belongs to one call.
@@ -209,6 +203,25 @@ def stored_descriptor(sd: StorageDescriptor) -> StorageDescriptor:
         ),
         storedAsSubDirectories=bool(sd.storedAsSubDirectories),
     )
+
+
+def elsewhere(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
+    """A copy of a descriptor that lies somewhere else."""
+    moved = copy.copy(descriptor)
+    moved.location = location
+    return moved
+
+
+def with_known_skew(before: StorageDescriptor | None, sent: StorageDescriptor) -> StorageDescriptor:
+    """`sent`, whose skewed locations JSON clients cannot express: they get none and send none back (clients A.5)."""
+    if before is None or before.skewedInfo is None or sent.skewedInfo is None:
+        return sent
+    old, new = before.skewedInfo, sent.skewedInfo
+    if new.skewedColValueLocationMaps:
+        return sent
+    if (new.skewedColNames, new.skewedColValues) != (old.skewedColNames, old.skewedColValues):
+        return sent
+    return msgspec.structs.replace(sent, skewedInfo=old)
 
 
 def with_parameters(table: Table, parameters: Mapping[str, str]) -> Table:

@@ -1,8 +1,8 @@
 """Partition filters bound to a table's keys: which values of which key a partition must have (semantics §4).
 
 Binding resolves keys to positions, checks types, and turns every literal into a sort key (`typed_values`). So every
-condition compares the sort key of one partition value with constants, as text in code-point order: `evaluate` does it
-here, storage does the same in SQL. A value without sort key (None, NULL) satisfies no condition.
+condition compares the sort key of one partition value with constants, as text in code-point order; storage does it in
+SQL. A value without sort key (None, NULL) satisfies no condition.
 """
 
 from collections.abc import Sequence
@@ -24,37 +24,10 @@ from hms_gateway.metastore.filters.grammar import (
     MultiIn,
     Operator,
     Or,
-    parse_filter,
 )
-from hms_gateway.metastore.filters.table_filter import COMPARISONS, TableFilter, parse_table_filter
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, canonical_value
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_like
-from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, sort_key, typed_value, value_class
-
-__all__ = [
-    "BoundAnd",
-    "BoundBetween",
-    "BoundComparison",
-    "BoundFilter",
-    "BoundIn",
-    "BoundIsNull",
-    "BoundLike",
-    "BoundMultiIn",
-    "BoundNode",
-    "BoundOr",
-    "Filter",
-    "FilterError",
-    "Operator",
-    "TableFilter",
-    "ValueClass",
-    "bind",
-    "evaluate",
-    "null_key",
-    "parse_filter",
-    "parse_table_filter",
-    "sort_key",
-    "typed_value",
-]
+from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
 
 _STRING_KEYS_ONLY: Final = "Filtering is supported only on partition keys of type string"
 
@@ -127,10 +100,6 @@ class BoundFilter(msgspec.Struct, frozen=True):
     root: BoundNode
     classes: tuple[ValueClass, ...]
 
-    def matches(self, values: Sequence[str]) -> bool:
-        """Whether a partition with these values is selected."""
-        return evaluate(self, values)
-
 
 def bind(filter: Filter, keys: Sequence[tuple[str, str]]) -> BoundFilter:
     """Fit a parsed filter to partition keys, given as (name, type) in order.
@@ -144,12 +113,6 @@ def bind(filter: Filter, keys: Sequence[tuple[str, str]]) -> BoundFilter:
 def null_key(kind: ValueClass) -> str | None:
     """The sort key that means no value."""
     return DEFAULT_PARTITION_NAME if kind is ValueClass.TEXT else None
-
-
-def evaluate(bound: BoundFilter, values: Sequence[str]) -> bool:
-    """Whether the filter selects a partition with these values: the reference that SQL has to agree with."""
-    keys = [class_sort_key(kind, value) for kind, value in zip(bound.classes, values, strict=True)]
-    return _holds(bound.root, keys)
 
 
 class _Binder:
@@ -240,39 +203,3 @@ def _equality_operand(kind: ValueClass, literal: Literal) -> str:
     """The sort key of a literal that must be equal: `""` and the default partition name are the same value."""
     operand = _operand(kind, literal)
     return canonical_value(operand) if kind is ValueClass.TEXT else operand
-
-
-def _holds(node: BoundNode, keys: Sequence[str | None]) -> bool:
-    match node:
-        case BoundAnd(children):
-            return all(_holds(child, keys) for child in children)
-        case BoundOr(children):
-            return any(_holds(child, keys) for child in children)
-        case BoundMultiIn():
-            return _holds_multi_in(node, keys)
-        case BoundIsNull():
-            return (keys[node.position] == null_key(node.value_class)) is not node.negated
-        case _:
-            key = keys[node.position]
-            return key is not None and _leaf_holds(node, key)
-
-
-def _leaf_holds(node: BoundComparison | BoundLike | BoundBetween | BoundIn, key: str) -> bool:
-    match node:
-        case BoundComparison(_, _, operator, operand):
-            return COMPARISONS[operator](key, operand)
-        case BoundLike(_, pattern):
-            return pattern.matches(key)
-        case BoundBetween(_, _, low, high, negated):
-            return (low <= key <= high) is not negated
-        case BoundIn(_, _, operands, negated):
-            return (key in operands) is not negated
-
-
-def _holds_multi_in(node: BoundMultiIn, keys: Sequence[str | None]) -> bool:
-    compared = [keys[position] for position in node.positions]
-    if not node.negated:
-        return tuple(compared) in node.rows
-    return all(
-        any(key is not None and key != operand for key, operand in zip(compared, row, strict=True)) for row in node.rows
-    )

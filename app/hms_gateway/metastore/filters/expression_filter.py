@@ -52,14 +52,6 @@ _OPERATORS: Final = {
     "GenericUDFOPGreaterThan": Operator.GREATER,
     "GenericUDFOPEqualOrGreaterThan": Operator.GREATER_OR_EQUAL,
 }
-_OPPOSITES: Final = {
-    Operator.EQUAL: Operator.NOT_EQUAL,
-    Operator.NOT_EQUAL: Operator.EQUAL,
-    Operator.LESS: Operator.GREATER_OR_EQUAL,
-    Operator.GREATER_OR_EQUAL: Operator.LESS,
-    Operator.GREATER: Operator.LESS_OR_EQUAL,
-    Operator.LESS_OR_EQUAL: Operator.GREATER,
-}
 # Of these types Hive compares the values as we do. It takes blanks at the end of char values away, knows no false
 # boolean, compares floats with less digits, and the time zone of a timestamp is unknown.
 _ALIKE: Final = frozenset(
@@ -146,7 +138,7 @@ class _Translator:
         literal = self._literal(key, value)
         if literal is None:
             return _UNKNOWN
-        return self._with_value(Comparison(key, _OPPOSITES[operator] if negated else operator, literal))
+        return self._with_value(Comparison(key, operator.negated if negated else operator, literal))
 
     def _in(self, key: str, constants: Sequence[Expression], negated: bool) -> ExpressionFilter:
         literals = [self._literal(key, one.value) for one in constants if isinstance(one, Constant)]

@@ -38,12 +38,25 @@ class Operator(Enum):
         """The operator with its sides exchanged: `5 < hr` is `hr > 5`."""
         return _MIRRORED.get(self, self)
 
+    @property
+    def negated(self) -> "Operator":
+        """The operator that holds where this one does not: `hr >= 5` of `hr < 5`."""
+        return _NEGATED[self]
+
 
 _MIRRORED: Final = {
     Operator.LESS: Operator.GREATER,
     Operator.LESS_OR_EQUAL: Operator.GREATER_OR_EQUAL,
     Operator.GREATER: Operator.LESS,
     Operator.GREATER_OR_EQUAL: Operator.LESS_OR_EQUAL,
+}
+_NEGATED: Final = {
+    Operator.EQUAL: Operator.NOT_EQUAL,
+    Operator.NOT_EQUAL: Operator.EQUAL,
+    Operator.LESS: Operator.GREATER_OR_EQUAL,
+    Operator.GREATER_OR_EQUAL: Operator.LESS,
+    Operator.GREATER: Operator.LESS_OR_EQUAL,
+    Operator.LESS_OR_EQUAL: Operator.GREATER,
 }
 
 
@@ -150,7 +163,7 @@ class _Token(NamedTuple):
 
 
 _KEYWORDS: Final = frozenset({"AND", "OR", "NOT", "LIKE", "BETWEEN", "IN", "STRUCT", "CONST"})
-_OPERATORS: Final = {operator.value: operator for operator in Operator} | {"<>": Operator.NOT_EQUAL}
+OPERATORS: Final = {operator.value: operator for operator in Operator} | {"<>": Operator.NOT_EQUAL}
 _LITERAL_KINDS: Final = {
     _TokenKind.STRING: LiteralKind.STRING,
     _TokenKind.INTEGER: LiteralKind.INTEGER,
@@ -303,7 +316,7 @@ class _Parser:
             if self._is_at(0, _TokenKind.KEYWORD, "IN"):
                 self._fail(f"the key of IN in brackets, ({key}) in (...)")
             self._fail("BETWEEN" if negated else "a comparison, LIKE or BETWEEN")
-        return Comparison(key, _OPERATORS[self._next().text], self._literal())
+        return Comparison(key, OPERATORS[self._next().text], self._literal())
 
     def _mirrored_comparison(self) -> Comparison:
         literal = self._literal()
@@ -311,7 +324,7 @@ class _Parser:
             raise FilterError(f"Value should be on the RHS for LIKE operator : Key <{self._key()}>")
         if self._peek().kind is not _TokenKind.OPERATOR:
             self._fail("a comparison")
-        operator = _OPERATORS[self._next().text]
+        operator = OPERATORS[self._next().text]
         return Comparison(self._key(), operator.mirrored, literal)
 
     def _like_text(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from hms_gateway.metastore.filters.grammar import Operator
+from hms_gateway.metastore.filters.grammar import OPERATORS, Operator
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError, Token, TokenReader
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
 from hms_gateway.metastore.vocabulary.patterns import parse_like
@@ -24,13 +24,6 @@ from hms_gateway.metastore.vocabulary.typed_values import (
 )
 
 _BRACKETS_MAX: Final = 100
-_OPERATORS: Final = {operator.value: operator for operator in Operator} | {"<>": Operator.NOT_EQUAL}
-_NEGATED: Final = {
-    Operator.EQUAL: Operator.NOT_EQUAL,
-    Operator.LESS: Operator.GREATER_OR_EQUAL,
-    Operator.GREATER: Operator.LESS_OR_EQUAL,
-}
-_NEGATED.update({after: before for before, after in _NEGATED.items()})
 _SOME_VALUE: Final = {
     ValueClass.DATE: "1970-01-01",
     ValueClass.TIMESTAMP: "1970-01-01 00:00:00",
@@ -182,7 +175,7 @@ class _ConditionReader(TokenReader):
         return _Part(f"{key} {negation}between {first} and {last}")
 
     def _comparison(self, key: _Key, operator: Operator, value: _Value, *, is_negated: bool) -> _Part:
-        shown = _NEGATED[operator] if is_negated else operator
+        shown = operator.negated if is_negated else operator
         return _Part(f"{key} {shown.value} {_literals(key, [value])[0]}")
 
     def _null(self, key: _Key, *, is_negated: bool) -> _Part:
@@ -267,9 +260,9 @@ class _ConditionReader(TokenReader):
         return _Key(*self._types[token.text.lower()], token.begin)
 
     def _operator(self) -> Operator:
-        if self._peek() not in _OPERATORS:
+        if self._peek() not in OPERATORS:
             raise self._expected("a comparison, LIKE, IN or BETWEEN", ["LIKE", "IN", "BETWEEN", "NOT"])
-        operator = _OPERATORS[self._next("a comparison").upper]
+        operator = OPERATORS[self._next("a comparison").upper]
         if operator is Operator.EQUAL:
             self._takes("=")
         return operator

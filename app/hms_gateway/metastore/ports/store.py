@@ -410,6 +410,36 @@ class Store(Protocol):
         """Finish the writes that are waiting, then give back everything."""
 
 
+class VersionWatch(Protocol):
+    """A connection that asks for the newest event's id without waiting. After an error it is of no more use."""
+
+    @property
+    def sees_lasting_only(self) -> bool:
+        """True if what it reports is never lost again. Else a crash may lose it, and loses the connection then."""
+
+    @property
+    def knows_changes(self) -> bool:
+        """True if it can be asked for them."""
+
+    def fileno(self) -> int:
+        """The socket, readable when there may be an answer."""
+
+    def ask(self) -> None:
+        """Send the question. Raises StoreUnavailable."""
+
+    def answer(self) -> EventId | None:
+        """The answer as far as it has arrived, None before. Raises StoreUnavailable."""
+
+    def ask_changes(self, event_id: EventId) -> None:
+        """The question for the events after that one. Raises StoreUnavailable."""
+
+    def changes(self) -> Sequence[StoredEvent] | None:
+        """The answer to this, as `answer`."""
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
 class Reach(StrEnum):
     """What a location is to this server.
 

@@ -40,25 +40,23 @@ class Location(msgspec.Struct, frozen=True):
         return self.scheme.lower(), self.authority.lower()
 
 
-def normalize_location(
-    text: str | None, default_file_system: str = DEFAULT_FILE_SYSTEM, working_directory: str | None = None
-) -> str:
+def normalize_location(text: str | None, default_file_system: str = DEFAULT_FILE_SYSTEM) -> str:
     """The form in which a location is stored (semantics §3.1).
 
     Path characters are never decoded or encoded. A path without scheme belongs to the default file system; a relative
-    one lies under `working_directory`, without which it is refused. `..` is always refused: what may be touched is
-    decided by comparing paths. Raises LocationError.
+    one is refused, and so is `..`: what may be touched is decided by comparing paths. Raises LocationError.
     """
     if not text:
         missing = "a null" if text is None else "an empty"
         raise LocationError(f"java.lang.IllegalArgumentException: Can not create a Path from {missing} string")
     location = parse_location(text)
     default = parse_location(default_file_system)
-    path = location.path
-    if not path.startswith("/"):
-        path = _absolute_path(location, text, working_directory)
+    if not location.path.startswith("/") and not (location.authority and not location.path):
+        raise LocationError(
+            f"java.lang.IllegalArgumentException: java.net.URISyntaxException: Relative path in absolute URI: {text}"
+        )
     qualified = _qualified(location, default)
-    return str(msgspec.structs.replace(qualified, path=_normalized_path(path, text)))
+    return str(msgspec.structs.replace(qualified, path=_normalized_path(location.path, text)))
 
 
 @remembered(1_024, lambda location, default_file_system="": len(location))
@@ -158,16 +156,6 @@ def moved_location(location: str, old: str, new: str) -> str | None:
     """
     relative = relative_part(old, location)
     return None if relative is None else new.rstrip("/") + relative
-
-
-def _absolute_path(location: Location, text: str, working_directory: str | None) -> str:
-    if location.authority and not location.path:
-        return "/"
-    if location.scheme or working_directory is None:
-        raise LocationError(
-            f"java.lang.IllegalArgumentException: java.net.URISyntaxException: Relative path in absolute URI: {text}"
-        )
-    return f"{working_directory}/{location.path}"
 
 
 def _qualified(location: Location, default: Location) -> Location:

@@ -52,13 +52,13 @@ def normalize(name: str) -> str:
     return trim(name).lower()
 
 
-def parse_database_argument(text: str | None, default_catalog: str = DEFAULT_CATALOG) -> DatabaseArgument:
+def parse_database_argument(text: str | None) -> DatabaseArgument:
     """Split `@catalog#database` (semantics §1.4); a plain name belongs to the default catalog.
 
     The database part is returned as given, since it may be a pattern. Raises InvalidCatalogMarker.
     """
     if text is None or not text.startswith(_CATALOG_MARKER):
-        return DatabaseArgument(default_catalog, text)
+        return DatabaseArgument(DEFAULT_CATALOG, text)
     catalog, separator, database = text[1:].partition(_DATABASE_SEPARATOR)
     if not separator:
         raise InvalidCatalogMarker(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, func
 from sqlalchemy.exc import DBAPIError
 
-from hms_gateway.metastore.ports.store import EventId, StoredEvent, StoreUnavailable
+from hms_gateway.metastore.ports.store import StoreUnavailable, VersionWatch
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.dialects.statements import ChangesQuery, ConnectionLost, Rows, Statement
 
@@ -47,36 +47,6 @@ class LongRows(Protocol):
 
     def close(self) -> None:
         """Read no more."""
-
-
-class VersionWatch(Protocol):
-    """A connection that asks for the newest event's id without waiting. After an error it is of no more use."""
-
-    @property
-    def sees_lasting_only(self) -> bool:
-        """Whether what it reports is never lost again. Else a crash may lose it, and loses the connection then."""
-
-    @property
-    def knows_changes(self) -> bool:
-        """Whether it can be asked for them."""
-
-    def fileno(self) -> int:
-        """The socket, readable when there may be an answer."""
-
-    def ask(self) -> None:
-        """Send the question. Raises StoreUnavailable."""
-
-    def answer(self) -> EventId | None:
-        """The answer as far as it has arrived, None before. Raises StoreUnavailable."""
-
-    def ask_changes(self, event_id: EventId) -> None:
-        """The question for the events after that one. Raises StoreUnavailable."""
-
-    def changes(self) -> Sequence[StoredEvent] | None:
-        """The answer to this, as `answer`."""
-
-    def close(self) -> None:
-        """Give the connection back."""
 
 
 class Dialect(ABC):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, bindparam, text
 from sqlalchemy.types import NULLTYPE
 
-from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText
+from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText, VersionWatch
 from hms_gateway.storage.dialects.base import (
     BUSY_SECONDS_MAX,
     TOO_BUSY,
@@ -18,7 +18,6 @@ from hms_gateway.storage.dialects.base import (
     LongRows,
     NoAnswer,
     Retryable,
-    VersionWatch,
 )
 from hms_gateway.storage.dialects.statements import ChangesQuery
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS

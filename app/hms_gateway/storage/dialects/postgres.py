@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import REGCLASS
 from sqlalchemy.sql.selectable import TableValuedAlias
 
-from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.metastore.ports.store import StoreUnavailable, VersionWatch
 from hms_gateway.storage.dialects.base import (
     CONNECT_SECONDS_MAX,
     TOO_BUSY,
@@ -39,7 +39,6 @@ from hms_gateway.storage.dialects.base import (
     LongRows,
     NoAnswer,
     Retryable,
-    VersionWatch,
 )
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
 

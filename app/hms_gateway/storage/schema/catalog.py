@@ -1,7 +1,7 @@
 """The relational schema: one narrow row for each object, partitions sharing their storage descriptors (design D6).
 
 Texts that are only handed out again are kept as compact TJSON fragments (design D5) in plain text columns; texts that
-are compared lie in columns of binary collation. Indexes over some rows only are in `partial_indexes`.
+are compared lie in columns of binary collation. Indexes over some rows only are in the migrations.
 """
 
 from typing import Final

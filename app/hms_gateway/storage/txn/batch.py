@@ -21,10 +21,11 @@ import msgspec
 from sqlalchemy import Connection
 
 from hms_gateway.metastore.changes.events import aborted, committed
-from hms_gateway.metastore.ports.store import Event
+from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
 from hms_gateway.rpc.structs import LockType, TxnType
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.suspension import Job, Outdated
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import DATABASE_NOW, Rows, Statement
 from hms_gateway.storage.registry.outcomes import outcome_row
@@ -35,6 +36,7 @@ from hms_gateway.storage.txn.batch_statements import (
     COUNT_OPEN,
     COUNTERS,
     COUNTERS_AND_NOW,
+    EVENTS_AFTER,
     IN_DATABASE,
     OPEN_IDS,
     TXN_OF_REFUSED_LOCK,
@@ -53,13 +55,15 @@ from hms_gateway.storage.txn.state import (
     write_of,
     write_set_insertions,
 )
-from hms_gateway.txn.ports.txn import Client, TxnWork
+from hms_gateway.txn.ports.txn import Assumption, Client, TxnWork
 from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId, weakest_conflicting
 from hms_gateway.txn.rules.names import Target, prefixes
 from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, TxnStatus, Write
 
 # Of more candidates only those that are needed are held in memory.
 CANDIDATES_MAX: Final = 2_000
+# After more events than this rights are read anew.
+EVENTS_MAX: Final = 100
 _OPEN_IDS_MORE: Final = 64
 _NO_LIMIT: Final = 2**31 - 1
 _NO_LOCK: Final = max(STRENGTH.values()) + 1
@@ -73,11 +77,6 @@ _Wanted: TypeAlias = Sequence[tuple[Target, LockType]]
 
 class BatchMiss(BaseException):
     """The unit of work asks for what was not read ahead. Nothing between here and the writer takes it for a failure."""
-
-
-class BatchJob(NamedTuple):
-    work: TxnWork[Any]
-    key: CallKey | None
 
 
 class Reading(NamedTuple):
@@ -94,7 +93,7 @@ class TxnBatch:
     one database transaction that holds the lock on the catalog.
     """
 
-    def __init__(self, dialect: Dialect, clock: Clock, jobs: Sequence[BatchJob] = ()) -> None:
+    def __init__(self, dialect: Dialect, clock: Clock, jobs: Sequence[Job] = ()) -> None:
         # The newest event's id, before the batch and then with what it has logged.
         self.last_event_id = 0
         self._dialect = dialect
@@ -120,9 +119,15 @@ class TxnBatch:
         self._known_txns: set[int] = set()
         self._known_places: dict[_Place, int] = {}
         self._crowded: set[_Place] = set()
+        # For the rights of callers.
+        self._lock_users: dict[int, str] = {}
+        self._events: list[StoredEvent] = []
 
-    def reading(self) -> Generator[Sequence[Statement], Sequence[Rows], None]:
-        """Says what is to be read ahead, is sent the rows of each, and perhaps says more."""
+    def reading(self, lock: Sequence[Statement] = ()) -> Generator[Sequence[Statement], Sequence[Rows], None]:
+        """Says what is to be read ahead, is sent the rows of each, and perhaps says more.
+
+        `lock` goes before all that: the last of it locks the catalog, whose row has the newest event.
+        """
         works = [job.work for job in self.jobs]
         first = self._first_readings(works)
         wanted = [one for work in works for one in work.locks]
@@ -130,23 +135,26 @@ class TxnBatch:
         checked = [lock_id for work in works if work.checks for lock_id in work.lock_ids]
         if not checked:
             first += self._candidate_readings(wanted)
-        yield from _learn(first)
+        yield from self._learn(first, lock)
         if committing := {txn_id for work in works for txn_id in self._naming_write_ids(work)}:
-            yield from _learn([self._write_ids_reading(committing)])
+            yield from self._learn([self._write_ids_reading(committing)])
         if checked:
             waiting = [lock for lock_id in checked for lock in self.request(lock_id) if not lock.is_acquired]
             wanted += [(lock.target, lock.type) for lock in waiting]
-            yield from _learn(self._candidate_readings(wanted))
+            yield from self._learn(self._candidate_readings(wanted))
 
-    def run(self, job: BatchJob, seconds: int) -> Any:
-        """The value of one unit of work. Raises what it raises, AlreadyConcluded, and BatchMiss."""
+    def run(self, job: Job, seconds: int) -> Any:
+        """The value of one unit of work. Raises what it raises, AlreadyConcluded, Outdated, and BatchMiss."""
         self._undo.clear()
         try:
-            if job.key is not None and (job.key.principal, job.key.text) in self._concluded:
-                raise AlreadyConcluded(job.key.text)
+            key = job.open_key
+            if key is not None and (key.principal, key.text) in self._concluded:
+                raise AlreadyConcluded(key.text)
+            if job.work.assumed is not None:
+                self._check(job.work, job.work.assumed)
             value = job.work.work(self)
-            if job.key is not None:
-                self._conclude(job.key, seconds, value)
+            if key is not None:
+                self._conclude(key, seconds, value)
         except BaseException:
             for mapping, key, old in reversed(self._undo):
                 if old is _MISSING:
@@ -155,6 +163,19 @@ class TxnBatch:
                     mapping[key] = old
             raise
         return value
+
+    def _check(self, work: TxnWork[Any], assumed: Assumption) -> None:
+        """Raises Outdated."""
+        if assumed.user is not None:
+            txns = [txn for txn_id in work.txn_ids if (txn := self.txn(txn_id)) is not None]
+            # Nobody has been told the id of a lock of this batch.
+            locks = [self._lock_users.get(lock_id) for lock_id in work.lock_ids if self.request(lock_id)]
+            if any(user != assumed.user for user in (*(txn.user for txn in txns), *locks)):
+                raise Outdated
+        if assumed.version != self.last_event_id:
+            events = [event for event in self._events if event.event_id > assumed.version]
+            if not events or events[-1].event_id != self.last_event_id or not assumed.holds(events):
+                raise Outdated
 
     def changes(self) -> list[Statement]:
         """What is to be written, in this order. Nothing may be run afterwards."""
@@ -456,6 +477,17 @@ class TxnBatch:
 
     # Reading.
 
+    def _learn(
+        self, readings: Sequence[Reading], lock: Sequence[Statement] = ()
+    ) -> Generator[Sequence[Statement], Sequence[Rows], None]:
+        if not readings and not lock:
+            return
+        rows = yield [*lock, *(reading.statement for reading in readings)]
+        if lock:
+            ((self.last_event_id,),) = rows[len(lock) - 1]
+        for reading, found in zip(readings, rows[len(lock) :], strict=True):
+            reading.learn(found)
+
     def _first_readings(self, works: Sequence[TxnWork[Any]]) -> list[Reading]:
         readings = []
         if self._dialect.has_clock or any(work.opens or work.locks or work.commits for work in works):
@@ -468,6 +500,11 @@ class TxnBatch:
             readings.append(self._requests_reading(lock_ids))
         if any(work.opens for work in works):
             readings.append(self._open_ids_reading(len(self.jobs) + _OPEN_IDS_MORE))
+        if versions := [work.assumed.version for work in works if work.assumed is not None]:
+            readings.append(self._events_reading(min(versions)))
+            if lock_ids:
+                statement = Statement(self._statements.lock_users, self._bound(lock_ids))
+                readings.append(Reading(statement, lambda rows: self._lock_users.update(map(tuple, rows))))
         if keys := self._storable_keys():
             pairs = self._dialect.bound_pairs(keys)
             readings.append(Reading(Statement(self._statements.outcomes, pairs), self._learn_outcomes))
@@ -476,6 +513,15 @@ class TxnBatch:
     def _counters_reading(self) -> Reading:
         counters = COUNTERS_AND_NOW if self._dialect.has_clock else COUNTERS
         return Reading(Statement(counters, {}), self._learn_counters)
+
+    def _events_reading(self, after: int) -> Reading:
+        def learn(rows: Rows) -> None:
+            for event_id, event_type, db_name, table_name, old_db, old_table in rows:
+                renamed_from = None if old_table is None else (old_db, old_table)
+                event = Event(event_type, db_name, table_name, "", renamed_from)
+                self._events.append(StoredEvent(EventId(event_id), 0, event))
+
+        return Reading(Statement(EVENTS_AFTER, {"after": after, "limit": EVENTS_MAX}), learn)
 
     def _txns_reading(self, txn_ids: Collection[int]) -> Reading:
         def learn(rows: Rows) -> None:
@@ -585,7 +631,7 @@ class TxnBatch:
             self._known_places.update((place, min(least, self._known_places.get(place, least))) for place in places)
 
     def _storable_keys(self) -> set[tuple[str, str]]:
-        keys = {(job.key.principal, job.key.text) for job in self.jobs if job.key is not None}
+        keys = {(key.principal, key.text) for job in self.jobs if (key := job.open_key) is not None}
         return {key for key in keys if all(map(is_storable, key))}
 
     def _bound(self, ids: Iterable[int]) -> dict[str, object]:
@@ -599,11 +645,14 @@ class _OpenIds(NamedTuple):
     are_all: bool
 
 
-def _learn(readings: Sequence[Reading]) -> Generator[Sequence[Statement], Sequence[Rows], None]:
-    if readings:
-        answers = yield [reading.statement for reading in readings]
-        for reading, rows in zip(readings, answers, strict=True):
-            reading.learn(rows)
+def following(
+    reading: Generator[Sequence[Statement], Sequence[Rows], None], rows: Sequence[Rows]
+) -> Sequence[Statement] | None:
+    """What is to be read after these rows, None for nothing more."""
+    try:
+        return reading.send(rows)
+    except StopIteration:
+        return None
 
 
 def _places(wanted: _Wanted) -> _Strengths:
@@ -620,24 +669,16 @@ def _places(wanted: _Wanted) -> _Strengths:
 class ConnectedBatch(TxnBatch):
     """Errors of the database, which end the batch, are those of SQLAlchemy."""
 
-    def __init__(self, connection: Connection, clock: Clock, jobs: Sequence[BatchJob] = ()) -> None:
+    def __init__(self, connection: Connection, clock: Clock, jobs: Sequence[Job] = ()) -> None:
         super().__init__(dialect_of(connection), clock, jobs)
         self._connection = connection
 
-    def read_ahead(self, lock: Statement | None = None) -> None:
-        """Read what the jobs said they will ask for; with the lock on the catalog, whose row has the newest event."""
-        before = [] if lock is None else [lock]
-        reading = self.reading()
+    def read_ahead(self, lock: Sequence[Statement] = ()) -> None:
+        """Read what the jobs said they will ask for."""
+        reading = self.reading(lock)
         statements = next(reading, None)
-        while before or statements is not None:
-            rows = self._rows([*before, *(statements or ())])
-            if before:
-                ((self.last_event_id,),) = rows[0]
-            try:
-                statements = None if statements is None else reading.send(rows[len(before) :])
-            except StopIteration:
-                statements = None
-            before = []
+        while statements is not None:
+            statements = following(reading, self._rows(statements))
 
     def write(self) -> None:
         """Write what was changed. Nothing may be run afterwards."""

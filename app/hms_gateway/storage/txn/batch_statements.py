@@ -109,6 +109,13 @@ def _compressed(message: bytes) -> bytes:
 LOCK_CATALOG: Final = select(CATALOG.c.last_event_id).with_for_update()
 COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
 COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
+_EVENT_COLUMNS: Final = ("event_id", "event_type", "db_name", "table_name", "renamed_from_db", "renamed_from_table")
+EVENTS_AFTER: Final = (
+    select(*(NOTIFICATIONS.c[name] for name in _EVENT_COLUMNS))
+    .where(NOTIFICATIONS.c.event_id > bindparam("after"))
+    .order_by(NOTIFICATIONS.c.event_id)
+    .limit(bindparam("limit"))
+)
 OPEN_IDS: Final = (
     select(TXNS.c.txn_id).where(TXNS.c.state == TxnStatus.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
 )
@@ -156,6 +163,7 @@ class BatchStatements:
         write_ids = select(*(TXN_WRITE_IDS.c[name] for name in ("txn_id", "db_name", "table_name", "write_id")))
         self.write_ids = dialect.with_ids(write_ids, TXN_WRITE_IDS.c.txn_id)
         self.requests = dialect.with_ids(LOCK_ROWS, LOCKS.c.lock_id)
+        self.lock_users = dialect.with_ids(select(LOCKS.c.lock_id, LOCKS.c.user_name), LOCKS.c.lock_id)
         self.commit = open_txns.values(state=TxnStatus.COMMITTED.value, ended_ms=now_ms)
         self.abort = open_txns.values(
             state=TxnStatus.ABORTED.value,

@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     ScalarSelect,
+    Table,
     and_,
     bindparam,
     delete,
@@ -48,12 +49,15 @@ from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import TxnStatus
 
-_OF_TABLE: Final = and_(
-    TXN_WRITE_IDS.c.db_name == bindparam("the_db"), TXN_WRITE_IDS.c.table_name == bindparam("the_table")
-)
-_THIS_TABLE: Final = and_(
-    TABLE_WRITE_IDS.c.db_name == bindparam("the_db"), TABLE_WRITE_IDS.c.table_name == bindparam("the_table")
-)
+
+def _has_names(table: Table) -> ColumnElement[bool]:
+    """The parameters are those of `_names`."""
+    return and_(table.c.db_name == bindparam("the_db"), table.c.table_name == bindparam("the_table"))
+
+
+_OF_TABLE: Final = _has_names(TXN_WRITE_IDS)
+_THIS_TABLE: Final = _has_names(TABLE_WRITE_IDS)
+_THIS_VIEW: Final = _has_names(REBUILDS)
 _LAST: Final = select(TABLE_WRITE_IDS.c.last_write_id).where(_THIS_TABLE)
 _TABLE_ID: Final = (
     select(TABLES.c.table_id)
@@ -129,8 +133,6 @@ def _is_storable(table: Target) -> bool:
 _TYPES: Final = {int(type): type for type in CompactionType}
 _STATES: Final = {state.value: state for state in CompactionState}
 
-_THIS_VIEW: Final = and_(REBUILDS.c.db_name == bindparam("the_db"), REBUILDS.c.table_name == bindparam("the_table"))
-
 
 class CompactionReads(Repository):
     def compactions(self, filter: CompactionFilter) -> list[Compaction]:
@@ -167,21 +169,16 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
             self._connection.execute(delete(components).where(*conditions))
 
     def rebuild(self, view: Target) -> Rebuild | None:
-        if not all(is_storable(name) for name in view if name is not None):
+        if not _is_storable(view):
             return None
-        row = self._connection.execute(select(REBUILDS).where(_THIS_VIEW), _compaction_names(view)).first()
+        row = self._connection.execute(select(REBUILDS).where(_THIS_VIEW), _names(view)).first()
         return None if row is None else Rebuild(TxnId(row.txn_id), row.last_heartbeat_ms)
 
     def set_rebuild(self, view: Target, txn_id: TxnId) -> None:
-        columns = object_columns(view, self._dialect)
-        del columns["partition_name"]
-        self._connection.execute(delete(REBUILDS).where(_THIS_VIEW), _compaction_names(view))
+        columns = _columns(view, self._dialect)
+        self._connection.execute(delete(REBUILDS).where(_THIS_VIEW), _names(view))
         row = {**columns, "txn_id": txn_id, "last_heartbeat_ms": self.now_ms()}
         self._connection.execute(insert(REBUILDS).values(row))
-
-
-def _compaction_names(view: Target) -> dict[str, str]:
-    return {"the_db": view.db_name, "the_table": view.table_name or ""}
 
 
 def _conditions(filter: CompactionFilter) -> Iterable[ColumnElement[bool]]:

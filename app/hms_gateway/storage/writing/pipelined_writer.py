@@ -11,90 +11,44 @@ not read ahead, statements that are refused, and all that comes without a connec
 """
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future
 from time import monotonic, perf_counter
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
-from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.call_record import TraceSpans, shared_notes
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import Actor
-from hms_gateway.runtime.suspension import Deliver, Done, Result, call_in_loop
+from hms_gateway.runtime.suspension import Done, Job, Later, Result, call_in_loop
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
-from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
+from hms_gateway.storage.txn.batch import BatchMiss, TxnBatch, following
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
-from hms_gateway.storage.writing.transaction import SqlTransaction
-from hms_gateway.txn.ports.txn import TxnWork
-
-_logger = logging.getLogger(__name__)
 
 
-class Later(NamedTuple):
-    """Receiver of the outcome, and the way to it."""
-
-    done: Done
-    deliver: Deliver
-
-
-class Job(NamedTuple):
-    work: Callable[[SqlTransaction], Any]
-    outcome: "Future[Any] | Later"
-    key: CallKey | None
-    actor: Actor | None = None
-    notes: TraceSpans | None = None
-
-    @property
-    def open_key(self) -> CallKey | None:
-        """The key of the call whose change this job is."""
-        return None if self.key is None or self.key.is_concluded else self.key
-
-
-class Success(NamedTuple):
-    value: Any
-
-
-class Failure(NamedTuple):
-    reason: BaseException
-
-
-Outcome: TypeAlias = Success | Failure
-
-
-def deliver_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-    """Give the callers their outcomes, those with the same `deliver` together."""
-    later: dict[Deliver, list[tuple[Done, Result]]] = {}
-    for job, outcome in zip(jobs, outcomes, strict=True):
-        result = result_of(job, outcome)
+def deliver_results(jobs: Sequence[Job], results: Sequence[Result]) -> None:
+    """Give the callers their results, those of one event loop together."""
+    later: dict[asyncio.AbstractEventLoop, list[tuple[Done, Result]]] = {}
+    for job, result in zip(jobs, results, strict=True):
+        job.ended(result)
         if isinstance(job.outcome, Later):
-            later.setdefault(job.outcome.deliver, []).append((job.outcome.done, result))
+            later.setdefault(job.outcome.loop, []).append((job.outcome.done, result))
         elif result.failure is not None:
             job.outcome.set_exception(result.failure)
         else:
             job.outcome.set_result(result.value)
-    for deliver, outcomes_of in later.items():
-        try:
-            deliver(outcomes_of)
-        except Exception:
-            # The callers that waited are gone with their event loop; the others are not.
-            _logger.warning("%s outcomes could not be delivered", len(outcomes_of), exc_info=True)
+    for loop, results_of in later.items():
+        call_in_loop(loop, _hand_over, results_of)
 
 
-def result_of(job: Job, outcome: Outcome) -> Result:
-    """The caller's outcome. A call that succeeded has had its change from now on."""
-    if isinstance(outcome, Failure):
-        return Result(None, outcome.reason)
-    if job.key is not None:
-        job.key.is_concluded = True
-    return Result(outcome.value)
+def _hand_over(results: Sequence[tuple[Done, Result]]) -> None:
+    for done, result in results:
+        done(result)
 
 
+# A batch holds the database's write lock, which other processes wait for.
 BATCH_MAX: Final = 500
 CONNECT_AGAIN_SECONDS: Final = 1.0
 
@@ -130,8 +84,8 @@ class _InFlightBatch(NamedTuple):
     steps: "_Steps"
 
 
-# Outcomes are None for jobs that the other writer has to run.
-_Steps = Generator[Sequence[Statement], list[Rows], list[Outcome | None]]
+# Results are None for jobs that the other writer has to run.
+_Steps = Generator[Sequence[Statement], list[Rows], list[Result | None]]
 
 
 class PipelinedWriter:
@@ -246,7 +200,7 @@ class PipelinedWriter:
         waiting, self._waiting = self._waiting, []
         if batch is not None and self._is_committing:
             lost = OutcomeUnknown("the connection to the database was lost while committing")
-            _tell(batch.jobs, [Failure(lost)] * len(batch.jobs))
+            _tell(batch.jobs, [Result(None, lost)] * len(batch.jobs))
         elif batch is not None:
             waiting = [*batch.jobs, *waiting]
         self._pass_on(waiting)
@@ -262,7 +216,7 @@ class PipelinedWriter:
             try:
                 self._hand_over(job)
             except StoreUnavailable as error:
-                _tell([job], [Failure(error)])
+                _tell([job], [Result(None, error)])
 
     # Batches.
 
@@ -324,24 +278,16 @@ class PipelinedWriter:
 
     def _steps(self, jobs: Sequence[Job]) -> _Steps:
         """Gives what is to be sent, is sent what came back, and ends with what became of each job."""
-        batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        batch = TxnBatch(self._dialect, self._clock, batched)
-        before = [BEGIN, _LOCK]
-        reading = batch.reading()
-        asked = next(reading, None)
+        batch = TxnBatch(self._dialect, self._clock, jobs)
         notes = shared_notes(job.notes for job in jobs)
+        reading = batch.reading([BEGIN, _LOCK])
+        asked = next(reading, None)
         while asked is not None:
             begin = perf_counter()
-            rows = yield [*before, *asked]
-            self._note(notes, begin, [*before, *asked])
-            if before:
-                ((batch.last_event_id,),) = rows[len(before) - 1]
-            try:
-                asked = reading.send(rows[len(before) :])
-            except StopIteration:
-                asked = None
-            before = []
-        outcomes = [self._run(batch, job) for job in batched]
+            rows = yield asked
+            self._note(notes, begin, asked)
+            asked = following(reading, rows)
+        results = [self._run(batch, job) for job in batch.jobs]
         statements = [*batch.changes(), COMMIT]
         self._is_committing = True
         begin = perf_counter()
@@ -349,31 +295,31 @@ class PipelinedWriter:
         self._note(notes, begin, statements)
         if notes is not None:
             notes.add("commit", begin)
-        return outcomes
+        return results
 
     def _note(self, notes: TraceSpans | None, begin: float, statements: Sequence[Statement]) -> None:
         if notes is not None:
             notes.add("sql", begin, self._dialect.text_of(statements), len(statements))
 
-    def _run(self, batch: TxnBatch, job: BatchJob) -> Outcome | None:
+    def _run(self, batch: TxnBatch, job: Job) -> Result | None:
         try:
-            return Success(batch.run(job, self._clock.seconds()))
+            return Result(batch.run(job, self._clock.seconds()))
         except BatchMiss:
             return None
         except Exception as error:
-            return Failure(error)
+            return Result(None, error)
 
 
-def _tell(jobs: Sequence[Job], outcomes: Sequence[Outcome | None]) -> list[Job]:
-    """Deliver to the callers at once, in this thread. Returns the jobs without outcome."""
+def _tell(jobs: Sequence[Job], results: Sequence[Result | None]) -> list[Job]:
+    """Deliver to the callers at once, in this thread. Returns the jobs without result."""
     left = []
-    for job, outcome in zip(jobs, outcomes, strict=True):
-        if outcome is None:
+    for job, result in zip(jobs, results, strict=True):
+        if result is None:
             left.append(job)
             continue
         assert isinstance(job.outcome, Later)
         try:
-            job.outcome.done(result_of(job, outcome))
+            job.outcome.done(job.ended(result))
         except Exception:
             _log.exception("an outcome could not be delivered")
     return left

@@ -20,18 +20,19 @@ from hms_gateway.metastore.ports.store import (
     StoreError,
     StoreUnavailable,
     Transaction,
+    VersionWatch,
 )
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.call_record import WorkTimes, current_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.suspension import resumed_result
+from hms_gateway.runtime.suspension import Done
 from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, first_dropped, found_database
 from hms_gateway.storage.catalog.events import CHANGES_QUERY, EventReads, change_headers, changes_made
 from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
-from hms_gateway.storage.dialects.base import Retryable, VersionWatch
+from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.kinds import as_unavailable, is_worth_another_try, system_of, translated
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
@@ -162,7 +163,6 @@ class SqlStore:
 
     def read(self, work: Callable[[Snapshot], T], *, asks_once: bool = False) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
-        resumed_result()  # a call that reads as well cannot be suspended
         begin = time.perf_counter()
         try:
             result = self._read(work, asks_once=asks_once)
@@ -179,6 +179,10 @@ class SqlStore:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
         guarded: Callable[[Transaction], T] = work if isinstance(work, TxnWork) else locked(fenced(work))
         return self._writer.write(guarded)
+
+    def start(self, work: TxnWork[Any], done: Done) -> None:
+        """See `suspension.Runner`."""
+        self._writer.start(work, done)
 
     @property
     def system(self) -> str:

@@ -5,24 +5,24 @@ itself only. No caller hears of success before the commit is durable (design D9)
 elsewhere a lock on the catalog's row keeps "one at a time".
 """
 
+import asyncio
 import itertools
 import queue
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, OutcomeUnknown, StoreUnavailable
-from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
+from hms_gateway.runtime.call_keys import current_call_key, recalled_value
 from hms_gateway.runtime.call_record import WorkTimes, current_notes, set_notes, shared_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import current_actor
-from hms_gateway.runtime.suspension import Deliver, Done, Result, awaited, is_recording, resumed_result, suspend
+from hms_gateway.runtime.suspension import Done, Job, Later, Result, awaited
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
@@ -34,26 +34,20 @@ from hms_gateway.storage.dialects.kinds import (
     translated,
 )
 from hms_gateway.storage.dialects.statements import ConnectionLost, Statement
-from hms_gateway.storage.txn.batch import BatchJob, ConnectedBatch
+from hms_gateway.storage.txn.batch import ConnectedBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.availability import Availability
 from hms_gateway.storage.writing.pipelined_writer import (
-    Failure,
-    Job,
-    Later,
-    Outcome,
+    BATCH_MAX,
     Pipeline,
     PipelinedWriter,
-    Success,
-    deliver_outcomes,
+    deliver_results,
 )
 from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.txn.ports.txn import TxnWork
 
 T = TypeVar("T")
 
-# A batch holds the database's write lock, which other processes wait for.
-BATCH_MAX: Final = 500
 ATTEMPTS_MAX: Final = 4
 
 
@@ -88,11 +82,6 @@ class ThreadWriter:
         Within the repetition of a call that made its change before, that change's result is returned and nothing run.
         """
         assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
-        if is_recording() and isinstance(work, TxnWork):
-            suspend(partial(self._start, work, current_call_key()))
-        result = resumed_result()
-        if result is not None:
-            return cast(T, result.get())
         recalled = recalled_value()
         if recalled is not None:
             return cast(T, recalled.value)
@@ -110,7 +99,8 @@ class ThreadWriter:
         finally:
             self._times.note("write", begin)
 
-    def _start(self, work: TxnWork[Any], key: CallKey | None, done: Done, deliver: Deliver) -> None:
+    def start(self, work: TxnWork[Any], done: Done) -> None:
+        """As `write`, but nothing waits: the result is handed over in the running event loop."""
         begin = time.perf_counter()
 
         def noted(result: Result) -> None:
@@ -118,7 +108,7 @@ class ThreadWriter:
             self._availability.note("write", result.failure)
             done(result)
 
-        job = Job(work, Later(noted, deliver), key, notes=current_notes())
+        job = Job(work, Later(noted, asyncio.get_running_loop()), current_call_key(), notes=current_notes())
         if self._event_loop is None or not self._event_loop.take(job):
             self._submit(job)
 
@@ -167,11 +157,11 @@ class ThreadWriter:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             running = Batch(self._engine, self._clock, batch)
             try:
-                outcomes = running.run()
+                results = running.run()
             except (Retryable, StoreUnavailable) as error:
                 if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
                     continue
-                outcomes = [Failure(as_unavailable(error))] * len(batch)
+                results = [Result(None, as_unavailable(error))] * len(batch)
             except BaseException as error:
                 if len(batch) > 1 and not isinstance(error, OutcomeUnknown):
                     # Nothing was changed because of one of them: the others get their own outcome.
@@ -179,8 +169,8 @@ class ThreadWriter:
                     self._finish(batch[:half])
                     self._finish(batch[half:])
                     return
-                outcomes = [Failure(error)] * len(batch)
-            deliver_outcomes(batch, outcomes)
+                results = [Result(None, error)] * len(batch)
+            deliver_results(batch, results)
             return
 
 
@@ -190,30 +180,28 @@ class Batch:
         self._clock = clock
         self._jobs = jobs
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[Result]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
         with translated(self._engine), self._engine.connect() as connection:
-            alike = self._alike(0)
-            if len(alike) == len(self._jobs):
-                alone = self._connected(connection, alike)
-                alone.read_ahead(Statement(LOCK_CATALOG, {}))
-                outcomes = self._run_batched(alone)
+            if all(map(_is_about_txns, self._jobs)):
+                alone = ConnectedBatch(connection, self._clock, self._jobs)
+                alone.read_ahead([Statement(LOCK_CATALOG, {})])
+                results = self._run_batched(alone)
                 self._commit(alone)
-                return outcomes
+                return results
             batch = CatalogBatch(connection, self._clock)
             batch.begin(Statement(LOCK_CATALOG, {}), *self._foreseen())
-            outcomes = []
-            while len(outcomes) < len(self._jobs):
-                together = self._alike(len(outcomes))
-                if together:
+            results = []
+            for is_about_txns, jobs in itertools.groupby(self._jobs, _is_about_txns):
+                if is_about_txns:
                     batch.flush()
-                    outcomes += self._run_together(batch, together)
+                    results += self._run_together(batch, list(jobs))
                     batch.forget_calls()
-                else:
-                    transaction = SqlTransaction(batch, self._jobs[len(outcomes)].actor)
-                    outcomes.append(self._run_job(self._jobs[len(outcomes)], transaction))
+                    continue
+                for job in jobs:
+                    results.append(self._run_job(job, SqlTransaction(batch, job.actor)))
             self._commit(batch)
-            return outcomes
+            return results
 
     def _foreseen(self) -> tuple[list[CatalogWork[Any]], list[tuple[str, str]]]:
         """What the jobs say they will ask for, and the keys of those that the catalog's batch concludes."""
@@ -221,37 +209,29 @@ class Batch:
         keys = [job.open_key for job in self._jobs if not isinstance(job.work, TxnWork)]
         return works, [(key.principal, key.text) for key in keys if key is not None]
 
-    def _alike(self, first: int) -> list[Job]:
-        """The jobs from there on that are about transactions and locks only."""
-        return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
-
-    def _connected(self, connection: Connection, jobs: list[Job]) -> ConnectedBatch:
-        batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        return ConnectedBatch(connection, self._clock, batched)
-
-    def _run_together(self, catalog: CatalogBatch, jobs: list[Job]) -> list[Outcome]:
-        """Their outcomes, between units of work on the catalog."""
-        batch = self._connected(catalog.connection, jobs)
+    def _run_together(self, catalog: CatalogBatch, jobs: list[Job]) -> list[Result]:
+        """Their results, between units of work on the catalog."""
+        batch = ConnectedBatch(catalog.connection, self._clock, jobs)
         batch.last_event_id = catalog.last_event_id
         batch.read_ahead()
-        outcomes = self._run_batched(batch)
+        results = self._run_batched(batch)
         batch.write()
         catalog.last_event_id = EventId(batch.last_event_id)
-        return outcomes
+        return results
 
-    def _run_batched(self, batch: ConnectedBatch) -> list[Outcome]:
+    def _run_batched(self, batch: ConnectedBatch) -> list[Result]:
         """A statement that the database refuses ends the batch."""
-        outcomes: list[Outcome] = []
+        results = []
         for job in batch.jobs:
             try:
-                outcomes.append(Success(batch.run(job, self._clock.seconds())))
+                results.append(Result(batch.run(job, self._clock.seconds())))
             except BaseException as error:
                 if self._is_of_database(error):
                     raise
-                outcomes.append(Failure(self._reason(error)))
-        return outcomes
+                results.append(Result(None, self._reason(error)))
+        return results
 
-    def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
+    def _run_job(self, job: Job, transaction: SqlTransaction) -> Result:
         try:
             key = job.open_key
             if key is not None:
@@ -266,9 +246,9 @@ class Batch:
             ):
                 raise
             transaction.fail()
-            return Failure(self._reason(error))
+            return Result(None, self._reason(error))
         transaction.succeed()
-        return Success(value)
+        return Result(value)
 
     def _is_of_database(self, error: BaseException) -> bool:
         return isinstance(error, SQLAlchemyError) or is_driver_error(self._engine, error)
@@ -291,3 +271,7 @@ class Batch:
             raise OutcomeUnknown("the connection to the database was lost while committing") from error
         if notes is not None:
             notes.add("commit", begin)
+
+
+def _is_about_txns(job: Job) -> bool:
+    return isinstance(job.work, TxnWork)

@@ -5,11 +5,12 @@ twice, also across restarts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from hms_gateway.rpc.structs import EncodedList, LockType, TxnInfo, TxnType
+from hms_gateway.runtime.suspension import Outdated, Runner
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
 from hms_gateway.txn.rules.locks import AcquiredLock, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
@@ -262,6 +263,19 @@ class TxnWrites(TxnReads, Protocol):
         """
 
 
+class Assumption(msgspec.Struct, frozen=True):
+    """The rights by which a unit of work was let through; it is Outdated where they are not so any more.
+
+    user     whose the transactions and locks are that it names; None for anybody's
+    version  the newest event when the rights were read
+    holds    tells whether they are the same after the events since
+    """
+
+    user: str | None
+    version: int
+    holds: Callable[[Sequence[Any]], bool]
+
+
 class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     """A unit of work that a store may run in a batch with others, and what it will ask for, as far as is known.
 
@@ -272,6 +286,7 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     opens    it opens transactions
     commits  it commits `txn_ids`
     names_write_ids  as in `BatchedWrites.commit_txn`
+    assumed  looked at in a batch, before `work` is run; Outdated anywhere else
     """
 
     work: Callable[[BatchedWrites], T]
@@ -282,8 +297,11 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     opens: bool = False
     commits: bool = False
     names_write_ids: bool | None = None
+    assumed: Assumption | None = None
 
     def __call__(self, transaction: "TxnUnit") -> T:
+        if self.assumed is not None:
+            raise Outdated
         return transaction.txns.batched(self.work)
 
 
@@ -297,7 +315,7 @@ class TxnUnit(Protocol):
     def txns(self) -> TxnWrites: ...
 
 
-class TxnStore(Protocol):
+class TxnStore(Runner, Protocol):
     """The units of work of `metastore.ports.store`, as far as they are used here."""
 
     def read(self, work: Callable[[TxnSnapshot], T]) -> T: ...

@@ -1,7 +1,7 @@
 """Names of tables and partitions in transactions, and errors of the rules."""
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from hms_gateway.rpc.structs import (
     MetaException,
@@ -13,6 +13,8 @@ from hms_gateway.rpc.structs import (
 
 # What locks, write ids and compactions are about: a database, a table or a partition, by its normalised name.
 
+
+T = TypeVar("T")
 
 # What Java's String.trim() removes.
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
@@ -99,6 +101,13 @@ class CommittedRefusal(Exception):
     def __init__(self, reason: ThriftException) -> None:
         super().__init__(str(reason))
         self.reason = reason
+
+
+def value_of(outcome: T | CommittedRefusal) -> T:
+    """The value of a unit of work. Raises what it refused."""
+    if isinstance(outcome, CommittedRefusal):
+        raise outcome.reason
+    return outcome
 
 
 def no_such_txn(txn_id: int) -> NoSuchTxnException:

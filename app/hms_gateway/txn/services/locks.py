@@ -1,19 +1,18 @@
 """lock, check_lock, unlock, show_locks: load, decide, apply in one unit of work (semantics §5.7 to §5.9)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from hms_gateway.rpc.structs import EncodedList, LockState, LockType, MetaException, TxnOpenException
+from hms_gateway.runtime.suspension import Deferred
 from hms_gateway.txn.ports.txn import (
     BatchedWrites,
     Client,
     LockFilter,
     ShownLock,
     TxnReads,
-    TxnStore,
-    TxnUnit,
     TxnWork,
     TxnWrites,
 )
@@ -40,11 +39,10 @@ from hms_gateway.txn.rules.names import (
     no_such_lock,
     no_such_lock_to_heartbeat,
     too_many,
+    value_of,
 )
 from hms_gateway.txn.rules.transactions import Write, open_txn
-from hms_gateway.txn.services.settings import TxnSettings
-
-T = TypeVar("T")
+from hms_gateway.txn.services.settings import TxnService
 
 # One lock in the way is enough to wait, so a request looks at the oldest first and seldom at more.
 _CANDIDATES_AT_FIRST: Final = 100
@@ -94,12 +92,8 @@ class BlockingLock(msgspec.Struct, frozen=True):
     blocked_since_ms: Sequence[int]
 
 
-class LockService:
-    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
-        self._store = store
-        self._settings = settings
-
-    def lock(self, call: LockSpec) -> LockAnswer:
+class LockService(TxnService):
+    def lock(self, call: LockSpec) -> Deferred[LockAnswer]:
         """Acquire all components or wait for all of them (semantics §5.7).
 
         Raises MetaException for a request without components, NoSuchTxnException, and TxnAbortedException, also when
@@ -111,14 +105,16 @@ class LockService:
             raise too_many("components", len(call.components), self._settings.components_max, "lock_components_max")
         txn_ids = () if call.txn_id == NO_TXN else (call.txn_id,)
         locks = [(component.target, component.type) for component in call.components]
-        return self._do(TxnWork(lambda txns: self._lock(txns, call), txn_ids=txn_ids, locks=locks))
+        work = TxnWork(lambda txns: self._lock(txns, call), txn_ids=txn_ids, locks=locks)
+        return Deferred(self._store, work, value_of)
 
-    def check_lock(self, lock_id: int) -> LockAnswer:
+    def check_lock(self, lock_id: int) -> Deferred[LockAnswer]:
         """Try again to acquire a waiting request; a heartbeat too (semantics §5.9).
 
         Raises NoSuchLockException; TxnAbortedException for a request that a deadlock cost its transaction.
         """
-        return self._do(TxnWork(lambda txns: self._check(txns, lock_id), lock_ids=[lock_id], checks=True))
+        work = TxnWork(lambda txns: self._check(txns, lock_id), lock_ids=[lock_id], checks=True)
+        return Deferred(self._store, work, value_of)
 
     def heartbeat(self, txns: BatchedWrites, lock_id: int) -> None:
         """Keep a lock alive, within the caller's unit of work. Raises NoSuchLockException."""
@@ -127,12 +123,12 @@ class LockService:
             raise no_such_lock_to_heartbeat(lock_id)
         _refresh(txns, request)
 
-    def unlock(self, lock_id: int) -> None:
+    def unlock(self, lock_id: int) -> Deferred[None]:
         """Give a request up; an unknown one is given up already.
 
         Raises TxnOpenException for one that its transaction has acquired: that ends with the transaction.
         """
-        self._do(TxnWork(lambda txns: _unlock(txns, lock_id), lock_ids=[lock_id]))
+        return Deferred(self._store, TxnWork(lambda txns: _unlock(txns, lock_id), lock_ids=[lock_id]))
 
     def force_release(self, user: str, lock_id: int, reason: str | None = None) -> list[ShownLock]:
         """As `release`, for administrators. Raises NoSuchLockException, and MetaException for other users."""
@@ -168,15 +164,6 @@ class LockService:
             ]
 
         return self._store.read(lambda snapshot: work(snapshot.txns))
-
-    def _write(self, work: Callable[[TxnWrites], T | CommittedRefusal]) -> T:
-        return self._do(lambda transaction: work(transaction.txns))
-
-    def _do(self, work: Callable[[TxnUnit], T | CommittedRefusal]) -> T:
-        outcome = self._store.write(work)
-        if isinstance(outcome, CommittedRefusal):
-            raise outcome.reason
-        return outcome
 
     def _lock(self, txns: BatchedWrites, call: LockSpec) -> LockAnswer | CommittedRefusal:
         heartbeat_ms = txns.now_ms()

@@ -16,14 +16,10 @@ from hms_gateway.txn.rules.write_ids import (
     parse_valid_txns,
     write_ids_seen,
 )
-from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.settings import TxnService
 
 
-class RebuildService:
-    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
-        self._store = store
-        self._settings = settings
-
+class RebuildService(TxnService):
     def acquire(self, view: Target, txn_id: int) -> bool:
         """Take the view for an open transaction, unless another one that is alive has it."""
 
@@ -36,7 +32,7 @@ class RebuildService:
             txns.set_rebuild(view, TxnId(txn_id))
             return True
 
-        return self._store.write(lambda transaction: work(transaction.txns))
+        return self._write(work)
 
     def heartbeat(self, view: Target, txn_id: int) -> bool:
         """Keep it; False when the transaction does not have it."""
@@ -48,7 +44,7 @@ class RebuildService:
             txns.set_rebuild(view, held.txn_id)
             return True
 
-        return self._store.write(lambda transaction: work(transaction.txns))
+        return self._write(work)
 
     def _is_alive(self, txns: TxnWrites, held: Rebuild) -> bool:
         is_silent = held.last_heartbeat_ms < txns.now_ms() - self._settings.timeout_ms

@@ -1,6 +1,14 @@
 """The settings of transactions, locks and leases, with Hive's defaults (semantics §5.10, §11)."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import msgspec
+
+from hms_gateway.txn.ports.txn import TxnStore, TxnWrites
+from hms_gateway.txn.rules.names import too_many
+
+T = TypeVar("T")
 
 
 class TxnSettings(msgspec.Struct, frozen=True):
@@ -28,6 +36,22 @@ class TxnSettings(msgspec.Struct, frozen=True):
     victims_max: int = 1_000
     expiry_batch: int = 5_000
     administrators: frozenset[str] = frozenset({"admin"})
+
+
+class TxnService:
+    """Calls on a store: load, decide, apply in one unit of work."""
+
+    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def _write(self, work: Callable[[TxnWrites], T]) -> T:
+        return self._store.write(lambda transaction: work(transaction.txns))
+
+    def _check_count(self, count: int) -> None:
+        limit = self._settings.txns_per_call_max
+        if count > limit:
+            raise too_many("transactions", count, limit, "txns_per_call_max")
 
 
 class LeaseSettings(msgspec.Struct, frozen=True):

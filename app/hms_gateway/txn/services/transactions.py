@@ -7,9 +7,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hms_gateway.rpc.structs import MetaException, TxnAbortedException, TxnInfo, TxnType
+from hms_gateway.runtime.suspension import Deferred, in_thread
 from hms_gateway.txn.ports.txn import BatchedWrites, Client, TxnReads, TxnStore, TxnUnit, TxnWork, TxnWrites
 from hms_gateway.txn.rules.locks import TxnId
-from hms_gateway.txn.rules.names import CommittedRefusal, Target, too_many
+from hms_gateway.txn.rules.names import CommittedRefusal, Target, value_of
 from hms_gateway.txn.rules.transactions import (
     Txn,
     TxnOperation,
@@ -27,7 +28,7 @@ from hms_gateway.txn.rules.transactions import (
     too_many_open,
 )
 from hms_gateway.txn.services.locks import LockService
-from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.settings import TxnService, TxnSettings
 
 T = TypeVar("T")
 
@@ -50,11 +51,10 @@ class RangeHeartbeat(msgspec.Struct, frozen=True):
     missing: Sequence[int]
 
 
-class TransactionService:
+class TransactionService(TxnService):
     def __init__(self, store: TxnStore, locks: LockService, settings: TxnSettings) -> None:
-        self._store = store
+        super().__init__(store, settings)
         self._locks = locks
-        self._settings = settings
         self._gauge = _OpenGauge(settings.open_txns_max)
 
     def open(
@@ -63,16 +63,16 @@ class TransactionService:
         client: Client,
         type: TxnType = TxnType.DEFAULT,
         replication: tuple[str, Sequence[int]] | None = None,
-    ) -> list[TxnId]:
+    ) -> Deferred[list[TxnId]]:
         """Open up to `count` transactions; their ids, ascending and without a gap (semantics §5.2).
 
         `replication` is a policy and the ids that transactions have at its source: those that were opened for them
         before are returned again. Raises MetaException for a negative count and when too many are open.
         """
         if replication is not None:
-            return self._write(lambda txns: self._open_replicated(txns, client, *replication))
+            return in_thread(lambda: self._write(lambda txns: self._open_replicated(txns, client, *replication)))
         size = batch_size(count, self._settings.batch_max)
-        return self._do(TxnWork(lambda txns: self._open(txns, size, type, client), opens=True))
+        return Deferred(self._store, TxnWork(lambda txns: self._open(txns, size, type, client), opens=True))
 
     def commit(
         self,
@@ -83,7 +83,7 @@ class TransactionService:
         policy: str | None = None,
         alongside: Callable[[Any], None] | None = None,
         names_write_ids: bool | None = None,
-    ) -> None:
+    ) -> Deferred[object]:
         """Commit; the first committer wins (semantics §5.6).
 
         checks_writes  look whether a transaction committed meanwhile changed the same (2.3, exclWriteEnabled=false)
@@ -109,20 +109,21 @@ class TransactionService:
                 alongside(transaction)
             return outcome
 
-        self._do(commits(txn_id) if alongside is None and policy is None else work)
+        if alongside is None and policy is None:
+            return Deferred(self._store, commits(txn_id), value_of)
+        return in_thread(lambda: value_of(self._store.write(work)))
 
-    def abort(self, txn_id: int, policy: str | None = None) -> None:
+    def abort(self, txn_id: int, policy: str | None = None) -> Deferred[None]:
         """Raises NoSuchTxnException, for a committed one too; aborting twice is fine (semantics §5.4)."""
         if policy is None:
-            self._do(_abort(txn_id))
-            return
+            return Deferred(self._store, _abort(txn_id))
 
         def work(transaction: TxnUnit) -> None:
             own_id = _local_id(transaction.txns, txn_id, policy)
             if own_id is not None:
                 _abort(own_id)(transaction)
 
-        self._do(work)
+        return in_thread(lambda: self._store.write(work))
 
     def abort_all(self, txn_ids: Sequence[int], reason: str | None = None) -> list[TxnId]:
         """Abort those that are open, ignore all others; which they were."""
@@ -135,9 +136,9 @@ class TransactionService:
             txns.abort_txns(open_ids, reason)
             return open_ids
 
-        return self._do(TxnWork(work, txn_ids=found))
+        return self._store.write(TxnWork(work, txn_ids=found))
 
-    def heartbeat(self, lock_id: int, txn_id: int) -> None:
+    def heartbeat(self, lock_id: int, txn_id: int) -> Deferred[None] | None:
         """Keep a lock, a transaction or both alive; 0 is none (semantics §5.9).
 
         One that went silent too long is saved if that was not noticed yet. Raises NoSuchLockException,
@@ -150,9 +151,10 @@ class TransactionService:
             if txn_id:
                 txns.refresh_txns([open_txn(txn_id, txns.txn(txn_id)).txn_id])
 
-        if lock_id or txn_id:
-            txn_ids, lock_ids = [txn_id] if txn_id else [], [lock_id] if lock_id else []
-            self._do(TxnWork(work, txn_ids=txn_ids, lock_ids=lock_ids))
+        if not lock_id and not txn_id:
+            return None
+        txn_ids, lock_ids = [txn_id] if txn_id else [], [lock_id] if lock_id else []
+        return Deferred(self._store, TxnWork(work, txn_ids=txn_ids, lock_ids=lock_ids))
 
     def heartbeat_range(self, first: int, last: int) -> RangeHeartbeat:
         """Keep all open transactions of a range alive; which of it are aborted, and which are neither.
@@ -193,7 +195,7 @@ class TransactionService:
             txn = open_txn(txn_id, txns.txn(txn_id))
             txns.insert_writes(txn.txn_id, [Write(target, operation, write_id) for target in targets])
 
-        self._do(TxnWork(work, txn_ids=[txn_id]))
+        self._store.write(TxnWork(work, txn_ids=[txn_id]))
 
     def newest_in_conflict(self, txn_id: int) -> int:
         """The newest committed transaction whose changes collide with this open one's so far, -1 for none."""
@@ -204,7 +206,7 @@ class TransactionService:
             mine = {change.target for change in changes}
             return max((other.txn_id for other in committed if other.target in mine), default=-1)
 
-        return self._do(TxnWork(work))
+        return self._store.write(TxnWork(work))
 
     def seed(self, seed_id: int) -> None:
         """Let the next transaction have the id behind `seed_id`. Raises MetaException for one that was given."""
@@ -218,20 +220,6 @@ class TransactionService:
             txns.skip_txn_ids(TxnId(seed_id))
 
         self._write(work)
-
-    def _write(self, work: Callable[[TxnWrites], T | CommittedRefusal]) -> T:
-        return self._do(lambda transaction: work(transaction.txns))
-
-    def _do(self, work: Callable[[TxnUnit], T | CommittedRefusal]) -> T:
-        outcome = self._store.write(work)
-        if isinstance(outcome, CommittedRefusal):
-            raise outcome.reason
-        return outcome
-
-    def _check_count(self, count: int) -> None:
-        limit = self._settings.txns_per_call_max
-        if count > limit:
-            raise too_many("transactions", count, limit, "txns_per_call_max")
 
     def _open(self, txns: BatchedWrites, count: int, type: TxnType, client: Client) -> list[TxnId]:
         if not self._gauge.admits(count, txns.count_open):

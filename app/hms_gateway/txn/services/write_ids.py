@@ -1,14 +1,14 @@
 """Write ids of tables: who gets which, and which of them a reader sees (semantics §5.11)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 
 from hms_gateway.rpc.structs import MetaException, TxnType
-from hms_gateway.txn.ports.txn import Client, TxnReads, TxnStore, TxnWork, TxnWrites
+from hms_gateway.txn.ports.txn import Client, TxnReads, TxnWork, TxnWrites
 from hms_gateway.txn.rules.locks import TxnId
-from hms_gateway.txn.rules.names import Target, too_many
+from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import TxnStatus, open_txn
 from hms_gateway.txn.rules.write_ids import (
     ID_MAX,
@@ -20,7 +20,7 @@ from hms_gateway.txn.rules.write_ids import (
     parse_valid_write_ids,
     write_ids_seen,
 )
-from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.settings import TxnService
 from hms_gateway.txn.services.transactions import read_open_txns
 
 T = TypeVar("T")
@@ -36,11 +36,7 @@ class Replicated(msgspec.Struct, frozen=True):
     write_ids: Mapping[int, int]
 
 
-class WriteIdService:
-    def __init__(self, store: TxnStore, settings: TxnSettings) -> None:
-        self._store = store
-        self._settings = settings
-
+class WriteIdService(TxnService):
     def allocate(self, table: Target, txn_ids: Sequence[int], *, again: bool = False) -> dict[int, int]:
         """A write id of the table for each transaction, ascending with them; the same one when asked twice.
 
@@ -138,14 +134,6 @@ class WriteIdService:
     def check_open(self, txn_id: int) -> None:
         """Raises NoSuchTxnException, TxnAbortedException."""
         self._store.write(TxnWork(lambda txns: open_txn(txn_id, txns.txn(txn_id)), txn_ids=[txn_id]))
-
-    def _write(self, work: Callable[[TxnWrites], T]) -> T:
-        return self._store.write(lambda transaction: work(transaction.txns))
-
-    def _check_count(self, count: int) -> None:
-        limit = self._settings.txns_per_call_max
-        if count > limit:
-            raise too_many("transactions", count, limit, "txns_per_call_max")
 
 
 def write_ids_now(txns: TxnReads, name: str, table: Target) -> ValidWriteIds:

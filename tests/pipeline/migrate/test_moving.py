@@ -1,31 +1,33 @@
 """The commands of docs/moving.md, as printed, between two gateways of which one is called over Thrift."""
 
-import os
 import re
-import subprocess
-import sys
+import shlex
+from contextlib import nullcontext
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
+pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.cli.application import application
 from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.pipeline.jobs import run as jobs_run
 from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
-from tests.spark.spark_session import why_not
 from tests.support.readme import ROOT, prepare
 from tests.support.server import GatewayServer, free_port
 
 COMMAND = re.compile(r"^ +(hms-gateway pipeline migrate .*)$", re.MULTILINE)
 OLD = "thrift://old-metastore.example.org:9083"
-SECONDS_MAX = 400
 PARTITIONS = 1_001
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-def test_a_catalog_is_planned_copied_and_brought_up_to_date(tmp_path):
-    if reason := why_not():
-        pytest.skip(reason)
-    pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+def test_a_catalog_is_planned_copied_and_brought_up_to_date(spark, tmp_path, monkeypatch):
+    # Each of them would start a session of its own, and stop it.
+    monkeypatch.setattr(jobs_run, "session", lambda *_, **__: nullcontext(spark))
     port = free_port()
     servers = [
         GatewayServer(tmp_path / "old", settings={"thrift_port": port, "authorization": None}),
@@ -33,15 +35,15 @@ def test_a_catalog_is_planned_copied_and_brought_up_to_date(tmp_path):
     ]
     with servers[0], servers[1], asking(servers[0]) as old, asking(servers[1]) as new:
         fill(old)
-        folder = prepare(tmp_path, servers[1])
+        monkeypatch.chdir(prepare(tmp_path, servers[1]))
         planned, copied, later = COMMAND.findall((ROOT / "docs" / "moving.md").read_text(encoding="utf-8"))
-        assert "planned" in ran(planned, folder, servers[1], port)
+        assert "planned" in ran(planned, servers[1], port)
         assert new.call("get_all_databases") == ["default"]
-        said = ran(copied, folder, servers[1], port)
+        said = ran(copied, servers[1], port)
         assert f"{PARTITIONS:,} partitions" in said
         old.call("drop_partition_by_name", "sales", "orders", "ds=a%2Fb 7", True)
         (run,) = re.findall(r"^run (\S+): done", said, re.MULTILINE)
-        ran(later.replace("RUN", run), folder, servers[1], port)
+        ran(later.replace("RUN", run), servers[1], port)
         for name in ("orders", "rows"):
             assert new.call("get_table", "sales", name) == old.call("get_table", "sales", name)
         assert new.call("get_database", "sales") == old.call("get_database", "sales")
@@ -50,25 +52,13 @@ def test_a_catalog_is_planned_copied_and_brought_up_to_date(tmp_path):
         assert found[0] == found[1]
 
 
-def ran(command: str, folder, server: GatewayServer, port: int) -> str:
-    variables = {
-        "HMS_GATEWAY_URL": server.url,
-        "HMS_GATEWAY_PASSWORD": server.password,
-        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
-        "PYSPARK_PYTHON": sys.executable,
-    }
-    done = subprocess.run(
-        command.replace(OLD, f"thrift://127.0.0.1:{port}"),
-        shell=True,
-        cwd=folder,
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
+def ran(command: str, server: GatewayServer, port: int) -> str:
+    words = shlex.split(command.replace(OLD, f"thrift://127.0.0.1:{port}"))[1:]
+    done = CliRunner().invoke(
+        application, words, env={"HMS_GATEWAY_URL": server.url, "HMS_GATEWAY_PASSWORD": server.password}
     )
-    assert done.returncode == 0, done.stdout + done.stderr[-3_000:]
-    return done.stdout
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 def asking(server: GatewayServer) -> MetastoreClient:
