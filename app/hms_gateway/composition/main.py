@@ -299,7 +299,11 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
     """
     administrators = frozenset(settings.administrators)
     has_rights = settings.authorization == "grants"
-    rights, keeper = _rights(settings, store) if has_rights else (_standing_rights(store, administrators), None)
+    keeper: PolicyKeeper | None = None
+    if has_rights:
+        rights, keeper = _rights(settings, store)
+    else:
+        rights = Authorizer(NoGrants(), store, administrators, rights=lasting_rights())
     steps: list[Step] = [
         BoundedTexts(settings.limits),
         PresentedLease(is_owned=has_rights),
@@ -312,10 +316,6 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
         # After rights, since the refusal says what the table is.
         steps.append(RequiredLists(store))
     return steps, keeper
-
-
-def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> Authorizer:
-    return Authorizer(NoGrants(), store, administrators, rights=lasting_rights())
 
 
 def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKeeper"]:
@@ -368,9 +368,8 @@ def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
     from hms_gateway.catalog.rights.keeper import PolicyKeeper
     from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
 
-    file = settings.authorization_rules_file
     try:
-        rules = None if file is None else RulesFile(file)
+        rules = RulesFile(settings.authorization_rules_file)
     except RulesError as error:
         raise SettingsError(f"authorization_rules_file: {error}") from error
     return PolicyKeeper(store, frozenset(settings.administrators), rules)

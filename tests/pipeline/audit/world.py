@@ -16,8 +16,7 @@ import pyarrow.parquet
 from msgspec.structs import replace
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow
-from hms_gateway.pipeline.audit.rules.values import Directory, Key, Thresholds
+from hms_gateway.pipeline.audit.places import Directory, Key, PartitionRow, TableRow, Thresholds
 
 NOW = 1_800_000_000.0
 OLD = NOW - 10 * 86_400

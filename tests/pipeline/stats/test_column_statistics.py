@@ -7,15 +7,20 @@ from decimal import Decimal
 
 import pytest
 
-from hms_gateway.pipeline.footers import FooterFigures, joined
+from hms_gateway.pipeline.footers.footer import FooterFigures, joined
 from hms_gateway.pipeline.stats.column_statistics import (
     NotKnown,
+    OtherType,
+    TableColumn,
+    as_column,
     column_statistics,
     hive_decimal,
+    missing,
+    packed,
+    raw_bytes,
     spark_statistics,
+    unpacked,
 )
-from hms_gateway.pipeline.stats.kinds import OtherType, TableColumn, as_column, missing, raw_bytes
-from hms_gateway.pipeline.stats.packing import packed, unpacked
 from tests.pipeline.stats.oracles import exact, member
 
 

@@ -8,12 +8,18 @@ import pytest
 from pyarrow import parquet
 
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Column, Footer, FooterFigures
-from hms_gateway.pipeline.stats.files import File, NotListed, data_files, digest, uri_of
-from hms_gateway.pipeline.stats.kinds import TableColumn
-from hms_gateway.pipeline.stats.measuring import measured, of_footers
-from hms_gateway.pipeline.stats.selecting import passed_by
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures
+from hms_gateway.pipeline.stats.column_statistics import TableColumn
+from hms_gateway.pipeline.stats.measuring import (
+    File,
+    data_files,
+    digest,
+    measured,
+    of_footers,
+    passed_by,
+    uri_of,
+)
+from hms_gateway.pipeline.storage import ListingProblem, Storage
 from hms_gateway.rpc.structs import StorageDescriptor, Table
 
 DISKS = Storage(roots=("file:/",))
@@ -75,12 +81,12 @@ def test_other_file_systems_are_listed_alike():
     for name in ("a", "_SUCCESS", "sub/d"):
         memory.pipe_file(f"/listed/{name}", b"123")
     assert [(file.size, file.folder) for file in data_files("memory://listed", MEMORY)] == [(3, ""), (3, "sub")]
-    with pytest.raises(NotListed, match="cannot be listed"):
+    with pytest.raises(ListingProblem, match="cannot be listed"):
         data_files("memory://nothing-here", MEMORY)
 
 
 def test_a_location_that_cannot_be_listed_is_named():
-    with pytest.raises(NotListed, match="/nowhere/at/all is not there"):
+    with pytest.raises(ListingProblem, match="/nowhere/at/all is not there"):
         data_files("/nowhere/at/all", DISKS)
 
 

@@ -14,15 +14,12 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import (
     DatabaseId,
-    DirectoryNotMade,
     DuplicateKey,
     FileSystem,
-    OutcomeUnknown,
     Snapshot,
     Store,
     StoredDatabase,
     StoredTable,
-    StoreError,
     Transaction,
 )
 from hms_gateway.metastore.vocabulary.locations import is_under
@@ -244,7 +241,10 @@ class Databases:
 
     def _insert(self, database: Database, spelled: str) -> None:
         name, location = database.name or "", database.locationUri or ""
-        made = self._make_directory(location, spelled)
+
+        def is_used() -> bool:
+            winner = self._find(name)
+            return winner is not None and winner.database.locationUri == location
 
         def work(tx: Transaction) -> None:
             if tx.database(name) is not None:
@@ -252,39 +252,13 @@ class Databases:
             tx.insert_database(database)
             tx.append_event(self._events.create_database(database))
 
-        try:
-            with unstorable_as_meta():
-                self._store.write(work)
-        except OutcomeUnknown:
-            raise
-        except DuplicateKey as error:
-            self._take_back(name, location, made)
-            raise AlreadyExistsException(f"Database {spelled} already exists") from error
-        except BaseException:
-            self._take_back(name, location, made)
-            raise
-        if not made:
-            # A call whose own creation failed may have removed the directory found here.
-            self._warehouse.make_directory(location)
-
-    def _make_directory(self, location: str, name: str) -> bool:
-        try:
-            return self._warehouse.make_directory(location)
-        except MetaException as error:
-            if isinstance(error.__cause__, DirectoryNotMade):
-                text = f"Unable to create database path {location}, failed to create database {name}"
-                raise MetaException(text) from error
-            raise
-
-    def _take_back(self, name: str, location: str, made: bool) -> None:
-        if not made:
-            return
-        try:
-            winner = self._find(name)
-        except StoreError:
-            return  # Better an empty directory too many than one that is missing.
-        if winner is None or winner.database.locationUri != location:
-            self._warehouse.discard(location)
+        complaint = f"Unable to create database path {location}, failed to create database {spelled}"
+        with self._warehouse.directory_made(location, is_used, complaint):
+            try:
+                with unstorable_as_meta():
+                    self._store.write(work)
+            except DuplicateKey as error:
+                raise AlreadyExistsException(f"Database {spelled} already exists") from error
 
     def _remove(self, tx: Transaction, name: str, *, cascade: bool, delete_data: bool) -> _Doomed | None:
         found = _find(tx, normalize(name))

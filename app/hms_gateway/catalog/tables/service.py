@@ -28,12 +28,10 @@ from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
     FileSystem,
-    OutcomeUnknown,
     Snapshot,
     Store,
     StoredDatabase,
     StoredTable,
-    StoreError,
     TableId,
     Transaction,
 )
@@ -104,19 +102,16 @@ class TableService:
         if is_view(new.tableType) or not location or not self._warehouse.manages(location):
             self._insert(new, given, complete)
             return
-        made = self._warehouse.make_directory(location)
-        try:
+        name = (new.dbName or "", new.tableName or "")
+
+        def is_used() -> bool:
+            winner = self._store.read(lambda snapshot: snapshot.table(*name))
+            return winner is not None and winner.table.sd is not None and winner.table.sd.location == location
+
+        with self._warehouse.directory_made(location, is_used) as made:
             if not keeps_statistics:
                 new = self._with_statistics(new, location, environment, directory_existed=not made)
             self._insert(new, given, complete)
-        except OutcomeUnknown:
-            raise
-        except BaseException:
-            self._take_back(new, location, made)
-            raise
-        if not made:
-            # A call whose own creation failed may have removed the directory found here.
-            self._warehouse.make_directory(location)
 
     def preview(self, table: Table | None) -> Table:
         """What create_table would store, without doing it. Raises as `create`."""
@@ -213,17 +208,6 @@ class TableService:
                 self._store.write(CatalogWork(work, [(table.dbName or "", table.tableName or "")], new_tables=1))
         except DuplicateKey as error:
             raise _taken(given) from error
-
-    def _take_back(self, table: Table, location: str, made: bool) -> None:
-        """Remove a directory made for a table that could not be stored, unless the one who could lives in it."""
-        if not made:
-            return
-        try:
-            winner = self._store.read(lambda snapshot: snapshot.table(table.dbName or "", table.tableName or ""))
-        except StoreError:
-            return  # Better an empty directory too many than one that is missing.
-        if winner is None or not winner.table.sd or winner.table.sd.location != location:
-            self._warehouse.discard(location)
 
 
 def _check_name_free(snapshot: Snapshot, table: Table, given: Table) -> StoredDatabase:

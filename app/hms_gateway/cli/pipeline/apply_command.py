@@ -10,7 +10,7 @@ from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import err, out
 
 if TYPE_CHECKING:
-    from hms_gateway.pipeline.audit.fixing.arguments import ApplyResult
+    from hms_gateway.pipeline.audit.apply_job import ApplyResult
 
 _EPILOG = """\b
 Examples:
@@ -28,8 +28,7 @@ def command(job: JobCommand, plan: str) -> None:
     Takes an exclusive lease for each action, and skips it if catalog or directory differ from the plan. Unwanted lines
     can be deleted from the plan. Above 5 % of a table's partitions, 1,000 files or 10 GiB it needs --yes.
     """
-    from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
-    from hms_gateway.pipeline.audit.fixing.job import apply
+    from hms_gateway.pipeline.audit.apply_job import ApplyArguments, apply
 
     job.run(apply, ApplyArguments(plan=plan), show)
 

@@ -11,7 +11,7 @@ from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import out
 
 if TYPE_CHECKING:
-    from hms_gateway.pipeline.audit.arguments import AuditResult
+    from hms_gateway.pipeline.audit.job import AuditResult
 
 _EPILOG = """\b
 Examples:
@@ -88,9 +88,8 @@ def command(
     shared, misplaced, outside and empty directories; leftovers of engines; small files; mixed formats; wrong numFiles
     and totalSize; files with other columns than the table; corrupt and unreadable files.
     """
-    from hms_gateway.pipeline.audit.arguments import AuditArguments
-    from hms_gateway.pipeline.audit.job import audit
-    from hms_gateway.pipeline.audit.rules.values import Severity
+    from hms_gateway.pipeline.audit.job import AuditArguments, audit
+    from hms_gateway.pipeline.audit.places import Severity
 
     arguments = AuditArguments(
         fix=fix,

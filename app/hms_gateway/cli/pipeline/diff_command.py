@@ -17,8 +17,7 @@ from hms_gateway.cli.terminal.groups import command as command_of
 from hms_gateway.cli.terminal.output import out
 
 if TYPE_CHECKING:
-    from hms_gateway.pipeline.snapshot.comparing import Difference
-    from hms_gateway.pipeline.snapshot.diff import DiffResult
+    from hms_gateway.pipeline.snapshot.diff import DiffResult, ObjectChange
 
 _EPILOG = """\b
 The exit status is 0 for equal snapshots, 1 for different ones, 2 if they cannot
@@ -90,7 +89,7 @@ def _show(result: "DiffResult") -> None:
         out.print(escape(f"all differences are in {result.output}"), highlight=False)
 
 
-def _line(each: "Difference") -> str:
+def _line(each: "ObjectChange") -> str:
     sign, color = _SIGNS[each.change]
     text = f"{sign} {each.kind:<12} {each.name}"
     if each.field:

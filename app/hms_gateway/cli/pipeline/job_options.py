@@ -19,9 +19,8 @@ from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 if TYPE_CHECKING:
     from hms_gateway.pipeline.connection import Connection
-    from hms_gateway.pipeline.jobs.options import JobOptions
+    from hms_gateway.pipeline.jobs.options import JobOptions, JobResult
     from hms_gateway.pipeline.jobs.progress import Progress
-    from hms_gateway.pipeline.jobs.results import JobResult
 
 DEFAULT_STATE: Final = "var/pipeline"
 
@@ -226,7 +225,7 @@ def need_spark() -> None:
 def failures() -> Iterator[None]:
     """A job that fails ends the command with its text, and exit status 2."""
     from hms_gateway.client.metastore_client import ClientError
-    from hms_gateway.pipeline.jobs.failures import JobFailed
+    from hms_gateway.pipeline.errors import JobFailed
     from hms_gateway.rpc.structs import ThriftException
     from hms_gateway.rpc.wire import ApplicationError
 

@@ -61,7 +61,7 @@ def command(job: JobCommand, from_footers: bool, is_all: bool, report: Path | No
 
 
 def _write(result: "StatsResult", file: Path) -> None:
-    from hms_gateway.pipeline.stats.page import page_of
+    from hms_gateway.pipeline.stats.job import page_of
 
     try:
         file.write_text(page_of(result), encoding="utf-8")

@@ -28,7 +28,7 @@ def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Map
             f"table {statement.table} is not partitioned, or has no location; there is nothing to repair"
         )
     from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
-    from hms_gateway.pipeline.jobs.failures import JobFailed
+    from hms_gateway.pipeline.errors import JobFailed
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     name = statement.table

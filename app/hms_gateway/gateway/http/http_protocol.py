@@ -257,7 +257,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         try:
             answer = self._endpoint.answer_whole(exchange, body)
         except Exception as error:
-            answer = self._endpoint.failure(exchange, error)
+            answer = self._endpoint.failures.response(exchange, error)
         self._go_on(exchange, answer)
 
     def _claim(self, user: str) -> Bound | None:
@@ -297,7 +297,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         try:
             following = answer.resume()
         except Exception as error:
-            following = self._endpoint.failure(exchange, error)
+            following = self._endpoint.failures.response(exchange, error)
         self._go_on(exchange, following)
 
     def _let_uvicorn_wait(self) -> None:

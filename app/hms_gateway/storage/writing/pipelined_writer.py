@@ -24,7 +24,7 @@ from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.suspension import Done, Job, Later, Result, call_in_loop
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
-from hms_gateway.storage.txn.batch import BatchMiss, TxnBatch, following
+from hms_gateway.storage.txn.batch import BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 
 
@@ -281,12 +281,12 @@ class PipelinedWriter:
         batch = TxnBatch(self._dialect, self._clock, jobs)
         notes = shared_notes(job.notes for job in jobs)
         reading = batch.reading([BEGIN, _LOCK])
-        asked = next(reading, None)
-        while asked is not None:
+        asked = next(reading)
+        while asked:
             begin = perf_counter()
             rows = yield asked
             self._note(notes, begin, asked)
-            asked = following(reading, rows)
+            asked = reading.send(rows)
         results = [self._run(batch, job) for job in batch.jobs]
         statements = [*batch.changes(), COMMIT]
         self._is_committing = True
