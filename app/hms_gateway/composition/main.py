@@ -158,7 +158,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         users = user_file(settings)
         delegation = _delegation_tokens(settings, store, tokens, clock, users)
         handlers.append(Tokens(store, tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
-        handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
+        handlers.append(ChangeTrails(store.changes_made, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         steps, keeper = call_steps(settings, store)
         handlers.append(_explained_rights(settings, store, keeper))

@@ -36,7 +36,6 @@ from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DatabaseId,
     DuplicateKey,
-    FileSystem,
     FileSystemError,
     PendingMove,
     Snapshot,
@@ -78,6 +77,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import StatisticsRows
+from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import Target
 
 _ATTEMPTS: Final = 10
@@ -152,7 +152,7 @@ class TableAlterations:
     """alter_table in all its forms. Raise InvalidOperationException, MetaException."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._files = files

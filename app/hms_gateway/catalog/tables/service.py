@@ -27,7 +27,6 @@ from hms_gateway.metastore.checks.table_shape import (
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
-    FileSystem,
     Snapshot,
     Store,
     StoredDatabase,
@@ -54,13 +53,14 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 
 class TableService:
     """Names are as callers spell them, without catalog."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._clock = clock

@@ -87,7 +87,10 @@ class _Root:
 
 
 class Directories:
-    """The `FileSystem` of `metastore.ports.store`.
+    """Directories by location (`file:/a/b`, `hdfs://nn/a`). Raises FileSystemError with Hive's text.
+
+    Only what is MANAGED is ever looked at. To make, move or delete what is OUTSIDE is an error; what is IGNORED is left
+    alone silently.
 
     policies   what to do with each scheme; see `FilePolicy`
     roots      locations below which directories are managed; of a scheme without any nothing is touched
@@ -95,7 +98,6 @@ class Directories:
     options    by scheme, options of fsspec (endpoint, credentials, ...)
 
     For a call that records what another metastore knows, what is managed is ignored.
-    Raises FileSystemError.
     """
 
     def __init__(
@@ -133,6 +135,7 @@ class Directories:
         return Reach.MANAGED if reach is Reach.OUTSIDE and self._found(place) else reach
 
     def manages(self, location: str) -> bool:
+        """True if the location is MANAGED. Raises FileSystemError where it is REFUSED."""
         return self._managed(location) is not None
 
     def is_directory(self, location: str) -> bool:
@@ -155,6 +158,7 @@ class Directories:
             return root.backend.make(path)
 
     def directory_maker(self) -> Callable[[str], bool | None]:
+        """`make_directory` for many locations, cheaper than one by one; None for what is not MANAGED."""
         makers: dict[_Root, Callable[[str], bool]] = {}
 
         def make(location: str) -> bool | None:
@@ -178,6 +182,7 @@ class Directories:
         return make
 
     def delete_directory(self, location: str) -> None:
+        """Delete it with all that is in it. A missing one is ignored."""
         changeable = self._changeable(location)
         if changeable is None:
             return
@@ -187,6 +192,7 @@ class Directories:
             root.backend.delete(path)
 
     def delete_empty_parents(self, location: str, levels: int) -> None:
+        """Remove up to `levels` parents of `location`, upwards, as long as they are empty."""
         place = parse_place(location)
         with _translated("delete_empty_parents", location):
             for _ in range(levels):
@@ -196,6 +202,7 @@ class Directories:
                     return
 
     def move_directory(self, source: str, target: str) -> None:
+        """Within one file system; the target's parents are made, and nothing that is there is replaced."""
         origin, destination = self._changeable(source), self._changeable(target)
         if origin is None or destination is None:
             return
@@ -207,6 +214,7 @@ class Directories:
             origin[0].backend.move(origin[1], destination[0].backend, destination[1])
 
     def quick_statistics(self, location: str) -> tuple[int, int]:
+        """Number and total bytes of the visible files below (semantics §3.6)."""
         managed = self._managed(location)
         if managed is None:
             return 0, 0
@@ -224,19 +232,23 @@ class Directories:
         return f"file:{_real_path(place.path)}" if place.is_local and not place.is_elsewhere else str(place)
 
     def is_local(self, location: str) -> bool:
+        """True if it is below a root on this machine; of other locations there is nothing to see here."""
         return self._local(location) is not None
 
     def names_below(self, location: str) -> Iterator[str]:
+        """Names of the directories directly below, read as they are asked for."""
         local = self._local(location)
         with _translated("names_below", location):
             yield from () if local is None else local[0].names(local[1])
 
     def measure(self, location: str) -> Tree | None:
+        """None for a directory that does not exist. Raises where part of it cannot be read."""
         local = self._local(location)
         with _translated("measure", location):
             return None if local is None else local[0].measure(local[1])
 
     def delete_directories(self, location: str) -> bool:
+        """Delete it and the directories in it; False when there is more than directories."""
         local = self._local(location)
         self._check_free_of_roots(location, "deleted")
         with _translated("delete_directories", location):

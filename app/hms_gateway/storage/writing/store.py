@@ -255,7 +255,7 @@ class SqlStore:
         return self._read(lambda snapshot: change_headers(snapshot.connection, event_id))
 
     def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
-        """See `ports.store.ChangeTrail.changes_made`."""
+        """The changes that are selected, and who made them: the newest first. Raises StoreUnavailable."""
         return self._read(lambda snapshot: changes_made(snapshot.connection, selection))
 
     def forget_changes(self, before_seconds: int) -> int:
