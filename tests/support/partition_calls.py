@@ -13,7 +13,7 @@ from hms_gateway.catalog.partitions.reads import NameList, PartitionList, Partit
 from hms_gateway.catalog.statistics.column_statistics import StatisticsRules
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.store import FileSystem, Store
+from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
@@ -35,6 +35,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.files.directories import Directories
 
 CALL = Call("nobody")
 _NEWER = Call("nobody", dialect=Dialect.HIVE_4)
@@ -46,7 +47,7 @@ class PartitionCalls:
     def __init__(
         self,
         store: Store,
-        files: FileSystem,
+        files: Directories,
         clock: Clock,
         settings: MetastoreSettings,
         to_tjson: Callable[[Struct], bytes],
