@@ -55,7 +55,7 @@ class Changes:
 
     def __init__(self, store: SqlStore, folder: str) -> None:
         self.root = f"file:{folder}/warehouse"
-        parts: Any = (
+        parts = (
             store,
             Directories({}, [self.root]),
             SystemClock(),
