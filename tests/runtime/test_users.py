@@ -20,7 +20,6 @@ USERS = {
         "storage.writing.transaction",
         "storage.txn.batch",
         "storage.registry.outcomes",
-        "storage.registry.kept_values",
         "metastore.changes.implicit_locks",
         "catalog.directories.warehouse",
         "catalog.partitions.additions",
