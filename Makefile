@@ -11,7 +11,7 @@ export PYTHON PEERS
 help:
 	@echo "make serve   run a gateway on https://localhost:30443, data in ./var   (ARGS='--demo' loads a sample table)"
 	@echo "make test    run the tests, with the programs they talk to         (ARGS='-k name' picks some, ARGS='-n 0' uses one process)"
-	@echo "make test-fast   the tests that need nothing but .venv: two minutes   make test-all   all that make test samples: hours"
+	@echo "make test-fast   the tests that need nothing but .venv: a minute   make test-all   all that make test samples: hours"
 	@echo "make lint    style, formatting          make check   types        make bench   benchmarks"
 	@echo "make wheel   build the wheel, install it into an empty environment, run README's first session with it"
 	@echo "make bench-peer   ours beside the real Hive Metastore (needs Java and PostgreSQL; ARGS='--quick' for a first look)"

@@ -110,7 +110,7 @@ def crawl(
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.crawl.job import CrawlArguments
     from hms_gateway.pipeline.crawl.job import crawl as job
-    from hms_gateway.pipeline.jobs import sessions
+    from hms_gateway.pipeline.jobs import spark as sessions
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     given = Connection.of(connection)

@@ -116,7 +116,7 @@ def register(client: Any, tree: Path, partitions: int, table: Any) -> None:
 def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float, str]:
     from hms_gateway.client.metastore_client import MetastoreClient
     from hms_gateway.pipeline.connection import Connection
-    from hms_gateway.pipeline.jobs import sessions
+    from hms_gateway.pipeline.jobs import spark as sessions
     from hms_gateway.pipeline.jobs.options import JobOptions
     from hms_gateway.pipeline.stats.job import StatsArguments, stats
     from hms_gateway.rpc.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table

@@ -29,7 +29,8 @@ from tests.attacks.file_attacks import (
     table_renamed_into,
     table_truncated,
 )
-from tests.support.catalog import empty_database, new_table
+from tests.support.catalog import new_table
+from tests.support.kept_store import empty_database
 from tests.support.sample import sample
 
 pytestmark = pytest.mark.slow

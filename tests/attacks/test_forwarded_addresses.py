@@ -47,7 +47,7 @@ def test_guessing_from_one_address_delays_no_other(tmp_path):
                 it.ask(with_password("bob", f"wrong {number}"), f"X-Forwarded-For: 203.0.113.{number}, 198.51.100.7")
                 == 401
             )
-        logins = it.server.endpoint._authenticator._following._logins
+        logins = it.server.endpoint.authenticator._following._logins
         attempts = next(login for login in logins if isinstance(login, PasswordLogin))._attempts
         assert attempts.reserve(("bob", "127.0.0.1")) == 0
         assert attempts.reserve(("bob", "203.0.113.3")) == 0

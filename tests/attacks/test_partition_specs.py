@@ -17,7 +17,8 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
-from tests.support.catalog import columns, empty_database, new_table
+from tests.support.catalog import columns, new_table
+from tests.support.kept_store import empty_database
 
 RELATIVE_TO_NOTHING = [None, "", "file:", "file://"]
 

@@ -8,7 +8,8 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, Metastore
 from hms_gateway.rpc.call import Dialect
 from tests.handlers.peers import Peer, metastore_in
-from tests.support.catalog import Catalog, empty_database, open_catalog
+from tests.support.catalog import Catalog, open_catalog
+from tests.support.kept_store import empty_database
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
-from tests.support.catalog import empty_database
+from tests.support.kept_store import empty_database
 
 THEN, LATER = 1_500_000_000, 1_500_000_001
 USER = PrincipalType.USER

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
-from hms_gateway.pipeline.columns_once import columns_once
+from hms_gateway.pipeline.catalog import columns_once
 from hms_gateway.rpc.structs import FieldSchema, Partition, StorageDescriptor
 
 COLUMNS = [FieldSchema("id", "int"), FieldSchema("note", "string")]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.pipeline.connection import VARIABLES, Connection, named_tables
+from hms_gateway.pipeline.catalog import named_tables
+from hms_gateway.pipeline.connection import VARIABLES, Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.rpc.structs import Table
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType

@@ -15,16 +15,14 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from msgspec.structs import replace
 
-from hms_gateway.pipeline.audit.arguments import AuditArguments
-from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
-from hms_gateway.pipeline.audit.fixing.job import apply
-from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, write_plan
-from hms_gateway.pipeline.audit.job import audit
-from hms_gateway.pipeline.audit.rules.values import Fix
+from hms_gateway.pipeline.audit.apply_job import ApplyArguments, apply
+from hms_gateway.pipeline.audit.applying import PlanHead, PlannedFix, write_plan
+from hms_gateway.pipeline.audit.job import AuditArguments, audit
+from hms_gateway.pipeline.audit.places import Fix
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
-from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.errors import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
 from hms_gateway.rpc.structs import Partition

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from tests.support.sample import sample
 from tests.support.spark_variables import WORKER_PATH
 
 RUNNER = Path(__file__).with_name("statement_runner.py")
@@ -23,7 +22,7 @@ LOG_CHARACTERS_SHOWN = 4_000
 OWNER = {"HADOOP_USER_NAME": "tester", "SPARK_USER": "tester"}
 VARIABLES = OWNER | {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": ""}
 # A task is tried again, so that repeated calls can be seen; not many threads: there are others on the machine.
-MASTER = sample("local[1,4]", of="local[2,4]")
+MASTER: Final = "local[2,4]"
 
 
 class StatementFailed(Exception):
@@ -88,7 +87,9 @@ def one_session(uri: str, warehouse: Path, folder: Path) -> Iterator[Any]:
     from tests.spark.statement_runner import start
 
     os.environ.update(VARIABLES | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": WORKER_PATH})
-    session = start(uri, str(warehouse), folder, MASTER, sql_python_filterPushdown_enabled="true", log_level="OFF")
+    session = start(uri, str(warehouse), folder, MASTER, log_level="OFF")
+    # Views and functions keep the settings that they were made with: other sessions of this JVM do not have it.
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     # Other programs of this process's tests are not Spark.
     for name in OWNER:
         del os.environ[name]

@@ -25,7 +25,6 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.log.level": "ERROR",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     # Without Hadoop's native library every directory would cost a process that runs chmod.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
@@ -46,19 +45,19 @@ def main() -> None:
     spark.stop()
 
 
-def start(uri: str, warehouse: str, folder: Path, master: str = "local[2]", **more: str) -> SparkSession:
-    """A session on the metastore at `uri`. `more` are settings, with `_` for the dots and no `spark_` before them."""
+def start(uri: str, warehouse: str, folder: Path, master: str = "local[2]", log_level: str = "ERROR") -> SparkSession:
+    """A session on the metastore at `uri`."""
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC -Djava.io.tmpdir={folder}"
     settings = SETTINGS | {
         "spark.hadoop.hive.metastore.uris": uri,
         # Spark, not the metastore, says where a new database lies.
         "spark.sql.warehouse.dir": f"file:{warehouse}",
         "spark.local.dir": str(folder),
+        "spark.log.level": log_level,
         "spark.hadoop.hive.exec.scratchdir": f"file:{folder}/scratch",
         "spark.hadoop.hive.exec.local.scratchdir": f"{folder}/local-scratch",
         "spark.driver.extraJavaOptions": f"{java} -Dderby.system.home={folder}",
     }
-    settings |= {f"spark.{name.replace('_', '.')}": value for name, value in more.items()}
     builder = SparkSession.builder.master(master).appName("hms-gateway")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pymysql
 
@@ -61,6 +62,10 @@ class PrivateMariadb:
     def url(self, database: str = "mysql", user: str = "root") -> str:
         """The SQLAlchemy URL of a database of this server."""
         return f"mariadb+pymysql://{user}@localhost/{database}?unix_socket={self.socket}"
+
+    def name_of(self, url: str) -> str:
+        """The database of one of its URLs."""
+        return url.partition("?")[0].rpartition("/")[2]
 
     def connect(self, database: str = "mysql") -> "pymysql.Connection[pymysql.cursors.Cursor]":
         """A connection of the administrator that commits by itself."""
@@ -152,6 +157,33 @@ class PrivateMariadb:
             return {}
         groups: Sequence[int] = []
         return {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": groups}
+
+
+class MariadbCopy:
+    """The tables of a database and their rows, as often as they are wanted."""
+
+    def __init__(self, server: PrivateMariadb, database: str) -> None:
+        self._server = server
+        # For each table how it is made, how a row is inserted, and its rows.
+        self.content: list[tuple[str, str, Sequence[Any]]] = []
+        with server.connect(database) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW TABLES")
+            for (table,) in cursor.fetchall():
+                cursor.execute(f"SHOW CREATE TABLE `{table}`")
+                (_, made) = cursor.fetchone()  # type: ignore[misc]
+                cursor.execute(f"SELECT * FROM `{table}`")
+                places = ", ".join(["%s"] * len(cursor.description))
+                self.content.append((made, f"INSERT INTO `{table}` VALUES ({places})", cursor.fetchall()))
+
+    def copy_to(self, database: str) -> None:
+        """Make them in an empty database."""
+        with self._server.connect(database) as connection, connection.cursor() as cursor:
+            cursor.execute("SET foreign_key_checks = 0")
+            for made, _, _ in self.content:
+                cursor.execute(made)
+            for _, insert, rows in self.content:
+                if rows:
+                    cursor.executemany(insert, rows)
 
 
 def _program(name: str) -> str:

@@ -1,8 +1,8 @@
 """`hms-gateway` as a child process, forked from one that has its modules: loading them is nine tenths of a start.
 
 The command runs from `hms_gateway.cli.main` to the end of its process, with arguments, variables, folder, umask and
-standard streams of its own. What it is forked from has loaded modules and done nothing else. Tests of what Python
-itself does at a start (`/proc/PID/environ`, the locale, imports) use `subprocess`.
+standard streams of its own. What it is forked from has loaded modules, read the table of methods, and done nothing
+else. Tests of what Python itself does at a start (`/proc/PID/environ`, the locale, imports) use `subprocess`.
 """
 
 import contextlib
@@ -31,9 +31,13 @@ TESTING: Final = "HMS_TESTS_FIXED_SETTINGS"
 MESSAGE_BYTES_MAX: Final = 2**17
 LOADED: Final = (
     *(f"hms_gateway.cli.{name}" for name in ("application", "operations.serving", "calls.calling")),
-    *(f"hms_gateway.{name}" for name in ("storage.schema.partial_indexes", "catalog.rights.rules_file")),
-    *("alembic.command", "cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec", "fsspec"),
-    *("httpx", "rich.console", "uvloop"),
+    *(f"hms_gateway.{name}" for name in ("storage.migrations.steps", "catalog.rights.rules_file")),
+    *(f"hms_gateway.{name}" for name in ("gateway.pages", "gateway.console.static_files", "runtime.settings_reading")),
+    *(f"hms_gateway.storage.{name}" for name in ("files.remote", "dialects.postgres_pipeline", "dialects.mysql")),
+    *("alembic.operations", "cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec", "fsspec"),
+    *("cryptography.hazmat.primitives.serialization", "psycopg", "pymysql", "_strptime", "encodings.idna"),
+    *(f"sqlalchemy.dialects.{name}" for name in ("postgresql.psycopg", "mysql.pymysql", "mysql.mariadb")),
+    *("httpx", "rich.console", "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvloop"),
 )
 
 
@@ -134,6 +138,22 @@ def _source() -> _Source:
     return _Source()
 
 
+def _fill_tables() -> None:
+    """Those that each start fills with what is the same for all."""
+    from hms_gateway.handlers import steps
+    from hms_gateway.rpc.binding import methods_of
+    from hms_gateway.rpc.call import Dialect
+    from hms_gateway.rpc.idl.method_facts import lasting_rights
+    from tests.support.quick_hashes import hash_quickly
+
+    lasting_rights()
+    for dialect in Dialect:
+        for method in methods_of(dialect).values():
+            steps._text_paths(method)
+            steps._context_paths(method)
+    hash_quickly()
+
+
 def _become_the_next(control: socket.socket) -> list[str]:
     """Fork for each message, and tell its sender how the child ended. Returns in the children only: their words."""
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -199,6 +219,7 @@ if __name__ == "__main__":
     sys.path[0] = str(ROOT)
     for name in LOADED:
         importlib.import_module(name)
+    _fill_tables()
     gc.freeze()
     sys.argv = _become_the_next(socket.socket(fileno=int(sys.argv[1])))
     if os.environ.pop(TESTING, None):

@@ -158,7 +158,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         users = user_file(settings)
         delegation = _delegation_tokens(settings, store, tokens, clock, users)
         handlers.append(Tokens(store, tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
-        handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
+        handlers.append(ChangeTrails(store.changes_made, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         steps, keeper = call_steps(settings, store)
         handlers.append(_explained_rights(settings, store, keeper))
@@ -299,7 +299,11 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
     """
     administrators = frozenset(settings.administrators)
     has_rights = settings.authorization == "grants"
-    rights, keeper = _rights(settings, store) if has_rights else (_standing_rights(store, administrators), None)
+    keeper: PolicyKeeper | None = None
+    if has_rights:
+        rights, keeper = _rights(settings, store)
+    else:
+        rights = Authorizer(NoGrants(), store, administrators, rights=lasting_rights())
     steps: list[Step] = [
         BoundedTexts(settings.limits),
         PresentedLease(is_owned=has_rights),
@@ -312,10 +316,6 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
         # After rights, since the refusal says what the table is.
         steps.append(RequiredLists(store))
     return steps, keeper
-
-
-def _standing_rights(store: SqlStore, administrators: frozenset[str]) -> Authorizer:
-    return Authorizer(NoGrants(), store, administrators, rights=lasting_rights())
 
 
 def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKeeper"]:
@@ -368,9 +368,8 @@ def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
     from hms_gateway.catalog.rights.keeper import PolicyKeeper
     from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
 
-    file = settings.authorization_rules_file
     try:
-        rules = None if file is None else RulesFile(file)
+        rules = RulesFile(settings.authorization_rules_file)
     except RulesError as error:
         raise SettingsError(f"authorization_rules_file: {error}") from error
     return PolicyKeeper(store, frozenset(settings.administrators), rules)
@@ -509,11 +508,7 @@ def directories(settings: Settings) -> Directories:
             check_roots(roots, protected)
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
-    if settings.otel.endpoint is None:
-        return Directories(policies, settings.roots, default=default)
-    from hms_gateway.storage.files.directories import NotedDirectories
-
-    return NotedDirectories(policies, settings.roots, default=default)
+    return Directories(policies, settings.roots, default=default)
 
 
 def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:

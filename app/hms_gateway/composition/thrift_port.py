@@ -96,7 +96,7 @@ class ThriftPort:
         return failure_of(error)
 
     def _note_limit(self, limit: str, session: Session) -> None:
-        self._refusals.note(limit, user=session.shown_user, address=_host(session))
+        self._refusals.note(limit, user=session.shown_user, address=host_of(session.address))
 
 
 def check_port(host: str, port: int) -> None:
@@ -121,10 +121,6 @@ def failure_of(error: Exception) -> BridgeError | None:
     return None
 
 
-def _host(session: Session) -> str:
-    return host_of(session.address)
-
-
 def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
     """How clients may log in besides PLAIN. Raises KerberosError."""
     mechanisms: dict[str, Mechanism] = {}
@@ -136,7 +132,7 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
 
         async def prove(proof: Proof, owner: str, share_address: str | None) -> str:
             try:
-                return (await delegation.by_proof(proof, share_address)).answer
+                return (await delegation.login(proof, share_address)).answer
             except Refused as refused:
                 raise LoginRefused(refused.text, refused.limit or refused.reason) from refused
 
@@ -165,14 +161,14 @@ class _Identification:
     async def __call__(self, session: Session) -> Caller:
         credentials = session.credentials
         if session.proven_user is not None:
-            return self._claimed(session, await self._proven(session, session.proven_user), _host(session))
+            return self._claimed(session, await self._proven(session, session.proven_user), host_of(session.address))
         if credentials is None:
             return await user_as_named(session) if self._own_account is None else self._own(session, self._own_account)
         if ":" in credentials.user:
             raise CallFailed("user or password is wrong", "unauthorized")
         token = b64encode(f"{credentials.user}:{credentials.password}".encode())
         field = (b"authorization", b"Basic " + token)
-        head = RequestHead(dict([field]), [field], b"", _host(session))
+        head = RequestHead(dict([field]), [field], b"", host_of(session.address))
         try:
             identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
         except Refused as refused:
@@ -195,7 +191,7 @@ class _Identification:
             if session.proof is None or self._delegation is None:
                 check_reserved(user, self._is_reserved)
                 return Caller(user, self._groups_of(user), may_get_token=session.proof is None)
-            login = await self._delegation.by_proof(session.proof, session.share_address)
+            login = await self._delegation.login(session.proof, session.share_address)
         except Refused as refused:
             raise failure_of(refused) or refused from refused
         session.real_user = login.real_user

@@ -77,9 +77,6 @@ class GatewayStatus:
         """From now on these are the figures of all workers that use the folder."""
         self._workers = WorkerFigures(folder)
 
-    def start(self) -> None:
-        self._look()
-
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -110,13 +107,14 @@ class GatewayStatus:
             # The database may be what the caller wants to know about.
             return None
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Bring the figures up to date, now and from now on."""
         self._metrics.served.look()
         self._follow()
         loop = asyncio.get_running_loop()
         if self._workers is not None:
             loop.run_in_executor(None, self._workers.leave, self._metrics.figures())
-        self._timer = loop.call_later(STATUS_LOOK_SECONDS, self._look)
+        self._timer = loop.call_later(STATUS_LOOK_SECONDS, self.look)
 
 
 class Gateway:
@@ -244,7 +242,7 @@ class Gateway:
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        self.status.start()
+        self.status.look()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self.status.stop()

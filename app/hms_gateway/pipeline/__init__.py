@@ -9,15 +9,12 @@ from typing import Any, Final
 _PUBLIC: Final = {
     "source.data_source": "HmsDataSource register",
     "connection": "Connection",
-    "jobs.options": "JobOptions",
-    "jobs.failures": "JobFailed",
-    "jobs.results": "JobResult",
+    "errors": "JobFailed",
+    "jobs.options": "JobOptions JobResult",
     "crawl.job": "CrawlArguments run_crawl",
     "stats.job": "StatsArguments run_stats",
-    "audit.arguments": "AuditArguments",
-    "audit.job": "run_audit",
-    "audit.fixing.arguments": "ApplyArguments",
-    "audit.fixing.job": "run_apply",
+    "audit.job": "AuditArguments run_audit",
+    "audit.apply_job": "ApplyArguments run_apply",
     "migrate.job": "MigrateArguments run_migrate",
     "compact.job": "CleanArguments CompactArguments run_clean run_compact",
     "snapshot.job": "SnapshotArguments run_snapshot",
@@ -25,32 +22,7 @@ _PUBLIC: Final = {
 }
 _MODULES: Final = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
-__all__ = [
-    "ApplyArguments",
-    "AuditArguments",
-    "CleanArguments",
-    "CompactArguments",
-    "Connection",
-    "CrawlArguments",
-    "DiffArguments",
-    "HmsDataSource",
-    "JobFailed",
-    "JobOptions",
-    "JobResult",
-    "MigrateArguments",
-    "SnapshotArguments",
-    "StatsArguments",
-    "register",
-    "run_apply",
-    "run_audit",
-    "run_clean",
-    "run_compact",
-    "run_crawl",
-    "run_diff",
-    "run_migrate",
-    "run_snapshot",
-    "run_stats",
-]
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,8 @@
 """The public names of the pipeline, which `__init__.py` loads when they are used."""
 
-from hms_gateway.pipeline.audit.arguments import AuditArguments as AuditArguments
-from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments as ApplyArguments
-from hms_gateway.pipeline.audit.fixing.job import apply as _apply
+from hms_gateway.pipeline.audit.apply_job import ApplyArguments as ApplyArguments
+from hms_gateway.pipeline.audit.apply_job import apply as _apply
+from hms_gateway.pipeline.audit.job import AuditArguments as AuditArguments
 from hms_gateway.pipeline.audit.job import audit as _audit
 from hms_gateway.pipeline.compact.job import CleanArguments as CleanArguments
 from hms_gateway.pipeline.compact.job import CompactArguments as CompactArguments
@@ -11,9 +11,9 @@ from hms_gateway.pipeline.compact.job import compact as _compact
 from hms_gateway.pipeline.connection import Connection as Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments as CrawlArguments
 from hms_gateway.pipeline.crawl.job import crawl as _crawl
-from hms_gateway.pipeline.jobs.failures import JobFailed as JobFailed
+from hms_gateway.pipeline.errors import JobFailed as JobFailed
 from hms_gateway.pipeline.jobs.options import JobOptions as JobOptions
-from hms_gateway.pipeline.jobs.results import JobResult as JobResult
+from hms_gateway.pipeline.jobs.options import JobResult as JobResult
 from hms_gateway.pipeline.migrate.job import MigrateArguments as MigrateArguments
 from hms_gateway.pipeline.migrate.job import migrate as _migrate
 from hms_gateway.pipeline.snapshot.diff import DiffArguments as DiffArguments

@@ -1,19 +1,17 @@
-"""Which metastore a data source reads, and as whom: made from options on the driver, used on executors."""
+"""A metastore and a login for it: made from options on the driver, used on executors."""
 
 import os
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final
 from urllib.parse import urlsplit
 
 from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth, TokenAuth
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.rpc.structs import ClientCapabilities, ClientCapability, GetTablesRequest, Table
-from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 from hms_gateway.runtime.logins.client_certificate import ClientCertificate, ClientCertificateError, show
 
 THRIFT_PORT: Final = 9083
@@ -33,27 +31,6 @@ VARIABLES: Final = {
 _CONTEXTS_MAX: Final = 8
 
 Client = MetastoreClient | ThriftClient
-
-
-class CatalogCaller(Protocol):
-    """A client of a metastore."""
-
-    def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
-        """The value of a method; raises the declared exception."""
-
-
-def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> list[Table]:
-    """Tables of these names, those that are there. Only the request says to Hive 3 that insert-only ones are known."""
-    capabilities = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
-    try:
-        request = GetTablesRequest(dbName=database, tblNames=list(names), capabilities=capabilities)
-        return client.call("get_table_objects_by_name_req", request).tables or []
-    except ApplicationError as error:
-        if error.type is not ApplicationErrorType.UNKNOWN_METHOD:
-            raise
-    # Before Hive 2.3.
-    found: list[Table] = client.call("get_table_objects_by_name", database, list(names))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +82,7 @@ class Connection:
 
     @property
     def is_thrift(self) -> bool:
-        """Whether it is Thrift over TCP, which is for reading only."""
+        """True if it is Thrift over TCP, which is for reading only."""
         return self.url.startswith("thrift:")
 
     def open(self, headers: Mapping[str, str] | None = None) -> Client:
@@ -191,7 +168,7 @@ def whole_number(name: str, text: str | None, default: int) -> int:
 
 
 def choice(name: str, text: str, values: Mapping[str, bool]) -> bool:
-    """What the value of an option that is one of a few means. Raises OptionError."""
+    """The meaning of an option's value that is one of a few. Raises OptionError."""
     if text.lower() not in values:
         raise OptionError(f"option {name} is {text!r}; it is one of {', '.join(filter(None, values))}")
     return values[text.lower()]

@@ -1,4 +1,6 @@
-"""Errors of the data source, as they reach the user of Spark."""
+"""Errors of the pipeline: those of the data source, as Spark shows them, and the reasons for which a job ends early."""
+
+from typing import Final
 
 
 class OptionError(ValueError):
@@ -11,3 +13,55 @@ class EventsExpired(Exception):
 
 class NotRegistered(Exception):
     """Rows cannot be registered as partitions; the text names table, column or value."""
+
+
+# Reasons for which a job ends early. All of them can be resumed when what they name is put right.
+
+
+class JobFailed(Exception):
+    """The job cannot go on; the text names the object and what is wrong, `hint` what to do."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+class UsageRefused(JobFailed):
+    """Options or arguments do not fit, or do not fit the run that is resumed."""
+
+
+class StateFailed(JobFailed):
+    """The state folder cannot be read or written."""
+
+
+class TablesHeld(JobFailed):
+    """Another run, or another holder of a lease, has a table."""
+
+
+class LeaseLost(JobFailed):
+    """The lease on the tables ended while the job worked on them."""
+
+
+class GatewayAway(JobFailed):
+    """The metastore did not answer for as long as the job is patient."""
+
+
+class CallsRefused(JobFailed):
+    """The metastore does not let the job in, or does not know what it asks for."""
+
+
+_KINDS: Final = {
+    kind.__name__: kind
+    for kind in (JobFailed, UsageRefused, StateFailed, TablesHeld, LeaseLost, GatewayAway, CallsRefused)
+}
+
+
+def packed(failure: JobFailed) -> str:
+    """A failure as a line that a task can hand to the driver."""
+    return "\n".join((type(failure).__name__, failure.hint.replace("\n", " "), str(failure)))
+
+
+def unpacked(text: str) -> JobFailed:
+    """The failure that `packed` wrote."""
+    kind, hint, said = text.split("\n", 2)
+    return _KINDS.get(kind, JobFailed)(said, hint)

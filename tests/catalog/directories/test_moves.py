@@ -1,9 +1,11 @@
 """Moves that survive a crash: whoever finds a pending move puts the directory back to its source."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack
-from hms_gateway.metastore.ports.store import FileSystemError, PendingMove, TableId
+from hms_gateway.metastore.ports.store import FileSystemError, OutcomeUnknown, PendingMove, TableId
 from tests.support.catalog import Catalog
 
 TABLE = TableId(7)
@@ -29,51 +31,70 @@ def is_at(catalog: Catalog, name: str) -> bool:
 
 def test_a_move_is_pending_until_it_is_settled(catalog: Catalog) -> None:
     moves = moves_of(catalog)
-    move = moves.begin(TABLE, *places(catalog))
-    assert is_at(catalog, "b")
-    assert pending(catalog) == [move]
-    assert not moves.is_settled(move)
-    assert catalog.store.read(lambda snapshot: moves.is_being_moved(snapshot, TABLE))
-    catalog.store.write(lambda tx: moves.settle(tx, move))
-    assert moves.is_settled(move)
+    with moves.moved(TABLE, *places(catalog)) as move:
+        assert is_at(catalog, "b")
+        assert pending(catalog) == [move]
+        assert catalog.store.read(lambda snapshot: moves.is_being_moved(snapshot, TABLE))
+        catalog.store.write(lambda tx: moves.settle(tx, move))
     assert pending(catalog) == []
     assert moves.recover() == 0
     assert is_at(catalog, "b")
 
 
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_what_was_settled_stays_when_the_answer_is_lost(catalog: Catalog, is_settled: bool) -> None:
+    moves = moves_of(catalog)
+
+    def change() -> None:
+        with moves.moved(TABLE, *places(catalog)) as move:
+            if is_settled:
+                catalog.store.write(lambda tx: moves.settle(tx, move))
+            raise OutcomeUnknown("lost")
+
+    with nullcontext() if is_settled else pytest.raises(OutcomeUnknown):
+        change()
+    assert is_at(catalog, "b" if is_settled else "a")
+    assert pending(catalog) == []
+
+
 def test_a_move_that_fails_is_not_pending(catalog: Catalog) -> None:
     source, _ = places(catalog)
     (catalog.warehouse / "b").mkdir()
-    with pytest.raises(FileSystemError):
-        moves_of(catalog).begin(TABLE, source, f"{catalog.root}/b")
+    with pytest.raises(FileSystemError), moves_of(catalog).moved(TABLE, source, f"{catalog.root}/b"):
+        pass
     assert pending(catalog) == []
     assert is_at(catalog, "a")
 
 
-def test_a_unit_of_work_that_fails_after_settling_leaves_the_move_pending(catalog: Catalog) -> None:
+def test_a_unit_of_work_that_fails_after_settling_takes_the_move_back(catalog: Catalog) -> None:
     moves = moves_of(catalog)
-    move = moves.begin(TABLE, *places(catalog))
 
-    def work(tx: object) -> None:
-        moves.settle(tx, move)
-        raise ValueError
+    def change() -> None:
+        with moves.moved(TABLE, *places(catalog)) as move:
+
+            def work(tx: object) -> None:
+                moves.settle(tx, move)
+                raise ValueError
+
+            catalog.store.write(work)
 
     with pytest.raises(ValueError):
-        catalog.store.write(work)
-    assert not moves.is_settled(move)
-    moves.take_back(move)
+        change()
     assert is_at(catalog, "a")
     assert pending(catalog) == []
 
 
 def test_recovery_puts_the_directory_back_and_stops_its_mover(catalog: Catalog) -> None:
     moves = moves_of(catalog)
-    move = moves.begin(TABLE, *places(catalog))
-    assert moves_of(catalog).recover() == 1
-    assert is_at(catalog, "a")
+
+    def change() -> None:
+        with moves.moved(TABLE, *places(catalog)) as move:
+            assert moves_of(catalog).recover() == 1
+            assert is_at(catalog, "a")
+            catalog.store.write(lambda tx: moves.settle(tx, move))
+
     with pytest.raises(MoveTakenBack):
-        catalog.store.write(lambda tx: moves.settle(tx, move))
-    moves.take_back(move)
+        change()
     assert is_at(catalog, "a")
 
 
@@ -88,9 +109,9 @@ def test_a_move_after_the_change_is_announced_the_other_way_round(catalog: Catal
 def test_what_cannot_be_put_back_stays_pending(catalog: Catalog) -> None:
     moves = moves_of(catalog)
     source, target = places(catalog)
-    move = moves.begin(TABLE, source, target)
-    catalog.store.write(lambda tx: tx.delete_pending_move(move.move_id))
-    catalog.store.write(lambda tx: tx.insert_pending_move(TABLE, f"{target}/file/under/a/file", target))
-    assert moves.recover() == 1
-    assert len(pending(catalog)) == 1
-    assert is_at(catalog, "b")
+    with moves.moved(TABLE, source, target) as move:
+        catalog.store.write(lambda tx: tx.delete_pending_move(move.move_id))
+        catalog.store.write(lambda tx: tx.insert_pending_move(TABLE, f"{target}/file/under/a/file", target))
+        assert moves.recover() == 1
+        assert len(pending(catalog)) == 1
+        assert is_at(catalog, "b")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.catalog.rights.decisions import GROUP, ROLE, USER, Owners, Permissions, decide
+from hms_gateway.catalog.rights.decisions import GROUP, NO_OWNERS, ROLE, USER, Decision, Owners, Permissions
 from hms_gateway.catalog.rights.policy import Action, GrantedPrivilege, Policy, Principal, Securable
 from hms_gateway.catalog.rights.rules_file import parse_rules
 from hms_gateway.metastore.ports.store import EventId
@@ -13,7 +13,13 @@ ORDERS, SALES, EVERYTHING = Securable("sales", "orders"), Securable("sales"), Se
 OBJECT_ACTIONS = [action for action in Action if action is not Action.ADMIN]
 
 
-def allowed(policy: Policy, thing: Securable, groups: frozenset[str] = NOBODY, owners: Owners = Owners({})) -> set[str]:
+def decide(
+    user: str, groups: frozenset[str], action: Action, thing: Securable, policy: Policy, owners: Owners = NO_OWNERS
+) -> Decision:
+    return Permissions(user, groups, policy, owners).decide(action, thing)
+
+
+def allowed(policy: Policy, thing: Securable, groups: frozenset[str] = NOBODY, owners: Owners = NO_OWNERS) -> set[str]:
     return {action.value for action in Action if decide("alice", groups, action, thing, policy, owners).allowed}
 
 
@@ -55,7 +61,7 @@ def test_owners_may_do_everything_with_what_is_theirs() -> None:
     everything = {action.value for action in OBJECT_ACTIONS}
     assert allowed(Policy(databases={"sales": ALICE}), ORDERS) == everything
     assert allowed(Policy(databases={"sales": ALICE}), SALES) == everything
-    owners = Owners({ALICE: {"sales": frozenset({"orders"})}})
+    owners = {ALICE: {"sales": frozenset({"orders"})}}
     assert allowed(Policy(), ORDERS, owners=owners) == everything
     assert allowed(Policy(), SALES, owners=owners) == {"see"}
     assert allowed(Policy(), Securable("sales", "other"), owners=owners) == set()
@@ -110,7 +116,7 @@ def test_rules_name_databases_or_tables() -> None:
 def test_lists_show_what_decisions_allow() -> None:
     rules = parse_rules('[[rule]]\nusers=["alice"]\nactions=["select"]\nobjects=["sales.a_*"]\n')
     policy = Policy(rules=rules, held={ALICE: (GrantedPrivilege("drop", ORDERS),)})
-    owners = Owners({ALICE: {"sales": frozenset({"mine"})}})
+    owners = {ALICE: {"sales": frozenset({"mine"})}}
     permissions = Permissions("alice", NOBODY, policy, owners)
     names = ["a_1", "b", "mine", "orders", "zzz"]
     assert permissions.visible("sales").select(names) == ["a_1", "mine", "orders"]

@@ -324,6 +324,14 @@ def test_migrate_of_a_server_database(tmp_path, server_database):
     assert (first.returncode, first.stdout[:26]) == (0, "from an empty database to ")
 
 
+@pytest.mark.parametrize(
+    "database_server",
+    [
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.whole]),
+    ],
+    indirect=True,
+)
 def test_several_processes_serve_a_server_database(tmp_path, server_database):
     assert hms_gateway("migrate", "--database", server_database).returncode == 0
     with GatewayServer(tmp_path, demo=True, database=server_database, settings={"workers": 2}) as server:

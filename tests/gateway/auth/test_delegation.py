@@ -38,10 +38,10 @@ def test_a_login_is_remembered_for_a_second_and_nothing_of_it_stays():
         async def log_in() -> None:
             nonlocal now
             for number in (1, 1, 2, 2):
-                await logins.by_text(text_of(number), None)
+                await logins.login(text_of(number), None)
             assert len(looked_up) == len(logins._known) == 2
             now += REMEMBERED_SECONDS
-            await logins.by_text(text_of(3), None)
+            await logins.login(text_of(3), None)
             assert list(logins._known) == [text_of(3)]
 
         asyncio.run(log_in())
@@ -58,13 +58,13 @@ def test_calls_that_show_the_same_token_at_once_take_one_check():
         logins = DelegationLogins(password_of, checks)
 
         async def log_in_together() -> None:
-            calls = [asyncio.ensure_future(logins.by_text(text_of(1), "10.0.0.1")) for _ in range(10)]
+            calls = [asyncio.ensure_future(logins.login(text_of(1), "10.0.0.1")) for _ in range(10)]
             await asyncio.sleep(0)
             calls.pop().cancel()
             begin.set()
             assert {login.user for login in await asyncio.gather(*calls)} == {"ann"}
             with pytest.raises(Refused, match="its password is wrong"):
-                await logins.by_text(text_of(1, b"another"), "10.0.0.1")
+                await logins.login(text_of(1, b"another"), "10.0.0.1")
             assert not logins._checking._running
 
         asyncio.run(log_in_together())

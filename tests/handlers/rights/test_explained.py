@@ -10,7 +10,7 @@ from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import Database, MetaException, RightAnswer
 from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
-from tests.support.catalog import empty_database
+from tests.support.kept_store import empty_database
 
 RULES = '[[rule]]\nname = "team"\ngroups = ["sales-team"]\nactions = ["create"]\nobjects = ["sales_*"]\n'
 

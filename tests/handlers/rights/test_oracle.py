@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed resource <TCPTransport:ResourceWarning"),
 ]
 
-DECISIONS = sample(400, of=500_000)
+DECISIONS = sample(800, of=500_000)
 CALLS_PER_CHANGE = 20
 SEED = 17 + FIRST_SEED
 CHANGES_MAX = 300

@@ -162,10 +162,9 @@ def test_creating_a_table_counts_files_that_were_there(
 
 
 def test_adding_a_partition_counts_files_that_were_there() -> None:
-    assert add_partition_counts_files("EXTERNAL_TABLE", None, directory_existed=True)
-    assert not add_partition_counts_files("EXTERNAL_TABLE", None, directory_existed=False)
-    assert not add_partition_counts_files("EXTERNAL_TABLE", NO_UPDATE_IN_CAPITALS, directory_existed=True)
-    assert not add_partition_counts_files("VIRTUAL_VIEW", None, directory_existed=True)
+    assert add_partition_counts_files("EXTERNAL_TABLE", None)
+    assert not add_partition_counts_files("EXTERNAL_TABLE", NO_UPDATE_IN_CAPITALS)
+    assert not add_partition_counts_files("VIRTUAL_VIEW", None)
 
 
 def test_altering_an_unpartitioned_table_counts_files_unless_told_not_to() -> None:

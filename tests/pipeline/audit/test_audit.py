@@ -9,10 +9,8 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.audit.arguments import AuditArguments
-from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
-from hms_gateway.pipeline.audit.fixing.job import apply
-from hms_gateway.pipeline.audit.job import audit
+from hms_gateway.pipeline.audit.apply_job import ApplyArguments, apply
+from hms_gateway.pipeline.audit.job import AuditArguments, audit
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State

@@ -13,8 +13,8 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 import pyarrow
 import pyarrow.parquet
 
-from hms_gateway.pipeline.audit.checking import Checker, digest_of
-from hms_gateway.pipeline.footers import Column
+from hms_gateway.pipeline.audit.footer_checks import Checker, digest_of
+from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.storage import Storage
 from tests.pipeline.audit.world import blob
 

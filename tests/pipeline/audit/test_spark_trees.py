@@ -4,8 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
-from hms_gateway.pipeline.audit.arguments import AuditArguments
-from hms_gateway.pipeline.audit.job import audit
+from hms_gateway.pipeline.audit.job import AuditArguments, audit
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.options import JobOptions
 from tests.spark.spark_session import SparkSessionProcess

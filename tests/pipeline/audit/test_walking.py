@@ -12,13 +12,12 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 import fsspec
 import pyarrow
 
-from hms_gateway.pipeline.audit.rules.areas import Areas
-from hms_gateway.pipeline.audit.rules.values import Directory, Place, Storage
-from hms_gateway.pipeline.audit.walking import LEVEL, LISTED, TO_LIST, UNREADABLE, Walk
-from hms_gateway.pipeline.storage import Storage as FileSystems
+from hms_gateway.pipeline.audit.catalog import LEVEL, LISTED, TO_LIST, UNREADABLE, DirectoryWalk
+from hms_gateway.pipeline.audit.places import Areas, Directory, FileOwner, Place
+from hms_gateway.pipeline.storage import Storage
 from tests.pipeline.audit.world import blob
 
-DISKS = FileSystems(roots=("file:/", "nowhere://bucket", "memory:///audit-walk"))
+DISKS = Storage(roots=("file:/", "nowhere://bucket", "memory:///audit-walk"))
 
 
 def level(location, tables=(), storage=None):
@@ -26,7 +25,9 @@ def level(location, tables=(), storage=None):
     areas = SimpleNamespace(value=Areas(tables, {}))
     rows = pyarrow.RecordBatch.from_pylist([{"kind": TO_LIST, "location": location, "payload": b"12.5"}], schema=LEVEL)
     found = [
-        row for piece in Walk(storage or DISKS, areas)(pyarrow.Table.from_batches([rows])) for row in piece.to_pylist()
+        row
+        for piece in DirectoryWalk(storage or DISKS, areas)(pyarrow.Table.from_batches([rows]))
+        for row in piece.to_pylist()
     ]
     payloads = {kind: [one for one in found if one["kind"] == kind] for kind in (TO_LIST, LISTED, UNREADABLE)}
     listed = [msgspec.msgpack.decode(one["payload"], type=Directory) for one in payloads[LISTED]]
@@ -73,9 +74,9 @@ def test_what_cannot_be_listed_is_named_with_the_reason(tmp_path):
 
 def test_what_lies_in_a_table_with_a_log_of_its_own_is_not_listed(tmp_path):
     (tmp_path / "data").mkdir()
-    of_iceberg = Place("sales", "iceberg", f"file:{tmp_path}", storage=Storage.LOGGED)
+    of_iceberg = Place("sales", "iceberg", f"file:{tmp_path}", storage=FileOwner.LOGGED)
     assert level(f"file:{tmp_path}", [of_iceberg])[1] == []
-    assert level(f"file:{tmp_path}", [msgspec.structs.replace(of_iceberg, storage=Storage.PLAIN)])[1] == ["data"]
+    assert level(f"file:{tmp_path}", [msgspec.structs.replace(of_iceberg, storage=FileOwner.PLAIN)])[1] == ["data"]
 
 
 def test_a_remote_directory_is_read_through_fsspec_and_a_few_files_say_its_format():

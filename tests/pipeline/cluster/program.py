@@ -9,8 +9,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from hms_gateway.pipeline import register
-from hms_gateway.pipeline.source.data_source import HmsDataSource
-from hms_gateway.pipeline.source.registering import PartitionWriter
+from hms_gateway.pipeline.source.data_source import HmsDataSource, PartitionWriter
 
 TWIN_SECONDS_MAX = 60.0
 

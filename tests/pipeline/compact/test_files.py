@@ -13,10 +13,9 @@ import pyarrow.orc
 import pyarrow.parquet
 
 from hms_gateway.pipeline.compact import text_files
-from hms_gateway.pipeline.compact.bins import bins, gain
-from hms_gateway.pipeline.compact.filing import DataFile, Filing, NotPlain, fingerprint
 from hms_gateway.pipeline.compact.rewriting import Rewriting
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.compact.rules import DataFile, NotPlain, bins, data_files, fingerprint, gain
+from hms_gateway.pipeline.storage import Storage, files_of
 
 DISKS = Storage(roots=("file:/",))
 
@@ -38,8 +37,8 @@ def table(seed, rows=50, **types):
 
 def rewritten(tmp_path, format, target_bytes=TARGET):
     source, target = tmp_path / "k=1", tmp_path / ".hms-compact" / "run" / "k=1"
-    filing = Filing.of(f"file:{source}", DISKS)
-    files = filing.data_files(str(source))
+    filing = files_of(f"file:{source}", DISKS)
+    files = data_files(filing, str(source))
     rewriting = Rewriting(filing, format, str(source), str(target), "run", target_bytes, lambda: None)
     return rewriting.write(files), sorted(target.iterdir()) if target.exists() else []
 
@@ -139,7 +138,7 @@ def test_text_keeps_its_lines(tmp_path):
 
 @pytest.mark.parametrize("cut", range(1, 9))
 def test_lines_are_counted_in_any_pieces(cut):
-    text, lines = b"a\r\nb\rc\n\r\n\nd\r\r\n", text_files.Lines()
+    text, lines = b"a\r\nb\rc\n\r\n\nd\r\r\n", text_files.TextLines()
     for at in range(0, len(text), cut):
         lines.add(text[at : at + cut])
     assert lines.rows == 7

@@ -20,8 +20,8 @@ from hms_gateway.cli.application import application
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
+from hms_gateway.pipeline.errors import TablesHeld
 from hms_gateway.pipeline.jobs import run as jobs_run
-from hms_gateway.pipeline.jobs.failures import TablesHeld
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.rpc.structs import LeaseObject, Partition
 from tests.pipeline.compact.warehouse import (

@@ -9,14 +9,14 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
 from hms_gateway.pipeline.compact import rewriting
 from hms_gateway.pipeline.compact import step as stepping
-from hms_gateway.pipeline.compact.cleaning import CleanStep
-from hms_gateway.pipeline.compact.leftovers import RemoveLeftovers
-from hms_gateway.pipeline.compact.looking import CANDIDATE, LEFT, LEFTOVERS, Look, NamesOf
-from hms_gateway.pipeline.compact.step import CompactStep
+from hms_gateway.pipeline.compact.looking import CANDIDATE, LEFT, LEFTOVERS, NAMES, Look, RemoveLeftovers
+from hms_gateway.pipeline.compact.rules import left_alone
+from hms_gateway.pipeline.compact.step import CleanStep, CompactStep
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import LeaseLost
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import LeaseLost
+from hms_gateway.pipeline.jobs.options import PartitionNames
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.rpc.structs import (
     DataOperationType,
@@ -76,7 +76,7 @@ def found(connection, table, run="compact-1"):
     """What a look finds, by kind."""
     given = pyarrow.table({"database": ["lake"], "table": [table.tableName]})
     by_kind = {}
-    for names in NamesOf(connection, 5, "")(given):
+    for names in PartitionNames(connection, 5, NAMES, "", left_alone)(given):
         for piece in Look(connection, 5, run, TARGET, DISKS)(pyarrow.Table.from_batches([names])):
             for row in piece.to_pylist():
                 by_kind.setdefault(row["what"], []).append(row)
@@ -152,11 +152,11 @@ def test_nothing_is_removed_where_something_else_lies(client, connection, table)
 
 
 def test_a_killed_cleaning_goes_on(client, connection, table, monkeypatch):
-    from hms_gateway.pipeline.compact.filing import Filing
+    from hms_gateway.pipeline.storage import LocalFiles
 
     before = partitions(client, table)
     compact(client, connection, table)
-    remove, calls = Filing.remove_file, []
+    remove, calls = LocalFiles.remove_file, []
 
     def killed(self, name):
         calls.append(name)
@@ -165,7 +165,7 @@ def test_a_killed_cleaning_goes_on(client, connection, table, monkeypatch):
         remove(self, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Filing, "remove_file", killed)
+        patch.setattr(LocalFiles, "remove_file", killed)
         with pytest.raises(KeyboardInterrupt):
             clean(client, connection, table)
     assert len(data_files(before["1"].sd.location)) == FILES - 2
@@ -407,7 +407,9 @@ LEFT_ALONE = [
 def test_what_is_not_plain_is_never_touched(client, connection, changed, reason):
     table = make_table(client, "special", **changed)
     try:
-        names = NamesOf(connection, 5, "")(pyarrow.table({"database": ["lake"], "table": ["special"]}))
+        names = PartitionNames(connection, 5, NAMES, "", left_alone)(
+            pyarrow.table({"database": ["lake"], "table": ["special"]})
+        )
         assert [row["reason"] for piece in names for row in piece.to_pylist()] == [reason]
         assert found(connection, table) == {}
         row = {"database": "lake", "table": "special", "name": "", "files": 2, "bytes": 2}

@@ -15,9 +15,9 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.cli.pipeline.results import crawl as show
 from hms_gateway.pipeline.compact.job import CompactArguments, compact
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.crawl import registering
+from hms_gateway.pipeline.crawl import steps as registering
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
-from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.errors import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.rpc.structs import NotificationEventRequest, PrincipalType
 from tests.pipeline.crawl.trees import parquet, plant

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.pipeline.crawl.keys import KeyShape, NotAPartition, spelled, split_component
+from hms_gateway.pipeline.crawl.tables import KeyShape, NotAPartition, spelled, split_component
 
 
 @pytest.mark.parametrize(

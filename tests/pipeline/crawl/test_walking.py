@@ -11,10 +11,20 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 import pyarrow
 
-from hms_gateway.pipeline.crawl import walking
-from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, REFUSED, CrawledTable, PartitionsOf
-from hms_gateway.pipeline.crawl.tables import SHAPES, Names, ShapesOf, merged
-from hms_gateway.pipeline.crawl.walking import DATA, TO_LIST, Walk, to_list
+from hms_gateway.pipeline.crawl import steps as walking
+from hms_gateway.pipeline.crawl.steps import DATA, TO_LIST, Walk, to_list
+from hms_gateway.pipeline.crawl.tables import (
+    CANONICAL,
+    NO_PARTITION,
+    OTHER,
+    SHAPES,
+    CrawledTable,
+    Names,
+    PartitionsOf,
+    ShapesOf,
+    merged,
+)
+from hms_gateway.pipeline.jobs.stored import ROWS_OF_A_KIND, pieces
 from hms_gateway.pipeline.storage import Storage
 
 DISKS = Storage(roots=("file:/",))
@@ -38,7 +48,7 @@ def walk(folder, tables=None):
     step = Walk(str(folder), DISKS, known)
     rows, found, refused = [to_list("", str(folder))], {}, {}
     while rows:
-        batch = pyarrow.Table.from_batches(walking.pieces(rows))
+        batch = pyarrow.Table.from_batches(pieces(rows, walking.LEVEL))
         listed = [row for piece in step(batch) for row in piece.to_pylist()]
         rows = [to_list(row["root"], row["relative"]) for row in listed if row["kind"] == TO_LIST]
         for row in listed:
@@ -125,7 +135,7 @@ def test_a_directory_that_vanishes_between_two_levels_is_named(tmp_path):
     make(tmp_path, "t/ds=1/a")
     step = Walk(str(tmp_path), DISKS, {f"{tmp_path}/t": 1})
     batch = pyarrow.Table.from_batches(
-        walking.pieces([to_list(f"{tmp_path}/t", "ds=1"), to_list(f"{tmp_path}/t", "ds=2")])
+        pieces([to_list(f"{tmp_path}/t", "ds=1"), to_list(f"{tmp_path}/t", "ds=2")], walking.LEVEL)
     )
     rows = [row for piece in step(batch) for row in piece.to_pylist()]
     assert [(row["kind"], row["relative"], row["reason"]) for row in rows] == [
@@ -160,15 +170,15 @@ def unprivileged():
 
 def test_pieces_have_one_kind_and_a_bounded_size():
     rows = [to_list("", str(at)) if at % 2 else walking.refused("", str(at), "x") for at in range(20_001)]
-    made = list(walking.pieces(rows))
+    made = list(pieces(rows, walking.LEVEL))
     assert sum(map(len, made)) == len(rows)
-    assert all(len(piece) <= walking.ROWS_A_PIECE for piece in made)
+    assert all(len(piece) <= ROWS_OF_A_KIND for piece in made)
     assert all(len(set(piece.column("kind").to_pylist())) == 1 for piece in made)
 
 
 def directories(*rows):
     listed = [walking.data(root, relative, walking.Folded(2, 7, "f", 4)) for root, relative in rows]
-    return pyarrow.Table.from_batches(walking.pieces(listed))
+    return pyarrow.Table.from_batches(pieces(listed, walking.LEVEL))
 
 
 def test_directories_become_partitions_of_their_tables():
@@ -183,8 +193,8 @@ def test_directories_become_partitions_of_their_tables():
     assert [(row["state"], row["name"], row["location"]) for row in rows] == [
         (CANONICAL, "ds=a%3Ab/hr=1", "file:/lake/orders/ds=a:b/hr=1"),
         (OTHER, "ds=x/hr=01", "file:/lake/orders/ds=x/hr=01"),
-        (REFUSED, "ds=x/hr=y", "file:/lake/orders/ds=x/hr=y"),
-        (REFUSED, "ds=x", "file:/lake/orders/ds=x"),
+        (NO_PARTITION, "ds=x/hr=y", "file:/lake/orders/ds=x/hr=y"),
+        (NO_PARTITION, "ds=x", "file:/lake/orders/ds=x"),
     ]
     assert [row["reason"] for row in rows[2:]] == [
         "has the value 'y' for the key hr, which is not a int",
@@ -217,7 +227,7 @@ def test_the_shape_of_a_new_table_is_that_of_most_directories():
 def test_of_many_files_some_tell_the_columns():
     listed = [walking.data("/lake/t", f"d={day}", walking.Folded(2, 7, "f", 4)) for day in range(200)]
     listed.append(walking.data("/lake/u", "", walking.Folded(200, 700, "7", 4, tuple(map(str, range(200))))))
-    batch = pyarrow.Table.from_batches(walking.pieces(listed))
+    batch = pyarrow.Table.from_batches(pieces(listed, walking.LEVEL))
     found = merged(row for piece in ShapesOf(frozenset())(batch) for row in piece.to_pylist())
     of_days, of_files = found["/lake/t"].samples[("d",)], found["/lake/u"].samples[()]
     assert len(of_days) == walking.SAMPLES_MAX

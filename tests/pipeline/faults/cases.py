@@ -13,13 +13,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
-from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, write_plan
-from hms_gateway.pipeline.audit.rules.values import Fix
+from hms_gateway.pipeline.audit.apply_job import ApplyArguments
+from hms_gateway.pipeline.audit.applying import PlanHead, PlannedFix, write_plan
+from hms_gateway.pipeline.audit.places import Fix
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, compact
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments
-from hms_gateway.pipeline.crawl.registering import table_of
+from hms_gateway.pipeline.crawl.steps import table_of
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.migrate.job import MigrateArguments
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments

@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.pipeline import below, parent
-from hms_gateway.pipeline.jobs.failures import JobFailed, StateFailed
+from hms_gateway.pipeline.errors import JobFailed, StateFailed
 from hms_gateway.pipeline.jobs.options import JobOptions
 from tests.support.server import GatewayServer
 from tests.support.spark_variables import WORKER_PATH

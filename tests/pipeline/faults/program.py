@@ -6,8 +6,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tests.pipeline.conftest import CONFIGURATION, MASTER
 from tests.pipeline.faults.killing import Given
+from tests.spark.spark_session import MASTER
+
+CONFIGURATION = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "768m",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "OFF",
+}
 
 
 def main() -> None:

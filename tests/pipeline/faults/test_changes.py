@@ -11,13 +11,12 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.audit.arguments import AuditArguments
-from hms_gateway.pipeline.audit.fixing.job import apply
-from hms_gateway.pipeline.audit.job import audit
+from hms_gateway.pipeline.audit.apply_job import apply
+from hms_gateway.pipeline.audit.job import AuditArguments, audit
 from hms_gateway.pipeline.compact.job import compact
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
-from hms_gateway.pipeline.crawl.registering import table_of
-from hms_gateway.pipeline.jobs.failures import TablesHeld
+from hms_gateway.pipeline.crawl.steps import table_of
+from hms_gateway.pipeline.errors import TablesHeld
 from hms_gateway.pipeline.migrate.job import migrate
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
 from hms_gateway.rpc.structs import FieldSchema, NotificationEventRequest

@@ -8,8 +8,7 @@ from decimal import Decimal
 import pyarrow
 import pyarrow.compute
 
-from hms_gateway.pipeline.listing import files_of
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.storage import Storage, files_of
 
 TYPES = {
     "flag": pyarrow.bool_(),

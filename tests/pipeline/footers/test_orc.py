@@ -6,7 +6,7 @@ import pyarrow
 import pytest
 from pyarrow import compute, orc
 
-from hms_gateway.pipeline.footers import read_footer
+from hms_gateway.pipeline.footers.reading import read_footer
 from tests.pipeline.footers.content import HIVE, TYPES, counted, random_table, reading
 
 # What the file has for these is milliseconds with a rest that the writer may leave out.

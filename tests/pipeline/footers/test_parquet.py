@@ -9,9 +9,10 @@ from pyarrow import compute, parquet
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from hms_gateway.pipeline.footers import Column, read_footer
+from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.footers.parquet import parquet_footer
 from hms_gateway.pipeline.footers.parquet_structs import FileMetaData, decode
+from hms_gateway.pipeline.footers.reading import read_footer
 from tests.pipeline.footers.content import HIVE, TYPES, counted, random_table, reading
 
 BOUNDED = [name for name in TYPES if name not in ("note", "data")]

@@ -9,8 +9,9 @@ import pyarrow
 import pytest
 from pyarrow import orc, parquet
 
-from hms_gateway.pipeline.footers import FooterProblem, read_footer
-from hms_gateway.pipeline.listing import RemoteFiles
+from hms_gateway.pipeline.footers.footer import FooterProblem
+from hms_gateway.pipeline.footers.reading import read_footer
+from hms_gateway.pipeline.storage import RemoteFiles
 from tests.pipeline.footers.content import random_table, reading
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from hms_gateway.pipeline.footers import TypesConflict, widened
+from hms_gateway.pipeline.footers.footer import TypesConflict, widened
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

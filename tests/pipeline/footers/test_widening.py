@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from hms_gateway.metastore.vocabulary.column_types import is_compatible_change
-from hms_gateway.pipeline.footers import Column, TypesConflict, fits, united, widened
+from hms_gateway.pipeline.footers.footer import Column, TypesConflict, fits, united, widened
 
 SIMPLE = (
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(9,2)", "decimal(38,10)",

@@ -9,8 +9,8 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
 from hms_gateway.cli.pipeline.jobs import source_of
 from hms_gateway.client.metastore_client import Busy, MetastoreClient, NotAuthorized, NotReached
+from hms_gateway.pipeline.errors import CallsRefused, GatewayAway, LeaseLost
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, LeaseLost
 from hms_gateway.rpc.structs import InvalidOperationException, NoSuchObjectException
 
 

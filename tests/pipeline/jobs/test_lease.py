@@ -8,7 +8,7 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.jobs.lease import Lease
+from hms_gateway.pipeline.jobs.records import Lease
 from hms_gateway.pipeline.jobs.state import State
 from tests.support.server import GatewayServer
 

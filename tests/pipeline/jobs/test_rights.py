@@ -8,11 +8,10 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.pipeline.audit.arguments import AuditArguments
-from hms_gateway.pipeline.audit.job import audit
+from hms_gateway.pipeline.audit.job import AuditArguments, audit
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
-from hms_gateway.pipeline.jobs.failures import JobFailed
+from hms_gateway.pipeline.errors import JobFailed
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 from hms_gateway.pipeline.stats.job import StatsArguments, stats

@@ -12,8 +12,8 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from pyspark import cloudpickle
 
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import CallsRefused, JobFailed, LeaseLost, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs import records
-from hms_gateway.pipeline.jobs.failures import CallsRefused, JobFailed, LeaseLost, TablesHeld, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.rpc.structs import LeaseObject, NotificationEventRequest
@@ -115,11 +115,6 @@ def test_a_batch_is_done_as_soon_as_it_is_made_where_calls_suffice_for_all_proce
     result = toy_together(options, arguments("20"), spark=spark)
     assert (values_in(gateway), result.counts) == (["20"] * 5, {"set": 5})
     assert result.refusals["toy_five"] >= 3
-
-
-@pytest.mark.whole
-def test_a_batch_waits_for_its_table_where_calls_do_not_suffice_for_all_processors(spark, gateway, options):
-    """`make test` has one processor."""
     alone = toy_together(dataclasses.replace(options, calls=1), arguments("21"), spark=spark)
     assert (values_in(gateway), alone.counts) == (["21"] * 5, {"set": 5})
     assert set(alone.refusals.values()) == {0}

@@ -7,9 +7,8 @@ import pytest
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.jobs.failures import UsageRefused
-from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.pipeline.jobs.selection import check_only, partition_names
+from hms_gateway.pipeline.errors import UsageRefused
+from hms_gateway.pipeline.jobs.options import JobOptions, check_only, partition_names
 
 pytestmark = pytest.mark.slow
 

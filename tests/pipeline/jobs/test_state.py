@@ -13,8 +13,8 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 import pyarrow
 
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import StateFailed, UsageRefused
 from hms_gateway.pipeline.jobs import records
-from hms_gateway.pipeline.jobs.failures import StateFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import Cut, Stored, store

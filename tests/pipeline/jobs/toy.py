@@ -8,7 +8,7 @@ import msgspec
 import pyarrow
 
 from hms_gateway.pipeline.jobs.batches import Refusal, StepOutcome
-from hms_gateway.pipeline.jobs.results import JobResult
+from hms_gateway.pipeline.jobs.options import JobResult
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.rpc.structs import NoSuchObjectException
 

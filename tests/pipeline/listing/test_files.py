@@ -5,8 +5,17 @@ import os
 import fsspec
 import pytest
 
-from hms_gateway.pipeline.listing import Entry, ListingProblem, files_of, fold, format_of, formats_in, is_hidden, unlike
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.storage import (
+    Entry,
+    ListingProblem,
+    Storage,
+    files_of,
+    fold,
+    format_of,
+    formats_in,
+    is_hidden,
+    unlike,
+)
 
 DISKS = Storage(roots=("file:/",))
 

@@ -8,8 +8,7 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.migrate.ahead import ahead
-from hms_gateway.pipeline.migrate.table_work import tables_of
+from hms_gateway.pipeline.migrate.steps import ahead, tables_of
 from hms_gateway.rpc.structs import MetaException, Table
 
 

@@ -20,7 +20,7 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, JobFailed, UsageRefused
+from hms_gateway.pipeline.errors import CallsRefused, GatewayAway, JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
 from hms_gateway.rpc.structs import (

@@ -1,6 +1,6 @@
 """Objects of two metastores, compared field by field."""
 
-from hms_gateway.pipeline.migrate.objects import Difference, differences, digest, of_chunk, plain, without
+from hms_gateway.pipeline.migrate.sides import Difference, differences, digest, of_chunk, plain, without
 from hms_gateway.rpc.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 
 

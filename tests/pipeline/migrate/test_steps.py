@@ -9,14 +9,12 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import JobFailed
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import JobFailed
-from hms_gateway.pipeline.migrate.comparing import Compare
-from hms_gateway.pipeline.migrate.copying import CopyTables
 from hms_gateway.pipeline.migrate.job import ALL_KINDS
-from hms_gateway.pipeline.migrate.refreshing import Refresh
 from hms_gateway.pipeline.migrate.sides import Sides
+from hms_gateway.pipeline.migrate.steps import Compare, CopyTables, Refresh
 from hms_gateway.rpc.structs import Database
 from tests.pipeline.content import Metastore, add_partitions, make_table
 from tests.support.server import GatewayServer

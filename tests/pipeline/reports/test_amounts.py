@@ -2,8 +2,7 @@
 
 import pytest
 
-from hms_gateway.pipeline.reports import Unit, bytes_text, count_text, duration_text
-from hms_gateway.pipeline.reports.amounts import amount_text
+from hms_gateway.pipeline.reports import Unit, amount_text, bytes_text, count_text, duration_text
 
 
 @pytest.mark.parametrize(

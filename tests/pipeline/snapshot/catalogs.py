@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore
-from hms_gateway.pipeline.snapshot import work as working
 from hms_gateway.pipeline.snapshot.objects import LISTED, ObjectRow
-from hms_gateway.pipeline.snapshot.reading import objects
-from hms_gateway.pipeline.snapshot.units import CONTENTS, Unit
+from hms_gateway.pipeline.snapshot.steps import objects
+from hms_gateway.pipeline.snapshot.units import CONTENTS, REFERENCE, Unit, Work, listed, works_of
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import (
     ColumnStatistics,
@@ -32,7 +31,7 @@ from hms_gateway.rpc.structs import (
     ThriftException,
 )
 from tests.handlers.peers import Peer, metastore_in
-from tests.support.catalog import empty_database
+from tests.support.kept_store import empty_database
 
 DATABASES = ("d1", "d2")
 TABLES = ("t1", "t2", "t3")
@@ -74,14 +73,14 @@ def statistics(database: str, table: str, partition: str | None, low: int) -> Co
     return ColumnStatistics(statsDesc=desc, statsObj=[ColumnStatisticsObj("id", "bigint", data)])
 
 
-def read(client: Any, works: list[working.Work]) -> tuple[list[ObjectRow], dict[tuple[str, str], set[tuple[str, str]]]]:
+def read(client: Any, works: list[Work]) -> tuple[list[ObjectRow], dict[tuple[str, str], set[tuple[str, str]]]]:
     """All rows of the works and of what they lead to; tables by those that they refer to."""
     rows: list[ObjectRow] = []
     children: dict[tuple[str, str], set[tuple[str, str]]] = {}
     remaining = list(works)
 
-    def more(work: working.Work) -> None:
-        if work.what == working.REFERENCE:
+    def more(work: Work) -> None:
+        if work.what == REFERENCE:
             children.setdefault((work.names[0], work.names[1]), set()).add((work.database, work.table))
         else:
             remaining.append(work)
@@ -91,11 +90,11 @@ def read(client: Any, works: list[working.Work]) -> tuple[list[ObjectRow], dict[
     return rows, children
 
 
-def everything(client: Any) -> list[working.Work]:
+def everything(client: Any) -> list[Work]:
     names = client.call("get_all_databases")
     units = [Unit(CONTENTS, name) for name in names]
     tables = {name: client.call("get_all_tables", name) for name in names}
-    return [*working.works_of(units, tables), *working.listed()]
+    return [*works_of(units, tables), *listed()]
 
 
 def whole(client: Any, *, listed: bool = True) -> dict[tuple[str, ...], str]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hms_gateway.pipeline.jobs.only import Only
-from hms_gateway.pipeline.snapshot.comparing import Difference, differences
+from hms_gateway.pipeline.jobs.options import Only
+from hms_gateway.pipeline.snapshot.diff import ObjectChange, differences
 from hms_gateway.pipeline.snapshot.objects import added, as_text, digest_of, fields_of
 from hms_gateway.rpc.structs import FieldSchema, SerDeInfo, StorageDescriptor, Table
 
@@ -49,8 +49,8 @@ def test_columns_of_a_table_are_objects_of_their_own_but_not_those_of_a_partitio
 
 
 def test_an_object_of_one_snapshot_is_added_or_dropped():
-    assert list(differences(KEY, None, table())) == [Difference("tables", "added", "d", "t", "", "")]
-    assert list(differences(KEY, table(), None)) == [Difference("tables", "dropped", "d", "t", "", "")]
+    assert list(differences(KEY, None, table())) == [ObjectChange("tables", "added", "d", "t", "", "")]
+    assert list(differences(KEY, table(), None)) == [ObjectChange("tables", "dropped", "d", "t", "", "")]
 
 
 def test_brackets_in_a_pattern_are_those_of_the_path():

@@ -14,7 +14,7 @@ import pyarrow.parquet
 from click.testing import CliRunner
 
 from hms_gateway.cli.pipeline.commands import PIPELINE
-from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.errors import UsageRefused
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot import diff as comparison
 from hms_gateway.pipeline.snapshot.diff import DiffArguments, diff

@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.dataset
 
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
+from hms_gateway.pipeline.errors import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 from hms_gateway.pipeline.snapshot.manifest import Manifest
@@ -211,7 +211,7 @@ def test_a_catalog_that_never_rests_is_named(spark, metastore, options, tmp_path
 
 
 def in_this_process(self, name, plan):
-    from hms_gateway.pipeline.snapshot.work import Work
+    from hms_gateway.pipeline.snapshot.units import Work
 
     with self.run.client() as client:
         self._here(client, name, [Work(**row) for row in plan])

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
+from hms_gateway.pipeline.catalog import events, latest
 from hms_gateway.pipeline.snapshot.objects import LISTED
 from hms_gateway.pipeline.snapshot.units import (
     CATALOG,
@@ -21,10 +22,8 @@ from hms_gateway.pipeline.snapshot.units import (
     is_settled,
     to_read,
     units_of,
+    works_of,
 )
-from hms_gateway.pipeline.snapshot.work import works_of
-from hms_gateway.pipeline.source.fetching import events
-from hms_gateway.pipeline.source.planning import latest
 from hms_gateway.rpc.structs import NotificationEvent
 from tests.pipeline.snapshot.catalogs import Changes, everything, open_metastore, read, whole
 

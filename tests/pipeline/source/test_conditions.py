@@ -9,8 +9,8 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNull, Not, StringContains, StringStartsWith
 
-from hms_gateway.pipeline.source.columns import KEY_TYPES, TEXT, key_value
-from hms_gateway.pipeline.source.conditions import Condition, condition_of, exact_values, filter_text
+from hms_gateway.pipeline.source.objects import KEY_TYPES, TEXT, key_value
+from hms_gateway.pipeline.source.planning import Condition, condition_of, exact_values, filter_text
 
 TYPES = {"ds": "string", "hr": "int", "d": "date", "c": "char(3)", "v": "varchar(9)", "amount": "decimal(9,2)"}
 

@@ -8,7 +8,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from pyspark.errors import PySparkException
 
 from hms_gateway.pipeline import HmsDataSource
-from hms_gateway.pipeline.source.registering import PartitionWriter
+from hms_gateway.pipeline.source.data_source import PartitionWriter
 from hms_gateway.rpc.structs import NotificationEventRequest
 from tests.pipeline.content import make_table
 

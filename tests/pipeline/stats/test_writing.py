@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 from pyarrow import orc
 
-from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.errors import UsageRefused
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
 from hms_gateway.rpc.structs import (
     ColumnStatistics,

@@ -1,13 +1,16 @@
 """Where databases and tables lie, and making and deleting their directories (semantics §3.1, §3.2)."""
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.ports.store import (
-    FileSystem,
+    DirectoryNotMade,
     FileSystemError,
+    OutcomeUnknown,
     PendingMove,
     Reach,
     Snapshot,
@@ -28,11 +31,12 @@ from hms_gateway.metastore.vocabulary.locations import (
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.structs import Database, MetaException
 from hms_gateway.runtime.call_keys import answering
+from hms_gateway.storage.files.directories import Directories
 
 _ADVICE: Final = "name a directory around it in file_roots, or make the table external"
 
 
-def check_place(files: FileSystem, location: str, *, is_owned: bool) -> None:
+def check_place(files: Directories, location: str, *, is_owned: bool) -> None:
     """Check that a location may be recorded. Raises MetaException.
 
     `is_owned` means that the catalog owns the data there: it is a database's, or that of a table that is not external.
@@ -52,7 +56,7 @@ _LOG: Final = logging.getLogger(__name__)
 class Warehouse:
     """Directories by the warehouse's rules. File errors are MetaExceptions unless a method says otherwise."""
 
-    def __init__(self, settings: MetastoreSettings, files: FileSystem) -> None:
+    def __init__(self, settings: MetastoreSettings, files: Directories) -> None:
         self._default_file_system = settings.default_file_system
         self._files = files
         self.root: Final = self.normalized(settings.warehouse_location)
@@ -84,13 +88,36 @@ class Warehouse:
         """Whether a location may be recorded, as that of data that the catalog owns or does not."""
         check_place(self._files, location, is_owned=is_owned)
 
-    def make_directory(self, location: str) -> bool:
-        """True when this call made it, so that it may be discarded when what it was made for fails."""
+    @contextmanager
+    def directory_made(
+        self, location: str, is_used: Callable[[], bool], complaint: str | None = None
+    ) -> Iterator[bool]:
+        """A directory for an object that the block stores; True if this call made it.
+
+        It is taken back if the block fails and not another one `is_used`. `complaint` is said if it cannot be made.
+        """
         with file_errors_as_meta():
-            return self._files.make_directory(location)
+            try:
+                made = self._files.make_directory(location)
+            except DirectoryNotMade as error:
+                raise MetaException(complaint or str(error)) from error
+        try:
+            yield made
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            # Better an empty directory too many than one that is missing.
+            with suppress(StoreError):
+                if made and not is_used():
+                    self.discard(location)
+            raise
+        if not made:
+            # A call whose own creation failed may have removed the directory found here.
+            with file_errors_as_meta():
+                self._files.make_directory(location)
 
     def discard(self, location: str) -> None:
-        """Take back `make_directory`: by now another call may use the directory, so only an empty one goes."""
+        """Take back a directory that was made: by now another call may use it, so only an empty one goes."""
         try:
             self._files.delete_empty_parents(join(location, "x"), 1)
         except FileSystemError as error:
@@ -136,14 +163,36 @@ class MoveTakenBack(Exception):
 
 
 class DirectoryMoves:
-    """The steps of a move; between `begin` and the end of `settle`'s unit of work lies the change of the catalog."""
+    """The steps of a move; between `moved` and the end of `settle`'s unit of work lies the change of the catalog."""
 
-    def __init__(self, store: Store, files: FileSystem) -> None:
+    def __init__(self, store: Store, files: Directories) -> None:
         self._store = store
         self._files = files
 
-    def begin(self, table_id: TableId, source: str, target: str) -> PendingMove:
-        """Announce the move and make it. Raises FileSystemError, with nothing changed."""
+    @contextmanager
+    def moved(self, table_id: TableId, source: str, target: str) -> Iterator[PendingMove]:
+        """A directory that is moved for a change, which the block commits with `settle`; back, if it did not commit.
+
+        If the outcome is unknown, the pending move decides. While the store cannot be asked the directory stays where
+        it is: `recover` will ask. Raises FileSystemError, with nothing changed.
+        """
+        move = self._begin(table_id, source, target)
+        try:
+            yield move
+        except OutcomeUnknown as error:
+            try:
+                is_settled = not _is_pending(self._store.read(lambda snapshot: snapshot.pending_moves()), move)
+            except StoreError:
+                raise error from None
+            if not is_settled:
+                self._take_back(move)
+                raise
+        except BaseException:
+            self._take_back(move)
+            raise
+
+    def _begin(self, table_id: TableId, source: str, target: str) -> PendingMove:
+        """Announce the move and make it."""
         with answering(None):
             move_id = self._store.write(lambda tx: tx.insert_pending_move(table_id, source, target))
         move = PendingMove(move_id, table_id, source, target)
@@ -164,11 +213,7 @@ class DirectoryMoves:
         """Whether a directory of this table is being moved."""
         return any(move.table_id == table_id for move in snapshot.pending_moves())
 
-    def is_settled(self, move: PendingMove) -> bool:
-        """Whether the unit of work with `settle` committed; the answer to OutcomeUnknown. Raises StoreUnavailable."""
-        return not _is_pending(self._store.read(lambda snapshot: snapshot.pending_moves()), move)
-
-    def take_back(self, move: PendingMove) -> None:
+    def _take_back(self, move: PendingMove) -> None:
         """Undo the move after the change of the catalog failed. What fails here is left to `recover`."""
         if self._put_back(move):
             self._forget(move)
@@ -184,7 +229,7 @@ class DirectoryMoves:
             with answering(None):
                 claimed = self._store.write(partial(_claim, move))
             if claimed is not None:
-                self.take_back(claimed)
+                self._take_back(claimed)
         return len(pending)
 
     def _put_back(self, move: PendingMove) -> bool:

@@ -32,8 +32,6 @@ from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewher
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
-    FileSystem,
-    LookUp,
     NewPartition,
     OutcomeUnknown,
     Selection,
@@ -77,6 +75,7 @@ from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 OnInsert: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
 """Something to do with new partitions, which come as the call gave them."""
@@ -102,13 +101,6 @@ class _Request(msgspec.Struct, frozen=True):
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-class _Planned(msgspec.Struct, frozen=True):
-    """A partition about to be stored, as the call will answer it."""
-
-    name: str
-    partition: Partition
-
-
 class _Made(msgspec.Struct):
     """The directories one call has made, over all its attempts, and the partitions that they are for."""
 
@@ -125,7 +117,7 @@ class PartitionAdditions:
     def __init__(
         self,
         store: Store,
-        files: FileSystem,
+        files: Directories,
         clock: Clock,
         settings: MetastoreSettings,
         events: EventMaker,
@@ -293,7 +285,7 @@ class PartitionAdditions:
         return added
 
     def _attempt(self, request: _Request, made: _Made) -> list[Partition]:
-        table, planned = self._store.read(LookUp(lambda snapshot: self._load(snapshot, request)))
+        table, planned = self._store.read(lambda snapshot: self._load(snapshot, request))
         if not planned:
             return []
         found = self._make_directories(table, planned, request.environment, made)
@@ -304,7 +296,7 @@ class PartitionAdditions:
         self._directories.make_again(doubtful)
         return [one.partition for one in planned]
 
-    def _load(self, snapshot: Snapshot, request: _Request) -> tuple[StoredTable, list[_Planned]]:
+    def _load(self, snapshot: Snapshot, request: _Request) -> tuple[StoredTable, list[NewPartition]]:
         table = request.table_name.find(snapshot)
         if table is None:
             raise InvalidObjectException(request.no_table)
@@ -319,8 +311,8 @@ class PartitionAdditions:
 
     def _plan(
         self, table: StoredTable, given: Sequence[tuple[str, Partition]], existing: set[str], request: _Request
-    ) -> list[_Planned]:
-        planned: dict[str, _Planned] = {}
+    ) -> list[NewPartition]:
+        planned: dict[str, NewPartition] = {}
         now = self._clock.seconds()
         from_table = inherited(table_parameters(table), self._settings.partition_inherit_table_properties)
         for name, partition in given:
@@ -337,7 +329,7 @@ class PartitionAdditions:
             added.lastAccessTime = partition.lastAccessTime or 0
             dated = with_new_ddl_time if request.renews_ddl_time else with_ddl_time
             added.parameters = dated(partition.parameters or {}, now) | from_table
-            planned[name] = _Planned(name, added)
+            planned[name] = NewPartition(name, added)
         return list(planned.values())
 
     def _descriptor(
@@ -361,7 +353,7 @@ class PartitionAdditions:
             raise MetaException(str(error)) from error
 
     def _make_directories(
-        self, table: StoredTable, planned: Sequence[_Planned], environment: Mapping[str, str], made: _Made
+        self, table: StoredTable, planned: Sequence[NewPartition], environment: Mapping[str, str], made: _Made
     ) -> list[Found]:
         """The directories that were there before this call."""
         if is_view(table.table.tableType):
@@ -369,14 +361,14 @@ class PartitionAdditions:
         placed = {location: one for one in planned if (location := location_of(one.partition))}
         made.names.update((location, one.name) for location, one in placed.items())
         counts_files = self._settings.gathers_statistics and add_partition_counts_files(
-            table.table.tableType, environment, directory_existed=True
+            table.table.tableType, environment
         )
         counted = {location for location, one in placed.items() if counts_files and _lacks_statistics(one.partition)}
         self._directories.check_places(placed, is_owned=not is_external(table_parameters(table)))
         with file_errors_as_meta():
             return self._directories.make(list(placed), counted, made.new)
 
-    def _write(self, table: StoredTable, planned: Sequence[_Planned], *, is_answered: bool) -> None:
+    def _write(self, table: StoredTable, planned: Sequence[NewPartition], *, is_answered: bool) -> None:
         """The unit of work gives the call's answer, which is kept for a repetition of the call."""
         descriptors = StoredDescriptors()
         stored = [NewPartition(one.name, stored_form(table, one.partition, descriptors)) for one in planned]
@@ -385,7 +377,7 @@ class PartitionAdditions:
 
         def work(transaction: Transaction) -> list[Partition]:
             _insert(transaction, table, stored, event, copies_grants=copies_grants)
-            self._on_insert(transaction, [NewPartition(one.name, one.partition) for one in planned])
+            self._on_insert(transaction, planned)
             return [one.partition for one in planned] if is_answered else []
 
         names = [(table.table.dbName or "", table.table.tableName or "")]
@@ -460,13 +452,13 @@ def _lacks_statistics(partition: Partition) -> bool:
 
 
 def _with_statistics(
-    planned: Sequence[_Planned], found: Sequence[Found], environment: Mapping[str, str]
-) -> list[_Planned]:
+    planned: Sequence[NewPartition], found: Sequence[Found], environment: Mapping[str, str]
+) -> list[NewPartition]:
     counted = {one.location: one.statistics for one in found if one.statistics is not None}
     return [_counted(one, counted.get(location_of(one.partition) or ""), environment) for one in planned]
 
 
-def _counted(planned: _Planned, statistics: tuple[int, int] | None, environment: Mapping[str, str]) -> _Planned:
+def _counted(planned: NewPartition, statistics: tuple[int, int] | None, environment: Mapping[str, str]) -> NewPartition:
     if statistics is None or not _lacks_statistics(planned.partition):
         return planned
     partition = copy.copy(planned.partition)

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
@@ -14,6 +13,7 @@ from hms_gateway.catalog.partitions.writes import (
     PartitionValues,
     check_count,
     location_of,
+    placed,
     properties,
     require_unchanged,
     retry_on_conflict,
@@ -33,10 +33,7 @@ from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewher
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
-    FileSystem,
     FileSystemError,
-    LookUp,
-    OutcomeUnknown,
     Selection,
     Snapshot,
     Store,
@@ -77,6 +74,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.catalog.statistics import StatisticsRows
+from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.write_ids import ValidIds
 
@@ -97,7 +95,7 @@ class PartitionMoves:
     that a change that is taken back is never seen.
     """
 
-    def __init__(self, store: Store, files: FileSystem) -> None:
+    def __init__(self, store: Store, files: Directories) -> None:
         self._store = store
         self._moves = DirectoryMoves(store, files)
 
@@ -109,34 +107,17 @@ class PartitionMoves:
         if move is None:
             write(self._store, change)
             return
-        with held_for_files(self._store, move.changed):
-            self._commit_moved(change, move)
+        moved = self._moves.moved(move.table_id, move.source, move.target)
+        with held_for_files(self._store, move.changed), moved as pending:
 
-    def _commit_moved(self, change: Callable[[Transaction], None], move: Move) -> None:
-        pending = self._moves.begin(move.table_id, move.source, move.target)
+            def settled(transaction: Transaction) -> None:
+                self._moves.settle(transaction, pending)
+                change(transaction)
 
-        def settled(transaction: Transaction) -> None:
-            self._moves.settle(transaction, pending)
-            change(transaction)
-
-        try:
-            write(self._store, settled)
-        except MoveTakenBack as error:
-            raise Conflict from error
-        except OutcomeUnknown:
-            if not self._moves.is_settled(pending):
-                self._moves.take_back(pending)
-                raise
-        except BaseException:
-            self._moves.take_back(pending)
-            raise
-
-
-class _Texts(msgspec.Struct, frozen=True):
-    """How a call words what is missing: `what` it was to alter, and an exception out of a partition's values."""
-
-    what: str
-    missing: Callable[[Sequence[str]], InvalidOperationException]
+            try:
+                write(self._store, settled)
+            except MoveTakenBack as error:
+                raise Conflict from error
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -155,7 +136,7 @@ class PartitionChanges:
     def __init__(
         self,
         store: Store,
-        files: FileSystem,
+        files: Directories,
         clock: Clock,
         settings: MetastoreSettings,
         events: EventMaker,
@@ -221,7 +202,7 @@ class PartitionChanges:
     ) -> None:
         """Replace the partition that has the same values."""
         given = required(partition, "partition")
-        retry_on_conflict(lambda: self._attempt_alter(table_name, [given], properties(environment), _OF_ONE))
+        retry_on_conflict(lambda: self._attempt_alter(table_name, [given], properties(environment), is_single=True))
 
     def _alter_all(
         self,
@@ -234,7 +215,7 @@ class PartitionChanges:
         given = [required(partition, "partition") for partition in required(partitions, "partitions")]
         check_count(given, self._limits)
         context = properties(environment)
-        retry_on_conflict(lambda: self._attempt_alter(table_name, given, context, _OF_MANY, valid_write_ids))
+        retry_on_conflict(lambda: self._attempt_alter(table_name, given, context, valid_write_ids))
 
     def _rename(self, table_name: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:
         """Give a partition new values, and move its directory where the table owns it; without old values, alter it."""
@@ -249,10 +230,13 @@ class PartitionChanges:
         table_name: TableName,
         partitions: Sequence[Partition],
         environment: Mapping[str, str],
-        texts: _Texts,
         valid_write_ids: str | None = None,
+        *,
+        is_single: bool = False,
     ) -> None:
-        table, changes = self._store.read(LookUp(lambda snapshot: self._load(snapshot, table_name, partitions, texts)))
+        table, changes = self._store.read(
+            lambda snapshot: self._load(snapshot, table_name, partitions, is_single=is_single)
+        )
         if changes:
             self._check_places(table, changes)
             changes = self._counted(table, changes, environment)
@@ -271,17 +255,21 @@ class PartitionChanges:
             write(self._store, CatalogWork(work, table_name.foreseen, changed_partitions=(table, after)))
 
     def _load(
-        self, snapshot: Snapshot, table_name: TableName, partitions: Sequence[Partition], texts: _Texts
+        self, snapshot: Snapshot, table_name: TableName, partitions: Sequence[Partition], *, is_single: bool
     ) -> tuple[StoredTable, list[_Change]]:
         table = table_name.find(snapshot)
         if table is None:
-            raise InvalidOperationException(f"Unable to alter {texts.what} because table or database does not exist.")
+            what = "partition" if is_single else "partitions"
+            raise InvalidOperationException(f"Unable to alter {what} because table or database does not exist.")
         # Of two changes of one partition the later counts.
         wanted = {values_name(table, partition.values): partition for partition in partitions}
         stored = {one.name: one for one in snapshot.partitions(table, Selection(names=list(wanted)))}
         for name, partition in wanted.items():
+            if name not in stored and is_single:
+                raise InvalidOperationException("alter is not possible")
             if name not in stored:
-                raise texts.missing(partition.values or ())
+                inner = f"NoSuchObjectException(message:partition values={java_list(partition.values or ())})"
+                raise InvalidOperationException(f"Alter partition operation failed: {inner}")
         descriptors = StoredDescriptors()
         altered = [self._altered(table, stored[name], partition, descriptors) for name, partition in wanted.items()]
         return table, [
@@ -375,7 +363,8 @@ class PartitionChanges:
         if snapshot.partition(table, new_name) is not None:
             raise InvalidOperationException(f"Partition already exists:{table_name}.{java_list(sent.values or ())}")
         if table.table.tableType == TableType.EXTERNAL_TABLE:
-            sent = _staying_at(sent, location_of(before.partition))
+            # Of a partition of an external table only the values change.
+            sent = placed(sent, location_of(before.partition))
         after = msgspec.structs.replace(
             before, name=new_name, partition=self._altered(table, before, sent, StoredDescriptors())
         )
@@ -423,19 +412,6 @@ class PartitionChanges:
         return _with_statistics(change, {location_of(change.after.partition) or "": statistics}, {})
 
 
-def _alter_not_possible(values: Sequence[str]) -> InvalidOperationException:
-    return InvalidOperationException("alter is not possible")
-
-
-def _alter_failed(values: Sequence[str]) -> InvalidOperationException:
-    inner = f"NoSuchObjectException(message:partition values={java_list(values)})"
-    return InvalidOperationException(f"Alter partition operation failed: {inner}")
-
-
-_OF_ONE: Final = _Texts("partition", _alter_not_possible)
-_OF_MANY: Final = _Texts("partitions", _alter_failed)
-
-
 def _check_owner(table: StoredTable, sent: Partition) -> None:
     """A partition sent with another table's name cannot be meant for this one; without a name it can."""
     db_name, tbl_name = table.table.dbName or "", table.table.tableName or ""
@@ -465,19 +441,9 @@ def _after_concurrent_write(change: _Change, seen: ValidIds) -> _Change:
     return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=after))
 
 
-def _staying_at(sent: Partition, location: str | None) -> Partition:
-    """`sent` at the place where it is: of a partition of an external table only the values change."""
-    staying = copy.copy(sent)
-    if staying.sd is not None:
-        staying.sd = elsewhere(staying.sd, location)
-    return staying
-
-
 def _at(change: _Change, location: str) -> _Change:
-    partition = copy.copy(change.after.partition)
-    if partition.sd is not None:
-        partition.sd = elsewhere(partition.sd, location)
-    return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
+    after = msgspec.structs.replace(change.after, partition=placed(change.after.partition, location))
+    return msgspec.structs.replace(change, after=after)
 
 
 def _apply(

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from hms_gateway.catalog.arguments import with_fields
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.checks.table_shape import StoredDescriptors
+from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewhere
 from hms_gateway.metastore.ports.store import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
 from hms_gateway.metastore.vocabulary.parameters import written_under
 from hms_gateway.metastore.vocabulary.partition_names import (
@@ -105,6 +105,14 @@ def table_location(table: StoredTable) -> str | None:
 
 def location_of(partition: Partition) -> str | None:
     return partition.sd.location if partition.sd else None
+
+
+def placed(partition: Partition, location: str | None) -> Partition:
+    """A copy of a partition that lies somewhere else."""
+    moved = copy.copy(partition)
+    if moved.sd is not None:
+        moved.sd = elsewhere(moved.sd, location)
+    return moved
 
 
 def stored_form(table: StoredTable, partition: Partition, descriptors: StoredDescriptors) -> Partition:

@@ -15,7 +15,8 @@ What follows from what:
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
 
 from hms_gateway.catalog.rights.policy import (
     ADMIN_ROLE,
@@ -74,13 +75,9 @@ class Decision(NamedTuple):
     through: Securable | None = None
 
 
-class Owners(NamedTuple):
-    """Who owns the tables that are asked about: the tables of each party, by database."""
-
-    tables: Mapping[Principal, Mapping[str, frozenset[str]]]
-
-
-NO_OWNERS: Final = Owners({})
+# Tables that each party owns, by database.
+Owners: TypeAlias = Mapping[Principal, Mapping[str, frozenset[str]]]
+NO_OWNERS: Final[Owners] = MappingProxyType({})
 
 
 class Visible(NamedTuple):
@@ -88,7 +85,7 @@ class Visible(NamedTuple):
 
     everything: bool
     names: frozenset[str] = frozenset()
-    matchers: tuple[Callable[[str], bool], ...] = ()
+    matchers: tuple[Callable[[str], object], ...] = ()
 
     def select(self, names: Iterable[str]) -> list[str]:
         """Those of `names` that are seen, in their order."""
@@ -99,13 +96,6 @@ class Visible(NamedTuple):
             return [name for name in names if name in seen]
         matchers = self.matchers
         return [name for name in names if name in seen or any(matches(name) for matches in matchers)]
-
-
-def decide(
-    user: str, groups: frozenset[str], action: Action, thing: Securable, policy: Policy, owners: Owners = NO_OWNERS
-) -> Decision:
-    """Whether a user who is in these groups may do this. Pure: the same arguments give the same decision."""
-    return Permissions(user, groups, policy, owners).decide(action, thing)
 
 
 class Permissions:
@@ -127,7 +117,7 @@ class Permissions:
         self._known: dict[tuple[Action, Securable], Decision] = {}
 
     def decide(self, action: Action, thing: Securable) -> Decision:
-        """See `decide`."""
+        """Decide if the caller may do this. Pure: the same policy and owners give the same decision."""
         if self.admin_because is not None:
             return Decision(True, self.admin_because)
         remembered = self._known
@@ -272,7 +262,7 @@ class Permissions:
 
     def _owner_of(self, thing: Securable) -> str | None:
         for party in self.parties:
-            if party != _PUBLIC and thing.table in self.owners.tables.get(party, {}).get(thing.database, ()):
+            if party != _PUBLIC and thing.table in self.owners.get(party, {}).get(thing.database, ()):
                 return f"{_of(party, self)} owns {thing}"
         return None
 
@@ -280,7 +270,7 @@ class Permissions:
         owned: set[str] = set()
         for party in self.parties:
             if party != _PUBLIC:
-                owned |= self.owners.tables.get(party, {}).get(database, frozenset())
+                owned |= self.owners.get(party, {}).get(database, frozenset())
         return owned
 
     def _by_rule(self, needed: frozenset[str], thing: Securable) -> str | None:

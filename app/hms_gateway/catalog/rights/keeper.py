@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Select, Text, bindparam, exists, or_, select
@@ -24,6 +24,7 @@ from hms_gateway.catalog.rights.policy import (
     privilege_name,
     read_place,
 )
+from hms_gateway.catalog.rights.rules_file import RulesFile
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.structs import HiveObjectType, PrincipalType, Table
@@ -150,28 +151,6 @@ _DROP_PARTITION: Final = "DROP_PARTITION"
 _OF_POLICY: Final = frozenset({"CHANGE_RIGHTS", "CREATE_DATABASE", "ALTER_DATABASE", "DROP_DATABASE"})
 
 
-class Rules(Protocol):
-    """`rules_file.RulesFile`."""
-
-    @property
-    def rules(self) -> tuple[Rule, ...]: ...
-
-    @property
-    def is_due(self) -> bool: ...
-
-    def look(self) -> int: ...
-
-
-class NoRules:
-    """Where no file is set."""
-
-    rules: tuple[Rule, ...] = ()
-    is_due = False
-
-    def look(self) -> int:
-        return 0
-
-
 class Remembered(NamedTuple):
     """What held for a caller at a version of the catalog, and whether it still does.
 
@@ -186,10 +165,10 @@ class Remembered(NamedTuple):
 class PolicyKeeper:
     """Safe to call from several threads."""
 
-    def __init__(self, store: Store, administrators: frozenset[str], rules: Rules | None = None) -> None:
+    def __init__(self, store: Store, administrators: frozenset[str], rules: RulesFile | None = None) -> None:
         self._store = store
         self._administrators = administrators
-        self.rules = rules or NoRules()
+        self.rules = rules or RulesFile(None)
         self._lock = threading.Lock()
         self._policy: Policy | None = None
         self._generation = 0
@@ -327,7 +306,7 @@ class PolicyKeeper:
         self._parties_max = max(PARTIES_MAX, 2 * len(self._owned))
 
     def _owners_of(self, parties: Iterable[Principal]) -> Owners:
-        return Owners({party: self._owned.get(party, {}) for party in parties})
+        return {party: self._owned.get(party, {}) for party in parties}
 
 
 def _tables_of(grants: Iterable[StoredGrant]) -> frozenset[tuple[str, str]]:

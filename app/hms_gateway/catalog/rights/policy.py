@@ -8,6 +8,7 @@ rule.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -24,6 +25,9 @@ from hms_gateway.metastore.vocabulary.locations import (
 from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.rpc.structs import HiveObjectType, PrincipalType
 
+# As many as a file of rules may have objects, roughly.
+_PATTERNS_KEPT: Final = 10_000
+
 
 class NamePattern(msgspec.Struct, frozen=True):
     """A pattern over normalised names."""
@@ -34,18 +38,14 @@ class NamePattern(msgspec.Struct, frozen=True):
     def matches_everything(self) -> bool:
         return not self.text.strip("*")
 
-    def matcher(self) -> Callable[[str], bool]:
-        """A function of a name; the usual kinds of pattern are matched without a regular expression."""
-        if self.matches_everything:
-            return lambda name: True
-        text, stars = self.text, self.text.count("*")
-        if stars == 0:
-            return text.__eq__
-        if stars == 1 and text.endswith("*"):
-            prefix = text[:-1]
-            return lambda name: name.startswith(prefix)
-        found = re.compile(".*".join(map(re.escape, re.sub(r"\*+", "*", text).split("*"))), re.DOTALL).fullmatch
-        return lambda name: found(name) is not None
+    def matcher(self) -> Callable[[str], object]:
+        """A function of a name, which is true for a match."""
+        return _compiled(self.text).fullmatch
+
+
+@lru_cache(_PATTERNS_KEPT)
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, re.sub(r"\*+", "*", text).split("*"))), re.DOTALL)
 
 
 # A name directly below the warehouse with this end is the directory of a database, whether there is one or not.

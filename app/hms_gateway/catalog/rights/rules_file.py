@@ -26,28 +26,24 @@ class RulesError(Exception):
 
 
 class RulesFile:
-    """The rules of now. `generation` grows with every change."""
+    """The rules of now; none without a file. `generation` grows with every change."""
 
-    def __init__(self, path: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, path: Path | None, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.path = path
-        self.rules: tuple[Rule, ...] = ()
         self.generation = 0
         self._monotonic = monotonic
-        self._version: FileVersion | None = None
-        self._next_look = 0.0
-        self._refused: FileVersion | None = None
-        self._version = file_version(path)
-        self.rules = read_rules(path)
+        self._version: FileVersion | None = None if path is None else file_version(path)
+        self.rules: tuple[Rule, ...] = () if path is None else read_rules(path)
         self._next_look = monotonic() + LOOK_EVERY_SECONDS
 
     @property
     def is_due(self) -> bool:
         """Tell whether `look` would look at the file."""
-        return self._monotonic() >= self._next_look
+        return self.path is not None and self._monotonic() >= self._next_look
 
     def look(self) -> int:
         """Read the file if it has changed, a second after the last look at the earliest; the generation."""
-        if not self.is_due:
+        if self.path is None or not self.is_due:
             return self.generation
         self._next_look = self._monotonic() + LOOK_EVERY_SECONDS
         version = file_version(self.path)

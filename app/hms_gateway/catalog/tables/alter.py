@@ -36,16 +36,12 @@ from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DatabaseId,
     DuplicateKey,
-    FileSystem,
     FileSystemError,
-    LookUp,
-    OutcomeUnknown,
     PendingMove,
     Snapshot,
     Store,
     StoredDatabase,
     StoredTable,
-    StoreError,
     TableId,
     Transaction,
 )
@@ -81,6 +77,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import StatisticsRows
+from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import Target
 
 _ATTEMPTS: Final = 10
@@ -147,14 +144,6 @@ class Alteration(msgspec.Struct, frozen=True):
     files: FileWork
 
 
-class DoneFileWork(msgspec.Struct, frozen=True):
-    """The file work as it was done, for comparison with the second decision."""
-
-    planned: FileWork
-    pending: PendingMove | None = None
-    counted: tuple[int, int] | None = None
-
-
 class _Outdated(Exception):
     """The catalog changed between the two looks."""
 
@@ -163,7 +152,7 @@ class TableAlterations:
     """alter_table in all its forms. Raise InvalidOperationException, MetaException."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._files = files
@@ -228,7 +217,7 @@ class TableAlterations:
             valid_write_ids=valid_write_ids,
         )
         for _ in range(_ATTEMPTS):
-            plan = self._store.read(LookUp(lambda snapshot: self._plan(snapshot, request), asks_once=True))
+            plan = self._store.read(lambda snapshot: self._plan(snapshot, request), asks_once=True)
             with nullcontext() if plan.files.move is None else self._held(plan):
                 if self._attempt(request, plan):
                     return
@@ -241,20 +230,33 @@ class TableAlterations:
 
     def _attempt(self, request: AlterRequest, plan: Alteration) -> bool:
         """Whether the change was made; if not, something else was, and it has to be planned again."""
-        done = self._do_files(plan, request)
+        place = plan.files.counted_location
+        counted = None if place is None else self._warehouse.statistics(place)
         try:
-            with unstorable_as_meta():
-                self._store.write(CatalogWork(partial(self._apply, request, plan, done), request.foreseen))
-        except OutcomeUnknown:
-            if not self._has_committed(done):
-                raise
+            with self._moved(plan) as pending, unstorable_as_meta():
+                work = partial(self._apply, request, plan, pending, counted)
+                self._store.write(CatalogWork(work, request.foreseen))
         except (_Outdated, MoveTakenBack):
-            self._take_back(done)
             return False
-        except BaseException:
-            self._take_back(done)
-            raise
+        except FileSystemError as error:
+            raise InvalidOperationException(
+                f"Alter Table operation for {request.name} failed to move data due to: '{error}'"
+                " See hive log file for details."
+            ) from error
         return True
+
+    def _moved(self, plan: Alteration) -> AbstractContextManager[PendingMove | None]:
+        """The directory is moved; without one there is nothing to move but the catalog's idea of where it is."""
+        if plan.files.move is None:
+            return nullcontext()
+        source, target = plan.files.move
+        if self._files.exists(target):
+            raise InvalidOperationException(
+                f"New location for this table {plan.after.dbName}.{plan.after.tableName} already exists : {target}"
+            )
+        if not self._files.exists(source):
+            return nullcontext()
+        return self._moves.moved(plan.before.table_id, source, target)
 
     def _checked(
         self,
@@ -318,46 +320,28 @@ class TableAlterations:
             return AlterContext(source_path, None, target_is_taken=False)
         return AlterContext(source_path, snapshot.database(db_name), snapshot.table(db_name, tbl_name) is not None)
 
-    def _do_files(self, plan: Alteration, request: AlterRequest) -> DoneFileWork:
-        if plan.files.move is not None:
-            return DoneFileWork(plan.files, pending=self._move(plan, request, *plan.files.move))
-        if plan.files.counted_location is not None:
-            return DoneFileWork(plan.files, counted=self._warehouse.statistics(plan.files.counted_location))
-        return DoneFileWork(plan.files)
-
-    def _move(self, plan: Alteration, request: AlterRequest, source: str, target: str) -> PendingMove | None:
-        """Move the directory; without one there is nothing to move but the catalog's idea of where it is."""
-        try:
-            if self._files.exists(target):
-                raise InvalidOperationException(
-                    f"New location for this table {plan.after.dbName}.{plan.after.tableName} already exists : {target}"
-                )
-            if not self._files.exists(source):
-                return None
-            return self._moves.begin(plan.before.table_id, source, target)
-        except FileSystemError as error:
-            raise InvalidOperationException(
-                f"Alter Table operation for {request.name} failed to move data due to: '{error}'"
-                " See hive log file for details."
-            ) from error
-
-    def _apply(self, request: AlterRequest, planned: Alteration, done: DoneFileWork, tx: Transaction) -> None:
+    def _apply(
+        self,
+        request: AlterRequest,
+        planned: Alteration,
+        pending: PendingMove | None,
+        counted: tuple[int, int] | None,
+        tx: Transaction,
+    ) -> None:
         plan = self._plan_again(tx, request, planned)
         check_unchanged_since(tx, request.environment, plan.before.table)
-        if plan.files != done.planned:
+        if plan.files != planned.files:
             raise _Outdated
-        if done.pending is not None:
-            if done.pending.table_id != plan.before.table_id:
+        if pending is not None:
+            if pending.table_id != plan.before.table_id:
                 raise _Outdated
-            self._moves.settle(tx, done.pending)
+            self._moves.settle(tx, pending)
         elif plan.files.move is not None and self._moves.is_being_moved(tx, plan.before.table_id):
             # The directory was not missing: another rename has moved it, and may yet move it back.
             raise _Outdated
         after = plan.after
-        if done.counted is not None:
-            after = with_parameters(
-                after, with_fast_statistics(after.parameters or {}, *done.counted, request.environment)
-            )
+        if counted is not None:
+            after = with_parameters(after, with_fast_statistics(after.parameters or {}, *counted, request.environment))
         if request.valid_write_ids and plan.before.table.writeId:
             seen = seen_by(request.valid_write_ids)
             parameters = after_concurrent_write(after.parameters or {}, plan.before.table.writeId, seen)
@@ -384,25 +368,6 @@ class TableAlterations:
             tx.replace_partition_columns(table_id, columns)
             StatisticsRows(tx).keep_partition_columns(table_id, columns)
         tx.append_event(self._events.alter_table(before, after))
-
-    def _has_committed(self, done: DoneFileWork) -> bool:
-        """Whether a unit of work whose outcome is unknown is known to have committed after all.
-
-        The pending move decides. While the store cannot be asked the directory stays where it is: `recover` will ask.
-        """
-        if done.pending is None:
-            return False
-        try:
-            if self._moves.is_settled(done.pending):
-                return True
-        except StoreError:
-            return False
-        self._moves.take_back(done.pending)
-        return False
-
-    def _take_back(self, done: DoneFileWork) -> None:
-        if done.pending is not None:
-            self._moves.take_back(done.pending)
 
 
 def _with_creation_metadata(after: Table, before: Table) -> Table:

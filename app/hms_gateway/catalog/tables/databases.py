@@ -14,16 +14,11 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import (
     DatabaseId,
-    DirectoryNotMade,
     DuplicateKey,
-    FileSystem,
-    LookUp,
-    OutcomeUnknown,
     Snapshot,
     Store,
     StoredDatabase,
     StoredTable,
-    StoreError,
     Transaction,
 )
 from hms_gateway.metastore.vocabulary.locations import is_under
@@ -58,6 +53,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 
 class _Doomed(msgspec.Struct, frozen=True):
@@ -76,7 +72,7 @@ class Databases:
     """Methods on databases."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._warehouse: Final = Warehouse(settings, files)
@@ -241,11 +237,14 @@ class Databases:
             self._delete_directories(doomed)
 
     def _find(self, key: str) -> StoredDatabase | None:
-        return self._store.read(LookUp(lambda snapshot: _find(snapshot, key), asks_once=True))
+        return self._store.read(lambda snapshot: _find(snapshot, key), asks_once=True)
 
     def _insert(self, database: Database, spelled: str) -> None:
         name, location = database.name or "", database.locationUri or ""
-        made = self._make_directory(location, spelled)
+
+        def is_used() -> bool:
+            winner = self._find(name)
+            return winner is not None and winner.database.locationUri == location
 
         def work(tx: Transaction) -> None:
             if tx.database(name) is not None:
@@ -253,39 +252,13 @@ class Databases:
             tx.insert_database(database)
             tx.append_event(self._events.create_database(database))
 
-        try:
-            with unstorable_as_meta():
-                self._store.write(work)
-        except OutcomeUnknown:
-            raise
-        except DuplicateKey as error:
-            self._take_back(name, location, made)
-            raise AlreadyExistsException(f"Database {spelled} already exists") from error
-        except BaseException:
-            self._take_back(name, location, made)
-            raise
-        if not made:
-            # A call whose own creation failed may have removed the directory found here.
-            self._warehouse.make_directory(location)
-
-    def _make_directory(self, location: str, name: str) -> bool:
-        try:
-            return self._warehouse.make_directory(location)
-        except MetaException as error:
-            if isinstance(error.__cause__, DirectoryNotMade):
-                text = f"Unable to create database path {location}, failed to create database {name}"
-                raise MetaException(text) from error
-            raise
-
-    def _take_back(self, name: str, location: str, made: bool) -> None:
-        if not made:
-            return
-        try:
-            winner = self._find(name)
-        except StoreError:
-            return  # Better an empty directory too many than one that is missing.
-        if winner is None or winner.database.locationUri != location:
-            self._warehouse.discard(location)
+        complaint = f"Unable to create database path {location}, failed to create database {spelled}"
+        with self._warehouse.directory_made(location, is_used, complaint):
+            try:
+                with unstorable_as_meta():
+                    self._store.write(work)
+            except DuplicateKey as error:
+                raise AlreadyExistsException(f"Database {spelled} already exists") from error
 
     def _remove(self, tx: Transaction, name: str, *, cascade: bool, delete_data: bool) -> _Doomed | None:
         found = _find(tx, normalize(name))
@@ -341,7 +314,7 @@ class Databases:
 
 
 def create_default_database(
-    store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+    store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
 ) -> None:
     """Make sure that the default database exists (semantics §1.3); for the start of a server."""
     databases = Databases(store, files, clock, settings, events)

@@ -27,14 +27,10 @@ from hms_gateway.metastore.checks.table_shape import (
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
-    FileSystem,
-    LookUp,
-    OutcomeUnknown,
     Snapshot,
     Store,
     StoredDatabase,
     StoredTable,
-    StoreError,
     TableId,
     Transaction,
 )
@@ -57,13 +53,14 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 
 class TableService:
     """Names are as callers spell them, without catalog."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._clock = clock
@@ -99,25 +96,22 @@ class TableService:
             if on_insert is not None:
                 on_insert(tx)
 
-        database = self._store.read(LookUp(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True))
+        database = self._store.read(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True)
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType) or not location or not self._warehouse.manages(location):
             self._insert(new, given, complete)
             return
-        made = self._warehouse.make_directory(location)
-        try:
+        name = (new.dbName or "", new.tableName or "")
+
+        def is_used() -> bool:
+            winner = self._store.read(lambda snapshot: snapshot.table(*name))
+            return winner is not None and winner.table.sd is not None and winner.table.sd.location == location
+
+        with self._warehouse.directory_made(location, is_used) as made:
             if not keeps_statistics:
                 new = self._with_statistics(new, location, environment, directory_existed=not made)
             self._insert(new, given, complete)
-        except OutcomeUnknown:
-            raise
-        except BaseException:
-            self._take_back(new, location, made)
-            raise
-        if not made:
-            # A call whose own creation failed may have removed the directory found here.
-            self._warehouse.make_directory(location)
 
     def preview(self, table: Table | None) -> Table:
         """What create_table would store, without doing it. Raises as `create`."""
@@ -214,17 +208,6 @@ class TableService:
                 self._store.write(CatalogWork(work, [(table.dbName or "", table.tableName or "")], new_tables=1))
         except DuplicateKey as error:
             raise _taken(given) from error
-
-    def _take_back(self, table: Table, location: str, made: bool) -> None:
-        """Remove a directory made for a table that could not be stored, unless the one who could lives in it."""
-        if not made:
-            return
-        try:
-            winner = self._store.read(lambda snapshot: snapshot.table(table.dbName or "", table.tableName or ""))
-        except StoreError:
-            return  # Better an empty directory too many than one that is missing.
-        if winner is None or not winner.table.sd or winner.table.sd.location != location:
-            self._warehouse.discard(location)
 
 
 def _check_name_free(snapshot: Snapshot, table: Table, given: Table) -> StoredDatabase:

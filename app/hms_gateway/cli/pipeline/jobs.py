@@ -115,7 +115,7 @@ def compact(job: JobCommand, *, clean: bool, grace: int, **given: Any) -> None:
 
 def audit(job: JobCommand, *, quiet_hours: float, fail_on: str, **given: Any) -> None:
     """Run `audit`."""
-    from hms_gateway.pipeline.audit.rules.values import Severity
+    from hms_gateway.pipeline.audit.places import Severity
 
     job.run("audit", {**given, "quiet_seconds": quiet_hours * 3_600, "fail_on": Severity(fail_on)})
 
@@ -134,7 +134,7 @@ def stats(job: JobCommand, *, from_footers: bool, is_all: bool, report: Path | N
 
 
 def _write(result: Any, file: Path) -> None:
-    from hms_gateway.pipeline.stats.page import page_of
+    from hms_gateway.pipeline.stats.job import page_of
 
     try:
         file.write_text(page_of(result), encoding="utf-8")
@@ -284,7 +284,7 @@ def need_spark() -> None:
 @contextlib.contextmanager
 def failures() -> Iterator[None]:
     """A job that fails ends the command with its text, and exit status 2."""
-    from hms_gateway.pipeline.jobs.failures import JobFailed
+    from hms_gateway.pipeline.errors import JobFailed
 
     try:
         yield

@@ -8,13 +8,12 @@ from rich.table import Table
 from hms_gateway.cli.terminal.output import err, out
 
 if TYPE_CHECKING:
-    from hms_gateway.pipeline.audit.arguments import AuditResult
-    from hms_gateway.pipeline.audit.fixing.arguments import ApplyResult
+    from hms_gateway.pipeline.audit.apply_job import ApplyResult
+    from hms_gateway.pipeline.audit.job import AuditResult
     from hms_gateway.pipeline.compact.job import CompactResult
     from hms_gateway.pipeline.crawl.job import CrawlResult
     from hms_gateway.pipeline.migrate.job import MigrateResult
-    from hms_gateway.pipeline.snapshot.comparing import Difference
-    from hms_gateway.pipeline.snapshot.diff import DiffResult
+    from hms_gateway.pipeline.snapshot.diff import DiffResult, ObjectChange
     from hms_gateway.pipeline.snapshot.job import SnapshotResult
     from hms_gateway.pipeline.stats.job import StatsResult
 
@@ -184,7 +183,7 @@ def diff(result: "DiffResult") -> None:
         out.print(escape(f"all differences are in {result.output}"), highlight=False)
 
 
-def _line(each: "Difference") -> str:
+def _line(each: "ObjectChange") -> str:
     sign, color = _DIFF_SIGNS[each.change]
     text = f"{sign} {each.kind:<12} {each.name}"
     if each.field:

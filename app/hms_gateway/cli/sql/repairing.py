@@ -29,7 +29,7 @@ def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Map
         )
     from hms_gateway.cli.pipeline.jobs import connection_of
     from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
-    from hms_gateway.pipeline.jobs.failures import JobFailed
+    from hms_gateway.pipeline.errors import JobFailed
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     name = statement.table

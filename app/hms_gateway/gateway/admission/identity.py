@@ -56,7 +56,8 @@ class RequestHead(NamedTuple):
     """The part of a request that identifies its sender. `headers` are in lower case, `header_list` has repeated ones.
 
     `peer` is the other end of the connection, `forwarded_address` the client's own address where a trusted proxy named
-    it (`proxies.Proxies`). `certificate` is what TLS has verified of the peer's.
+    it (`proxies.Proxies`). `certificate` is what TLS has verified of the peer's. `digests` is where the connection
+    keeps the digest of its last Authorization header.
     """
 
     headers: dict[bytes, bytes]
@@ -66,6 +67,7 @@ class RequestHead(NamedTuple):
     forwarded_address: str = ""
     trust: ProxyTrust = ProxyTrust.NONE
     certificate: ShownCertificate | None = None
+    digests: dict[bytes, bytes] | None = None
 
     @property
     def address(self) -> str:

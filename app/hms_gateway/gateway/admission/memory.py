@@ -26,13 +26,9 @@ class BodyShares:
         self.memory = Ledger(limits, "body_memory_bytes_max")
         self.uploads = Ledger(limits, "uploads_max")
 
-    def of(self, holder: Holder) -> "BodyShare":
-        """The memory of one request of the holder, released at the end of a `with`."""
-        return BodyShare(self, holder)
-
 
 class BodyShare:
-    """The memory of one request's body."""
+    """The memory of one request's body, released at the end of a `with`."""
 
     __slots__ = ("_held", "_holder", "_is_upload", "_shares", "_uncounted")
 

@@ -83,17 +83,18 @@ class Proxies:
         query: bytes,
         peer: str,
         certificate: ShownCertificate | None = None,
+        digests: dict[bytes, bytes] | None = None,
     ) -> RequestHead:
-        """Runs for every request. `certificate` is that of the request's connection."""
+        """Runs for every request. `certificate` and `digests` are of the request's connection."""
         if not self._has_any or not (
             self._all.contain(peer) or (self._is_known_by_certificate and self._proves_proxy(certificate))
         ):
-            return RequestHead(headers, header_list, query, peer, "", ProxyTrust.NONE, certificate)
+            return RequestHead(headers, header_list, query, peer, "", ProxyTrust.NONE, certificate, digests)
         trust = self._trust(header_list, peer, certificate)
         address = ""
         if trust is ProxyTrust.TRUSTED or self._forwarding.contain(peer):
             address = self._forwarded_address(header_list)
-        return RequestHead(headers, header_list, query, peer, address, trust, certificate)
+        return RequestHead(headers, header_list, query, peer, address, trust, certificate, digests)
 
     def _proves_proxy(self, certificate: ShownCertificate | None) -> bool:
         return certificate is not None and not certificate.user and not self._objection(certificate)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from hmac import compare_digest
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
@@ -262,8 +262,6 @@ class TokenLogin(Login):
 # the header. A response that was overheard is of use only to who may act for the owner anyway.
 
 
-T = TypeVar("T", bytes, Proof)
-
 # A token that was cancelled, or has ended, is refused after so long where it was let in before; anew at once.
 REMEMBERED_SECONDS: Final = 1.0
 REMEMBERED_MAX: Final = 10_000
@@ -299,27 +297,16 @@ class DelegationLogins:
         self._known: OrderedDict[bytes | Proof, tuple[float, Delegated]] = OrderedDict()
         self._checking: Shared[bytes | Proof, Delegated] = Shared()
 
-    async def by_proof(self, proof: Proof, address: str | None) -> Delegated:
-        """The login by a client's response; `address` is whose share it takes. Raises Refused."""
-        return await self._login(proof, _check_proof, address, self._challenges)
+    async def login(self, shown: bytes | Proof, address: str | None, challenges: HeaderList | None = None) -> Delegated:
+        """The login by a whole token, or by a client's response; `address` is whose share it takes. Raises Refused.
 
-    async def by_text(self, text: bytes, address: str | None, challenges: HeaderList = ()) -> Delegated:
-        """The login by a whole token. Raises Refused, with these challenges."""
-        return await self._login(text, _check_text, address, challenges)
-
-    async def _login(
-        self,
-        shown: T,
-        check: Callable[[T, Callable[[bytes], bytes]], Delegated],
-        address: str | None,
-        challenges: HeaderList,
-    ) -> Delegated:
-        """Checked once, however many calls show it at the same time: a job has one token on many machines."""
+        Checked once, however many calls show it at the same time: a job has one token on many machines.
+        """
         known = self._known.get(shown)
         if known is not None and self._monotonic() < known[0]:
             return known[1]
         try:
-            return await self._checking.result(shown, partial(self._checked, shown, check, address))
+            return await self._checking.result(shown, partial(self._checked, shown, address))
         except TooManyChecks as error:
             raise overloaded(str(error), error.bound.name) from None
         except TokensAway:
@@ -327,13 +314,12 @@ class DelegationLogins:
             raise Refused(503, text, headers=NOT_TRIED, reason="tokens_away") from None
         except (TokenRefused, UnreadableToken, DigestError) as error:
             text = f"The delegation token is not accepted: {error}"
-            raise Refused(401, text, headers=challenges, reason="delegation_token") from None
+            headers = self._challenges if challenges is None else challenges
+            raise Refused(401, text, headers=headers, reason="delegation_token") from None
 
-    async def _checked(
-        self, shown: T, check: Callable[[T, Callable[[bytes], bytes]], Delegated], address: str | None
-    ) -> Delegated:
+    async def _checked(self, shown: bytes | Proof, address: str | None) -> Delegated:
         until = self._monotonic() + REMEMBERED_SECONDS
-        login = await self._checks.run(check, shown, self._password_of, address=address)
+        login = await self._checks.run(_delegated, shown, self._password_of, address=address)
         self._known[shown] = until, login
         self._known.move_to_end(shown)
         self._forget()
@@ -364,7 +350,7 @@ class ProvenActing:
             proof = Proof.from_header(head.headers[PROOF_HEADER])
         except DigestError as error:
             raise self._refused(str(error)) from None
-        login = await self._logins.by_proof(proof, self._share_of(head.address))
+        login = await self._logins.login(proof, self._share_of(head.address))
         if login.user != identity.user:
             raise self._refused("it is not that of the user for whom the call is made")
         return identity._replace(headers=(*identity.headers, (ANSWER_HEADER, login.answer.encode())), by_token=True)
@@ -374,22 +360,21 @@ class ProvenActing:
         return Refused(401, text, headers=self._challenges, reason="delegation_token")
 
 
-def _check_proof(proof: Proof, password_of: Callable[[bytes], bytes]) -> Delegated:
-    """Raises TokenRefused, UnreadableToken, DigestError, TokensAway."""
-    name = TokenName.decode(proof.token_name)
-    password = password_of(proof.token_name)
-    if not proof.matches(password):
+def _delegated(shown: bytes | Proof, password_of: Callable[[bytes], bytes]) -> Delegated:
+    """The login by a whole token, or by a client's response. Raises TokenRefused, UnreadableToken, DigestError,
+    TokensAway.
+    """
+    if isinstance(shown, Proof):
+        name = TokenName.decode(shown.token_name)
+        password = password_of(shown.token_name)
+        is_right, answer = shown.matches(password), shown.answer(password)
+    else:
+        encoded, sent = read_token_text(shown)
+        name = TokenName.decode(encoded)
+        is_right, answer = compare_digest(password_of(encoded), sent), ""
+    if not is_right:
         raise TokenRefused(PASSWORD_IS_WRONG)
-    return Delegated(name.owner, name.real_user, proof.answer(password))
-
-
-def _check_text(text: bytes, password_of: Callable[[bytes], bytes]) -> Delegated:
-    """Raises TokenRefused, UnreadableToken, TokensAway."""
-    encoded, password = read_token_text(text)
-    name = TokenName.decode(encoded)
-    if not compare_digest(password_of(encoded), password):
-        raise TokenRefused(PASSWORD_IS_WRONG)
-    return Delegated(name.owner, name.real_user, "")
+    return Delegated(name.owner, name.real_user, answer)
 
 
 class DelegationLogin(Login):
@@ -413,7 +398,7 @@ class DelegationLogin(Login):
         token = sent_token(head)
         if not _is_delegation(token):
             return None
-        login = await self._logins.by_text(token, self._share_of(head.address), self._challenges)
+        login = await self._logins.login(token, self._share_of(head.address), self._challenges)
         return Identity(login.user, head.address, real_user=login.real_user, by_token=True)
 
 

@@ -15,7 +15,7 @@ from hms_gateway.gateway.admission.identity import (
     Refused,
     RequestHead,
 )
-from hms_gateway.gateway.admission.memory import BodyShares
+from hms_gateway.gateway.admission.memory import BodyShare, BodyShares
 from hms_gateway.gateway.admission.request_rules import ALLOWED_METHODS, ORIGIN, CrossOrigin, check_headers
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
@@ -138,7 +138,7 @@ class AsgiEndpoint:
     async def _body(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> bytes:
         """The body in no content encoding."""
         headers = exchange.head.headers
-        share = held.enter_context(self.bodies.of(self.endpoint.holder(exchange)))
+        share = held.enter_context(BodyShare(self.bodies, self.endpoint.holder(exchange)))
         body = await self._body_reader.read(headers, channel.receive, share)
         channel.body_is_read = True
         exchange.bytes_in = len(body)

@@ -219,7 +219,7 @@ class Endpoint:
         self.rates = rates
         self.traces = traces
         self._slow_call_seconds = settings.slow_call_seconds
-        self._failures = Failures(codecs, self._content_types, metrics)
+        self.failures = Failures(codecs, self._content_types, metrics)
         self.calls = Dispatcher(
             processor,
             settings.limits,
@@ -278,29 +278,25 @@ class Endpoint:
             except asyncio.CancelledError:
                 text = "The gateway stops before the call has ended; it may still take effect"
                 refused = Refused(503, text, headers=((b"retry-after", b"1"),), reason="stopping")
-                response = self.failure(exchange, refused)
+                response = self.failures.response(exchange, refused)
             except Exception as error:
-                response = self.failure(exchange, error)
+                response = self.failures.response(exchange, error)
             try:
                 await respond(response)
             except (ClientGone, StreamFailed):
                 raise
             except Exception as error:
-                await respond_plainly(self.failure(exchange, error))
+                await respond_plainly(self.failures.response(exchange, error))
         except ClientGone:
             exchange.outcome = "client_gone"
         except StreamFailed as error:
             exchange.outcome = "stream_failed"
             if error.limit:
-                self._failures.note(exchange, error.limit)
+                self.failures.note(exchange, error.limit)
             request = exchange.request_id.decode()
             _log.error("reply not finished", method=exchange.method, request=request, exc_info=error)
         finally:
             self.record(exchange)
-
-    def failure(self, exchange: Exchange, error: Exception) -> Response:
-        """The response to a request of which answering it raised `error`. Raises ClientGone."""
-        return self._failures.response(exchange, error)
 
     def record(self, exchange: Exchange) -> None:
         """Hand a request that was answered, or whose client has left, to all that record calls."""
@@ -492,7 +488,7 @@ class Endpoint:
         self.cache.note_answered(exchange.method)
         exchange.outcome, exchange.objects, exchange.partitions = reply.outcome, reply.objects, reply.partitions
         if reply.limit:
-            self._failures.note(exchange, reply.limit)
+            self.failures.note(exchange, reply.limit)
         if completed.stream is not None:
             headers = (*(GZIPPED if _accepts_gzip(exchange.head.headers) else ()), *self._tag(exchange, reply, ticket))
             return Response(200, self._content_types[exchange.codec.name], completed.stream, headers)

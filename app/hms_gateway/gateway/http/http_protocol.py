@@ -97,6 +97,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._proxies = config.asgi_endpoint.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._certificate: ShownCertificate | None = None
+        self._digests: dict[bytes, bytes] = {}
         self._header_bytes = 0
         self._reads_headers = True
         # A usual request: its headers, and the body as far as it has come.
@@ -243,7 +244,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
         try:
-            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate)
+            head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._digests)
         except Exception:
             # It is read once more there, and what fails is answered.
             self._held_body = body
@@ -257,7 +258,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         try:
             answer = self._endpoint.answer_whole(exchange, body)
         except Exception as error:
-            answer = self._endpoint.failure(exchange, error)
+            answer = self._endpoint.failures.response(exchange, error)
         self._go_on(exchange, answer)
 
     def _claim(self, user: str) -> Bound | None:
@@ -297,7 +298,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         try:
             following = answer.resume()
         except Exception as error:
-            following = self._endpoint.failure(exchange, error)
+            following = self._endpoint.failures.response(exchange, error)
         self._go_on(exchange, following)
 
     def _let_uvicorn_wait(self) -> None:

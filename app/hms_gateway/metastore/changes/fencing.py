@@ -45,12 +45,13 @@ def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
         return work
     if lease_id == NO_CHANGES:
         return _unchanging(work)
-    fence = _Fence(lease_id, presented_lease_holder())
+    holder = presented_lease_holder()
 
     def fenced_work(transaction: Transaction) -> T:
-        fence.check(transaction, [])
+        _check_lease(transaction, lease_id, holder, [])
         result = work(transaction)
-        fence.check(transaction, [each for event in transaction.made_events() for each in changed(event)])
+        targets = [each for event in transaction.made_events() for each in changed(event)]
+        _check_lease(transaction, lease_id, holder, targets)
         return result
 
     return fenced_work
@@ -68,18 +69,13 @@ def _unchanging(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
     return checked
 
 
-class _Fence:
-    def __init__(self, lease_id: int, holder: str | None) -> None:
-        self._lease_id = lease_id
-        self._holder = holder
-
-    def check(self, transaction: Transaction, targets: list[Target]) -> None:
-        leases = transaction.leases
-        # That of another user is answered about like one that is not held.
-        held = [one for one in leases.lease(self._lease_id) if self._holder in (None, one.user)]
-        reason = refusal(self._lease_id, held, leases.now_ms(), targets)
-        if reason is not None:
-            raise InvalidOperationException(f"Refused: {reason}")
+def _check_lease(transaction: Transaction, lease_id: int, holder: str | None, targets: list[Target]) -> None:
+    leases = transaction.leases
+    # That of another user is answered about like one that is not held.
+    held = [one for one in leases.lease(lease_id) if holder in (None, one.user)]
+    reason = refusal(lease_id, held, leases.now_ms(), targets)
+    if reason is not None:
+        raise InvalidOperationException(f"Refused: {reason}")
 
 
 def changed(event: Event) -> list[Target]:

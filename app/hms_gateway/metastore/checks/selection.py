@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from hms_gateway.metastore.checks.errors import required, table_not_found
-from hms_gateway.metastore.filters.binding import BoundFilter, bind
+from hms_gateway.metastore.filters.binding import bind
 from hms_gateway.metastore.filters.expression_filter import expression_filter
 from hms_gateway.metastore.filters.grammar import FilterError, parse_filter
 from hms_gateway.metastore.filters.hive_expression import read_expression
@@ -102,15 +102,6 @@ def matching_partial(table: StoredTable, values: Sequence[str] | None) -> Select
         raise MetaException(str(error)) from error
 
 
-def bound_filter(table: StoredTable, text: str | None, limits: Limits) -> BoundFilter | None:
-    """The filter for this table's keys, None for "every partition". Raises MetaException (semantics §4.1, §4.2)."""
-    try:
-        parsed = parse_filter(text, limits)
-        return None if parsed is None else bind(parsed, _typed_keys(table))
-    except FilterError as error:
-        raise MetaException(str(error)) from error
-
-
 def filter_of_condition(table: StoredTable, condition: str) -> str:
     """The filter that says what a condition of HiveQL says. Raises MetaException with the place that is wrong."""
     try:
@@ -120,8 +111,12 @@ def filter_of_condition(table: StoredTable, condition: str) -> str:
 
 
 def matching_filter(table: StoredTable, text: str | None, limits: Limits) -> Selection:
-    """The partitions a filter selects; no filter selects all. Raises MetaException."""
-    return Selection(filter=bound_filter(table, text, limits))
+    """The partitions a filter selects; no filter selects all. Raises MetaException (semantics §4.1, §4.2)."""
+    try:
+        parsed = parse_filter(text, limits)
+        return Selection(filter=None if parsed is None else bind(parsed, _typed_keys(table)))
+    except FilterError as error:
+        raise MetaException(str(error)) from error
 
 
 def matching_expression(table: StoredTable, expression: bytes | None, limits: Limits) -> tuple[Selection, bool]:

@@ -188,11 +188,9 @@ def create_counts_files(
     return not is_view(table_type) and not is_partitioned and directory_existed and not has_both
 
 
-def add_partition_counts_files(
-    table_type: str | None, environment: Mapping[str, str] | None, *, directory_existed: bool
-) -> bool:
-    """Whether adding or appending a partition counts its files (semantics §3.6)."""
-    return not is_view(table_type) and directory_existed and not says_true(environment, DO_NOT_UPDATE_STATS)
+def add_partition_counts_files(table_type: str | None, environment: Mapping[str, str] | None) -> bool:
+    """Tells if adding or appending a partition counts the files of a directory that was there (semantics §3.6)."""
+    return not is_view(table_type) and not says_true(environment, DO_NOT_UPDATE_STATS)
 
 
 def alter_table_counts_files(

@@ -1,34 +1,89 @@
-"""Job `audit`: compares the catalog with the directories and with the footers of files. It reads only."""
+"""The job `audit`: compares the catalog with the directories and with the footers of files. It reads only."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from hms_gateway.pipeline.audit.arguments import AuditArguments, AuditResult
-from hms_gateway.pipeline.audit.catalog import Catalog, read_catalog, read_places
-from hms_gateway.pipeline.audit.checking import CHECKED, Checker
-from hms_gateway.pipeline.audit.comparing import ALONE, ELSEWHERE, FOUND, LONELY, Alone, compared, outermost_of
-from hms_gateway.pipeline.audit.fixing.changes import EventsMissing, changed_tables
-from hms_gateway.pipeline.audit.fixing.plan import PlanHead, action_of, write_plan
-from hms_gateway.pipeline.audit.page import page
-from hms_gateway.pipeline.audit.rules.areas import Areas, Roots, outermost
-from hms_gateway.pipeline.audit.rules.values import Kind, Severity, Thresholds
-from hms_gateway.pipeline.audit.summary import Summary, summary_of
-from hms_gateway.pipeline.audit.walking import LEVEL, TO_LIST, UNREADABLE, walk
-from hms_gateway.pipeline.footers import FOOTER_FORMATS
-from hms_gateway.pipeline.jobs.failures import StateFailed, UsageRefused
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.audit.applying import PlanHead, action_of, changed_tables, write_plan
+from hms_gateway.pipeline.audit.catalog import (
+    ALONE,
+    ELSEWHERE,
+    FOUND,
+    LEVEL,
+    LONELY,
+    TO_LIST,
+    UNREADABLE,
+    Alone,
+    Catalog,
+    compared,
+    outermost_of,
+    read_catalog,
+    read_places,
+    walk,
+)
+from hms_gateway.pipeline.audit.footer_checks import CHECKED, Checker
+from hms_gateway.pipeline.audit.page import Summary, page, summary_of
+from hms_gateway.pipeline.audit.places import Areas, Kind, Roots, Severity, Thresholds, outermost
+from hms_gateway.pipeline.errors import EventsExpired, StateFailed, UsageRefused
+from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, check_only
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.records import records
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.reports import render
 from hms_gateway.pipeline.storage import OUTSIDE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditArguments:
+    """Arguments of job `audit`.
+
+    fix             file for a plan of what `apply` can do about the findings; empty is none
+    html            file for a page about the findings; empty is none
+    all_footers     read all footers, and not only those of directories that changed since the last audit
+    no_footers      read none
+    delete_orphans  let the plan delete directories that belong to no table
+    quiet_seconds   what changed later than so long ago may be work that goes on
+    small_bytes     mean size below which files are small
+    small_files     so many small files in a directory are a finding
+    fail_on         the least severity that counts for the exit status
+    """
+
+    fix: str = ""
+    html: str = ""
+    all_footers: bool = False
+    no_footers: bool = False
+    delete_orphans: bool = False
+    quiet_seconds: float = 86_400.0
+    small_bytes: int = 16 * 1024 * 1024
+    small_files: int = 10
+    fail_on: Severity = Severity.WARNING
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult(JobResult):
+    """The outcome of an audit.
+
+    severities  findings by severity; `kinds` by severity and kind: "error missing"
+    examples    some findings, the worst first
+    actions     lines of the plan
+    table       folder with all findings as Parquet
+    """
+
+    severities: Mapping[str, int] = field(default_factory=dict)
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    examples: Sequence[Mapping[str, Any]] = ()
+    actions: int = 0
+    plan: str = ""
+    html: str = ""
+    table: str = ""
+
 
 KIND: Final = "audit"
 # What a change during the audit can make look like a finding.
@@ -53,7 +108,7 @@ def audit(
 
 
 class _Begun(msgspec.Struct, frozen=True):
-    """What a resumed audit goes on with."""
+    """State that a resumed audit goes on with."""
 
     catalog: Catalog
     now_seconds: float
@@ -104,7 +159,7 @@ class _Audit:
         return sum(table.is_audited for table in self._catalog.tables.values())
 
     def _roots(self, here: list[str], elsewhere: Stored) -> Stored:
-        """What is listed: directories of databases and tables, and of partitions that lie elsewhere."""
+        """Directories to list: of databases and tables, and of partitions that lie elsewhere."""
         rows = [{"kind": TO_LIST, "location": location, "payload": b""} for location in here]
         if not elsewhere.batches:
             return self._run.store("roots", rows, schema=LEVEL, together=("kind",))
@@ -118,7 +173,7 @@ class _Audit:
         return self._run.store("roots", frame, together=("kind",))
 
     def _wanted_directories(self) -> Iterator[str]:
-        """Those of databases where all of their tables are wanted, else of tables."""
+        """Directories of databases if all of their tables are wanted, else of tables."""
         options = self._run.options
         for name, locations in self._catalog.databases.items():
             # A name that no table has: what lies there for no table is wanted with everything else.
@@ -163,7 +218,7 @@ class _Audit:
         return of_place.join(old, "location", "left").orderBy("location")
 
     def _memory(self, checked: Stored, kept: Stored) -> DataFrame:
-        """What is known of footers: of this audit, and of tables that only earlier ones looked at."""
+        """Results about footers: of this audit, and of tables that only earlier ones looked at."""
         now = checked.frame(self._spark)
         wanted = [name for name, table in self._catalog.tables.items() if not table.is_audited]
         others = self._spark.createDataFrame([(name,) for name in wanted], "name string")
@@ -172,7 +227,7 @@ class _Audit:
         return now.unionByName(rest)
 
     def _kept(self) -> Stored | None:
-        """What the last audit of this metastore knew of footers."""
+        """Results of the last audit of this metastore about footers."""
         run = self._run
         before = [
             record["run"]
@@ -211,7 +266,7 @@ class _Audit:
         ]
 
     def _without_fleeting(self, rows: DataFrame) -> DataFrame:
-        """What may come from a change while the audit ran is a note: the next audit will see."""
+        """Turns findings that a change during the audit may have caused into notes: the next audit will see."""
         changed = [f"{database}.{table}" for database, table in self._changed()]
         if not changed:
             return rows
@@ -232,7 +287,7 @@ class _Audit:
         try:
             with self._run.client() as client:
                 return changed_tables(client, self._run.first_event)
-        except EventsMissing:
+        except EventsExpired:
             return set()
 
     # Results -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pyarrow
 import pyarrow.compute
 
 
-class Content:
+class RowContent:
     """The rows that were added: how many, and their digest."""
 
     def __init__(self) -> None:
@@ -65,8 +65,8 @@ class Content:
         self._add(f"{path} length", _bytes_of(lengths.cast(pyarrow.int64())))
 
 
-def content_of(batches: Iterable[pyarrow.RecordBatch]) -> Content:
-    content = Content()
+def content_of(batches: Iterable[pyarrow.RecordBatch]) -> RowContent:
+    content = RowContent()
     for batch in batches:
         content.add(batch)
     return content
@@ -89,7 +89,7 @@ def _has_lengths(kind: pyarrow.DataType) -> bool:
 
 
 def _bytes_of(array: pyarrow.Array) -> Any:
-    """Of values of one width, none of them null."""
+    """The bytes of values of one width, none of them null."""
     width = array.type.bit_width // 8
     buffer = array.buffers()[1]
     return memoryview(buffer or b"")[array.offset * width : (array.offset + len(array)) * width]

@@ -7,9 +7,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from hms_gateway.pipeline.compact.bins import TARGET_BYTES
-from hms_gateway.pipeline.compact.cleaning import OLD_PLACES, PLACES, CleanStep, OldPlaces, PlacesOf
-from hms_gateway.pipeline.compact.leftovers import RemoveLeftovers
+from hms_gateway.pipeline.catalog import table_names
 from hms_gateway.pipeline.compact.looking import (
     CANDIDATE,
     FOUND,
@@ -21,15 +19,13 @@ from hms_gateway.pipeline.compact.looking import (
     TABLES,
     UNREADABLE,
     Look,
-    NamesOf,
-    wanted_tables,
+    RemoveLeftovers,
 )
-from hms_gateway.pipeline.compact.step import CompactStep
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.compact.rules import TARGET_BYTES, left_alone
+from hms_gateway.pipeline.compact.step import OLD_PLACES, PLACES, CleanStep, CompactStep, OldPlaces, PlacesOf
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, PartitionNames, check_only
 from hms_gateway.pipeline.jobs.progress import Progress
-from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 
 GRACE_SECONDS: Final = 7 * 86_400.0
@@ -46,7 +42,7 @@ _NOTHING_CLEANED: Final = dict.fromkeys(("cleaned", "files", "bytes", "waiting")
 
 @dataclass(frozen=True, kw_only=True)
 class CompactArguments:
-    """What to compact is in the job's options (`only`, `where`).
+    """Arguments of `compact`; its options `only` and `where` choose tables and partitions.
 
     target_bytes  how large a file may become
     locks         ask for Hive's lock EXCL_WRITE on each partition while it is compacted
@@ -133,7 +129,7 @@ def _found(run: Run, where: str, target_bytes: int) -> Stored:
     names = run.derive(
         "names",
         tables,
-        NamesOf(options.connection, options.patience_seconds, where),
+        PartitionNames(options.connection, options.patience_seconds, NAMES, where, left_alone),
         NAMES,
         rows_a_batch=_NAMES_A_BATCH,
         together=["database", "table", "reason"],
@@ -146,7 +142,7 @@ def _found(run: Run, where: str, target_bytes: int) -> Stored:
 
 def _listed(run: Run, options: JobOptions) -> list[dict[str, str]]:
     with run.client() as client:
-        return list(wanted_tables(client, options))
+        return [{"database": database, "table": table} for database, table in table_names(client, options.wants)]
 
 
 def _planned(run: Run, candidates: Stored) -> dict[str, int]:
@@ -175,7 +171,7 @@ def _passed_over(found: Stored) -> int:
 
 
 def _with_sharing(run: Run, left: Stored) -> Stored:
-    """Whether something in the catalog lies in the old directory of each: then its files stay."""
+    """Adds to each whether something in the catalog lies in its old directory: then its files stay."""
     options = run.options
     every = run.store("every-table", lambda: _listed(run, replace(options, only=())), schema=TABLES, rows_a_batch=20)
     places = run.derive("places", every, PlacesOf(options.connection, options.patience_seconds, run.storage), PLACES)

@@ -1,26 +1,179 @@
-"""What is there to compact: tables, their partitions, and of each what lies in its directory. Read by executors."""
+"""Looks for tables and partitions to compact, and for directories that a killed run has left. Runs in executors."""
 
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow
 
-from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.compact.bins import gain
-from hms_gateway.pipeline.compact.filing import Filing, NotPlain
-from hms_gateway.pipeline.compact.leftovers import has_leftovers
-from hms_gateway.pipeline.compact.places import base_of, target_of
-from hms_gateway.pipeline.compact.swap import left
-from hms_gateway.pipeline.compact.tables import left_alone, unsafe
+from hms_gateway.pipeline.catalog import cut, location_of, partitions_or_table
+from hms_gateway.pipeline.compact.rules import (
+    HIDDEN,
+    NotPlain,
+    base_of,
+    data_files,
+    gain,
+    left,
+    names_in,
+    target_of,
+    unsafe,
+)
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.pipeline.jobs.batches import RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.pipeline.jobs.selection import partition_names
-from hms_gateway.pipeline.listing import ListingProblem
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.jobs.stored import numbers, texts
+from hms_gateway.pipeline.storage import Files, ListingProblem, Storage, files_of
 from hms_gateway.rpc.structs import NoSuchObjectException, Partition, Table
+
+# Leftovers of a killed run: directories that were written and did not take the place of another.
+#
+# A note about a directory is written before the directory, and removed when it is a partition's. A directory without a
+# note is never removed: it may be what a dropped partition of an external table has left to its owner.
+
+
+_NOTES: Final = ".new"
+_PARTITIONS_A_CALL: Final = 500
+
+
+@dataclass(frozen=True)
+class Note:
+    """That `path` is being written for a partition, or for a table where the name is empty."""
+
+    filing: Files
+    base: str
+    run: str
+    name: str
+    path: str
+
+    @property
+    def file(self) -> str:
+        return f"{_notes(self.base, self.run)}/{sha256(self.path.encode()).hexdigest()[:32]}.json"
+
+    @property
+    def is_there(self) -> bool:
+        """True if a run that was killed has left the note or the directory."""
+        return self.file.rpartition("/")[2] in names_in(self.filing, _notes(self.base, self.run)) or bool(
+            names_in(self.filing, self.path)
+        )
+
+    def write(self) -> None:
+        """Raises OSError."""
+        with self.filing.writing(self.file) as out:
+            out.write(json.dumps({"name": self.name, "path": self.path}).encode())
+
+    def remove(self) -> None:
+        self.filing.remove_file(self.file)
+        self.filing.remove_if_empty(_notes(self.base, self.run))
+
+    def remove_all(self) -> None:
+        """Delete the directory too, and those around it that are empty then. Raises OSError."""
+        with suppress(FileNotFoundError):
+            self.filing.delete(self.path)
+        self.remove()
+        folder = self.path.rpartition("/")[0]
+        while f"/{HIDDEN}" in folder:
+            self.filing.remove_if_empty(folder)
+            folder = folder.rpartition("/")[0]
+
+
+def _notes(base: str, run: str) -> str:
+    return f"{base}/{HIDDEN}/{run}/{_NOTES}"
+
+
+def place_of(table: Table, storage: Storage) -> tuple[Files, str]:
+    """The file system and the directory of a table's notes. Raises OptionError."""
+    location = location_of(table)
+    base = base_of(location, is_partitioned=bool(table.partitionKeys))
+    filing = files_of(base, storage)
+    return filing, filing.root(base)
+
+
+def has_leftovers(table: Table, storage: Storage) -> bool:
+    """True if there are notes of other runs; the caller has no run."""
+    try:
+        filing, base = place_of(table, storage)
+        return any(names_in(filing, _notes(base, run)) for run in names_in(filing, f"{base}/{HIDDEN}"))
+    except (OptionError, OSError):
+        return False
+
+
+@dataclass(frozen=True)
+class RemoveLeftovers:
+    """Removes leftovers of the tables in a batch, which the run holds: no other run writes there."""
+
+    storage: Storage = field(repr=False)
+
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
+        removed = 0
+        for database, table in sorted({(row["database"], row["table"]) for row in batch.rows()}):
+            with suppress(NoSuchObjectException, OptionError, OSError):
+                found = client.call("get_table", database, table)
+                filing, base = place_of(found, self.storage)
+                for note in notes(filing, base):
+                    removed += self._removed(client, found, note)
+        return StepOutcome({"leftovers": removed})
+
+    def _removed(self, client: PatientClient, table: Table, note: Note) -> int:
+        if not table.partitionKeys and not _is_of(table, note):
+            return 0
+        if is_used(client, table, note):
+            note.remove()
+            return 0
+        note.remove_all()
+        return 1
+
+
+def _is_of(table: Table, note: Note) -> bool:
+    """Tables without keys have their notes together with those of others, of which some run may be at work."""
+    location = location_of(table)
+    return note.path.rpartition("/")[2] == note.filing.root(location).rpartition("/")[2]
+
+
+def notes(filing: Files, base: str) -> Iterator[Note]:
+    """All that are there. One about a directory elsewhere is none of ours: others may write here, too."""
+    for run in names_in(filing, f"{base}/{HIDDEN}"):
+        for name in names_in(filing, _notes(base, run)):
+            path = f"{_notes(base, run)}/{name}"
+            try:
+                said: dict[str, Any] = json.loads(_read(filing, path))
+                if said["path"].startswith(f"{base}/{HIDDEN}/{run}/"):
+                    yield Note(filing, base, run, said["name"], said["path"])
+            except FileNotFoundError:
+                continue
+            except (ValueError, KeyError, TypeError, AttributeError):
+                # It was not written to its end, so that nothing was written behind it.
+                filing.remove_file(path)
+
+
+def _read(filing: Files, path: str) -> bytes:
+    with filing.reading(path) as file:
+        content: bytes = file.read()
+    return content
+
+
+def is_used(client: PatientClient, table: Table, note: Note) -> bool:
+    """True if the table or any of its partitions lies in the directory of a note, under whatever name."""
+    if not table.partitionKeys:
+        return _lies(table, note)
+    names = client.call("get_partition_names", table.dbName, table.tableName, -1)
+    pieces = cut(names, _PARTITIONS_A_CALL)
+    return any(_lies(one, note) for piece in pieces for _, one in partitions_or_table(client, table, piece))
+
+
+def _lies(one: Partition | Table, note: Note) -> bool:
+    location = location_of(one)
+    try:
+        return bool(location) and note.filing.root(location) == note.path
+    except OptionError:
+        return False
+
+
+# Candidates: tables, their partitions, and the content of each directory.
+
 
 CANDIDATE: Final = "candidate"
 # Nothing to gain; not plain; cannot be listed; outside of the job's roots; waits to be cleaned; has what a killed run
@@ -32,64 +185,22 @@ PASSED_OVER: Final = "passed over"
 LEFT: Final = "left"
 LEFTOVERS: Final = "leftovers"
 
-TABLES: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])
-NAMES: Final = pyarrow.schema([*TABLES, ("name", pyarrow.string()), ("reason", pyarrow.string())])
+TABLES: Final = pyarrow.schema(texts("database", "table"))
+NAMES: Final = pyarrow.schema([*TABLES, *texts("name", "reason")])
 FOUND: Final = pyarrow.schema(
     [
         ("what", pyarrow.string()),
         *TABLES,
-        ("name", pyarrow.string()),
-        ("location", pyarrow.string()),
-        *((name, pyarrow.int64()) for name in ("files", "after", "bytes")),
+        *texts("name", "location"),
+        *numbers("files", "after", "bytes"),
         ("reason", pyarrow.string()),
     ]
 )
-_PARTITIONS_A_CALL: Final = 500
-
-
-def wanted_tables(client: PatientClient, options: JobOptions) -> Iterator[dict[str, str]]:
-    for database in client.call("get_all_databases"):
-        if options.wants(database):
-            for table in client.call("get_all_tables", database):
-                if options.wants(database, table):
-                    yield {"database": database, "table": table}
-
-
-@dataclass(frozen=True)
-class NamesOf:
-    """The names of the partitions of tables; "" for a table without keys. `reason` is why a table is left alone."""
-
-    connection: Connection
-    patience_seconds: float
-    where: str
-
-    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
-            for row in batch.to_pylist():
-                try:
-                    table = client.call("get_table", row["database"], row["table"])
-                    reason = left_alone(table)
-                    names = [""] if reason or not table.partitionKeys else partition_names(client, table, self.where)
-                except NoSuchObjectException:
-                    continue
-                found = [{**row, "name": name, "reason": reason} for name in names]
-                if found:
-                    yield pyarrow.RecordBatch.from_pylist(found, NAMES)
-
-
-def described(client: Any, table: Table, names: list[str]) -> Iterator[tuple[str, Partition | Table]]:
-    """Partitions by their names, or the table itself by an empty one."""
-    if not table.partitionKeys:
-        yield "", table
-        return
-    keys = [key.name or "" for key in table.partitionKeys]
-    for partition in client.call("get_partitions_by_names", table.dbName, table.tableName, names):
-        yield make_name(keys, partition.values), partition
 
 
 @dataclass(frozen=True)
 class Look:
-    """What is in the directories of some partitions of one table, or of a table without keys."""
+    """Looks into the directories of some partitions of one table, or of a table without keys."""
 
     connection: Connection
     patience_seconds: float
@@ -111,8 +222,8 @@ class Look:
         try:
             table = client.call("get_table", database, name)
             names = [row["name"] for row in rows]
-            for at in range(0, len(names), _PARTITIONS_A_CALL):
-                for partition, one in described(client, table, names[at : at + _PARTITIONS_A_CALL]):
+            for some in cut(names, _PARTITIONS_A_CALL):
+                for partition, one in partitions_or_table(client, table, some):
                     yield {"database": database, "table": name, "name": partition, **self._look(table, one)}
         except NoSuchObjectException:
             return
@@ -120,17 +231,17 @@ class Look:
             yield {"what": LEFTOVERS, "database": database, "table": name, "name": names[0]}
 
     def _look(self, table: Table, one: Partition | Table) -> dict[str, Any]:
-        location = (one.sd.location if one.sd else None) or ""
+        location = location_of(one)
         if (waiting := left(one.parameters)) is not None:
             return {"what": LEFT, "location": waiting.location, "reason": f"was compacted by {waiting.run}"}
         if reason := unsafe(one.sd, table):
             return {"what": NOT_PLAIN, "location": location, "reason": reason}
-        base = base_of((table.sd.location if table.sd else None) or "", is_partitioned=bool(table.partitionKeys))
+        base = base_of(location_of(table), is_partitioned=bool(table.partitionKeys))
         if not target_of(base, self.run, location):
             return {"what": NOT_PLAIN, "location": location, "reason": "lies outside of the table's directory"}
         try:
-            filing = Filing.of(location, self.storage)
-            found = gain(filing.data_files(filing.files.root(location)), self.target_bytes)
+            filing = files_of(location, self.storage)
+            found = gain(data_files(filing, filing.root(location)), self.target_bytes)
         except NotPlain as reason_text:
             return {"what": NOT_PLAIN, "location": location, "reason": str(reason_text)}
         except OptionError as reason_text:

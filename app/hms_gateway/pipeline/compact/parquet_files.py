@@ -7,8 +7,9 @@ from typing import Any, BinaryIO, Final
 import pyarrow
 import pyarrow.parquet
 
-from hms_gateway.pipeline.compact.content import Content, content_of
-from hms_gateway.pipeline.compact.filing import Filing, NotPlain
+from hms_gateway.pipeline.compact.content import RowContent, content_of
+from hms_gateway.pipeline.compact.rules import NotPlain
+from hms_gateway.pipeline.storage import Files
 
 _BATCH_ROWS: Final = 16_384
 _GROUP_BYTES: Final = 128 << 20
@@ -24,7 +25,7 @@ _TRAILER: Final = b"size" + _MAGIC
 
 
 @contextmanager
-def opened(filing: Filing, path: str, unit: str = "ns") -> Iterator[pyarrow.parquet.ParquetFile]:
+def opened(filing: Files, path: str, unit: str = "ns") -> Iterator[pyarrow.parquet.ParquetFile]:
     """Raises NotPlain for what is not a Parquet file that can be read."""
     with filing.reading(path) as file:
         try:
@@ -33,8 +34,8 @@ def opened(filing: Filing, path: str, unit: str = "ns") -> Iterator[pyarrow.parq
             raise NotPlain(f"has a file that cannot be read as Parquet, {_name(path)}: {error}") from error
 
 
-def kind_of(filing: Filing, path: str) -> bytes:
-    """What files have to have alike to become one: physical columns, and what their writers say about them."""
+def kind_of(filing: Files, path: str) -> bytes:
+    """The features that files of one kind share: physical columns, and their writers' statements about them."""
     with opened(filing, path) as file:
         said = {key: value for key, value in (file.metadata.metadata or {}).items() if key != _ARROW_SCHEMA}
         has_int96 = _has_int96(file)
@@ -42,10 +43,10 @@ def kind_of(filing: Filing, path: str) -> bytes:
         return repr((str(file.schema).partition("\n")[2], sorted(said.items()), writer)).encode()
 
 
-def merge(filing: Filing, paths: Sequence[str], target: str) -> Content:
+def merge(filing: Files, paths: Sequence[str], target: str) -> RowContent:
     """Write the rows of files of one kind to a new file; their content. Raises NotPlain, OSError."""
     with opened(filing, paths[0]) as first:
-        content = Content()
+        content = RowContent()
         with filing.writing(target) as out:
             held = _HeldFooter(out)
             writer = _writer(first, held)
@@ -57,24 +58,24 @@ def merge(filing: Filing, paths: Sequence[str], target: str) -> Content:
     return content
 
 
-def content(filing: Filing, paths: Iterable[str], unit: str = "ns") -> Content:
-    """Of files in their order."""
+def content(filing: Files, paths: Iterable[str], unit: str = "ns") -> RowContent:
+    """The content of files in their order."""
     return content_of(_batches(filing, paths, unit))
 
 
-def has_times_to_compare(filing: Filing, path: str) -> bool:
-    """Whether there are INT96 timestamps: those beyond 1677 to 2262 are read wrong in nanoseconds."""
+def has_times_to_compare(filing: Files, path: str) -> bool:
+    """True if there are INT96 timestamps: those beyond 1677 to 2262 are read wrong in nanoseconds."""
     with opened(filing, path) as file:
         return _has_int96(file)
 
 
-def _batches(filing: Filing, paths: Iterable[str], unit: str = "ns") -> Iterator[pyarrow.RecordBatch]:
+def _batches(filing: Files, paths: Iterable[str], unit: str = "ns") -> Iterator[pyarrow.RecordBatch]:
     for path in paths:
         with opened(filing, path, unit) as file:
             yield from file.iter_batches(_BATCH_ROWS)
 
 
-def _copy(batches: Iterable[pyarrow.RecordBatch], writer: Any, content: Content) -> None:
+def _copy(batches: Iterable[pyarrow.RecordBatch], writer: Any, content: RowContent) -> None:
     """Row groups of a bounded size."""
     kept: list[pyarrow.RecordBatch] = []
     size = 0
@@ -123,7 +124,7 @@ def _has_integer_decimals(file: pyarrow.parquet.ParquetFile) -> bool:
     return any(column.physical_type in ("INT32", "INT64") for column in decimals)
 
 
-def _check_alike(filing: Filing, first: pyarrow.parquet.ParquetFile, target: str) -> None:
+def _check_alike(filing: Files, first: pyarrow.parquet.ParquetFile, target: str) -> None:
     with opened(filing, target) as written:
         for before, after in zip(_columns(first), _columns(written), strict=True):
             if _described(before) != _described(after):

@@ -6,9 +6,8 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from hms_gateway.pipeline.compact import orc_files, parquet_files, text_files
-from hms_gateway.pipeline.compact.bins import bins
-from hms_gateway.pipeline.compact.filing import DataFile, Filing, NotPlain
-from hms_gateway.pipeline.compact.tables import ORC, PARQUET, TEXT
+from hms_gateway.pipeline.compact.rules import ORC, PARQUET, TEXT, DataFile, NotPlain, bins
+from hms_gateway.pipeline.storage import Files
 
 _COPY_BYTES: Final = 8 << 20
 _MODULES: Final[dict[str, ModuleType]] = {PARQUET: parquet_files, ORC: orc_files, TEXT: text_files}
@@ -24,7 +23,7 @@ class RewrittenFile(NamedTuple):
 class Rewriting(NamedTuple):
     """From one directory to another; `alive` is called between two files."""
 
-    filing: Filing
+    filing: Files
     format: str
     source: str
     target: str
@@ -41,7 +40,7 @@ class Rewriting(NamedTuple):
             names.append(name)
             self.alive()
         self.filing.settle(self.target)
-        sizes = [self.filing.files.size(f"{self.target}/{name}") for name in names]
+        sizes = [self.filing.size(f"{self.target}/{name}") for name in names]
         return RewrittenFile(len(names), sum(sizes), rows)
 
     def _bins(self, files: Sequence[DataFile]) -> list[list[DataFile]]:

@@ -1,4 +1,4 @@
-"""Compacts one partition after the other, or a table without keys: read, write beside, compare, swap.
+"""Steps of executors: compact a partition (read, write beside, compare, swap), and remove files that were left.
 
 The swap is one call that the metastore refuses when anything has changed the partition since it was read, or when the
 run's lease is lost. Before it and behind it the files of the old directory are looked at again, since files may come
@@ -14,21 +14,40 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import pyarrow
+
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.compact.bins import gain
-from hms_gateway.pipeline.compact.filing import DataFile, Filing, NotPlain, fingerprint
-from hms_gateway.pipeline.compact.leftovers import Note, is_used
-from hms_gateway.pipeline.compact.looking import described
-from hms_gateway.pipeline.compact.places import base_of, target_of
+from hms_gateway.pipeline.catalog import cut, location_of, partitions_or_table
+from hms_gateway.pipeline.compact.looking import Note, is_used
 from hms_gateway.pipeline.compact.rewriting import Rewriting, RewrittenFile
-from hms_gateway.pipeline.compact.swap import Left, NewFiles, left, swapped
-from hms_gateway.pipeline.compact.tables import format_of, left_alone, unsafe
-from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.pipeline.compact.rules import (
+    HIDDEN,
+    REMOVING,
+    DataFile,
+    Left,
+    NewFiles,
+    NotPlain,
+    base_of,
+    cleaned,
+    data_files,
+    fingerprint,
+    format_of,
+    gain,
+    is_of_one,
+    left,
+    left_alone,
+    marked,
+    names_in,
+    swapped,
+    target_of,
+    unsafe,
+)
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import LeaseLost, OptionError
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import LeaseLost
-from hms_gateway.pipeline.listing import ListingProblem
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.jobs.stored import texts
+from hms_gateway.pipeline.storage import Files, ListingProblem, Storage, files_of
 from hms_gateway.rpc.structs import (
     DataOperationType,
     EnvironmentContext,
@@ -64,11 +83,7 @@ class Seen(NamedTuple):
 
     @property
     def location(self) -> str:
-        return _location(self.one)
-
-
-def _location(one: Partition | Table) -> str:
-    return (one.sd.location if one.sd else None) or ""
+        return location_of(self.one)
 
 
 @dataclass(frozen=True)
@@ -88,10 +103,7 @@ class CompactStep:
             try:
                 with self._locked(client, row) as alive:
                     found = self._compact(client, row, alive)
-            except LeftOut as reason:
-                refused.append(Refusal(name, str(reason)))
-                continue
-            except (NotPlain, OptionError) as reason:
+            except (LeftOut, NotPlain, OptionError) as reason:
                 refused.append(Refusal(name, str(reason)))
                 continue
             except (ListingProblem, OSError) as problem:
@@ -107,16 +119,16 @@ class CompactStep:
             if waiting.run == self.run:
                 return self._done(seen, row)
             raise LeftOut(f"was compacted by {waiting.run}; compact --clean removes the old files first")
-        base = base_of(_location(seen.table), is_partitioned=bool(row["name"]))
+        base = base_of(location_of(seen.table), is_partitioned=bool(row["name"]))
         location = target_of(base, self.run, seen.location)
         if reason := left_alone(seen.table) or unsafe(seen.one.sd, seen.table) or ("" if location else _OUTSIDE):
             raise LeftOut(reason)
-        filing = Filing.of(location, self.storage)
-        source = filing.files.root(seen.location)
-        files = filing.data_files(source)
+        filing = files_of(location, self.storage)
+        source = filing.root(seen.location)
+        files = data_files(filing, source)
         if not gain(files, self.target_bytes).is_worth_it:
             return {"unchanged": 1}
-        note = Note(filing, filing.files.root(base), self.run, row["name"], filing.files.root(location))
+        note = Note(filing, filing.root(base), self.run, row["name"], filing.root(location))
         self._check_free(client, seen, note)
         written = self._written(note, seen, source, files, alive)
         old = Left(seen.location, fingerprint(files), time.time(), self.run)
@@ -133,11 +145,11 @@ class CompactStep:
         }
 
     def _done(self, seen: Seen, row: dict[str, Any]) -> dict[str, int]:
-        """Of a partition that was swapped before the run was killed, perhaps before its note was removed."""
-        filing = Filing.of(seen.location, self.storage)
-        base = base_of(_location(seen.table), is_partitioned=bool(row["name"]))
-        Note(filing, filing.files.root(base), self.run, row["name"], filing.files.root(seen.location)).remove()
-        files = filing.data_files(filing.files.root(seen.location))
+        """Figures of a partition that was swapped before the run was killed, perhaps before its note was removed."""
+        filing = files_of(seen.location, self.storage)
+        base = base_of(location_of(seen.table), is_partitioned=bool(row["name"]))
+        Note(filing, filing.root(base), self.run, row["name"], filing.root(seen.location)).remove()
+        files = data_files(filing, filing.root(seen.location))
         parameters = seen.one.parameters or {}
         return {
             "compacted": 1,
@@ -149,7 +161,7 @@ class CompactStep:
         }
 
     def _check_free(self, client: PatientClient, seen: Seen, note: Note) -> None:
-        """Of what this run has left when it was killed; never where a partition lies, under whatever name."""
+        """Removes what this run left when it was killed; never where a partition lies, under whatever name."""
         if not note.is_there:
             return
         if is_used(client, seen.table, note):
@@ -157,14 +169,14 @@ class CompactStep:
         note.remove_all()
 
     def _written(self, note: Note, seen: Seen, source: str, files: list[DataFile], alive: Any) -> RewrittenFile:
-        """What is in the new directory, which is gone again when this raises."""
+        """Writes the new directory, which is gone again when this raises."""
         note.write()
         assert seen.one.sd is not None
         format = format_of(seen.one.sd)
         try:
             rewriting = Rewriting(note.filing, format, source, note.path, self.run, self.target_bytes, alive)
             written = rewriting.write(files)
-            if note.filing.data_files(source) != files:
+            if data_files(note.filing, source) != files:
                 raise LeftOut("has other files than when it was read; try again when no other program writes there")
         except BaseException:
             with suppress(OSError):
@@ -183,14 +195,14 @@ class CompactStep:
         new: NewFiles,
     ) -> None:
         """Raises LeftOut when others have changed the partition. When no answer comes, the note stays."""
-        source = note.filing.files.root(seen.location)
+        source = note.filing.root(seen.location)
         try:
             self._alter(client, row, seen, swapped(seen.one, new, old))
         except (LeftOut, LeaseLost):
             if not is_used(client, seen.table, note):
                 note.remove_all()
             raise
-        if note.filing.data_files(source) == files:
+        if data_files(note.filing, source) == files:
             return
         now = look(client, row)
         if now.location != new.location:
@@ -214,7 +226,7 @@ class CompactStep:
             except (InvalidOperationException, MetaException, NoSuchObjectException) as refused:
                 # The events may be about something else of the table, or too many to be compared.
                 now = look(client, row)
-                if now.location == _location(after) != seen.location:
+                if now.location == location_of(after) != seen.location:
                     # The call was done after all.
                     return
                 if now.one != seen.one:
@@ -254,7 +266,7 @@ def look(client: PatientClient, row: dict[str, Any]) -> Seen:
     event: int = client.call("get_current_notificationEventId").eventId
     try:
         table = client.call("get_table", row["database"], row["table"])
-        found = dict(described(client, table, [row["name"]]))
+        found = dict(partitions_or_table(client, table, [row["name"]]))
     except NoSuchObjectException as gone:
         raise LeftOut("is not there any more") from gone
     if row["name"] not in found:
@@ -285,3 +297,140 @@ def _lock_request(row: dict[str, Any], run: str) -> LockRequest:
     # A batch that is tried again needs a lock of its own: the same request would get the first one's answer.
     agent = f"{run} {uuid.uuid4().hex}"
     return LockRequest(component=[component], user=user, hostname=socket.gethostname(), agentInfo=agent)
+
+
+# Removes the files of directories that were left: only those that were compacted, and only where nothing else is.
+
+
+PLACES: Final = pyarrow.schema([("path", pyarrow.string())])
+OLD_PLACES: Final = pyarrow.schema(texts("database", "table", "name", "path"))
+_PARTITIONS_A_CALL: Final = 500
+
+
+def path_of(location: str, storage: Storage) -> str:
+    """Locations of one directory have one path; of a file system that cannot be opened the location is its own."""
+    try:
+        files = files_of(location, storage)
+        return files.location(files.root(location))
+    except OptionError:
+        return location.rstrip("/")
+
+
+@dataclass(frozen=True)
+class PlacesOf:
+    """Paths of tables and all their partitions; for batches of tables."""
+
+    connection: Connection
+    patience_seconds: float
+    storage: Storage = field(repr=False)
+
+    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+        with PatientClient(self.connection, self.patience_seconds) as client:
+            for row in batch.to_pylist():
+                try:
+                    table = client.call("get_table", row["database"], row["table"])
+                    yield self._paths([table])
+                    yield from self._of_partitions(client, table)
+                except NoSuchObjectException:
+                    continue
+
+    def _of_partitions(self, client: PatientClient, table: Any) -> Iterator[pyarrow.RecordBatch]:
+        if not table.partitionKeys:
+            return
+        names = client.call("get_partition_names", table.dbName, table.tableName, -1)
+        for some in cut(names, _PARTITIONS_A_CALL):
+            yield self._paths([one for _, one in partitions_or_table(client, table, some)])
+
+    def _paths(self, found: list[Any]) -> pyarrow.RecordBatch:
+        paths = [path_of(location, self.storage) for one in found if (location := location_of(one))]
+        return pyarrow.RecordBatch.from_pydict({"path": pyarrow.array(paths, pyarrow.string())})
+
+
+@dataclass(frozen=True)
+class OldPlaces:
+    """The paths of the directories that were left; for batches of what a look has found."""
+
+    storage: Storage = field(repr=False)
+
+    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+        rows = [{**row, "path": path_of(row["location"], self.storage)} for row in batch.to_pylist()]
+        yield pyarrow.RecordBatch.from_pylist(rows, OLD_PLACES)
+
+
+@dataclass(frozen=True)
+class CleanStep:
+    """`shared` of a row says whether something else lies in the old directory."""
+
+    grace_seconds: float
+    storage: Storage = field(repr=False)
+
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
+        counts = {"cleaned": 0, "files": 0, "bytes": 0, "waiting": 0}
+        refused = []
+        for row in batch.rows():
+            try:
+                for key, number in self._clean(client, row).items():
+                    counts[key] += number
+            except (LeftOut, NotPlain) as reason:
+                refused.append(Refusal(_name(row), str(reason)))
+            except (ListingProblem, OptionError, OSError) as problem:
+                refused.append(Refusal(_name(row), f"has old files that cannot be removed: {problem}"))
+        return StepOutcome(counts, refused)
+
+    def _clean(self, client: PatientClient, row: dict[str, Any]) -> dict[str, int]:
+        seen = look(client, row)
+        old = left(seen.one.parameters)
+        if old is None:
+            return {}
+        if time.time() - old.at < self.grace_seconds:
+            return {"waiting": 1}
+        if row["shared"] or path_of(old.location, self.storage) == path_of(seen.location, self.storage):
+            raise LeftOut(f"was in {old.location}, where something else lies now; nothing there is removed")
+        filing = files_of(old.location, self.storage)
+        path = filing.root(old.location)
+        removed: dict[str, int] = {}
+        if filing.is_directory(path):
+            if not is_of_one(old.location, seen.location):
+                # A user who may alter a table can write any directory into its parameters.
+                raise LeftOut(f"was not compacted from {old.location}; nothing there is removed")
+            seen = self._marked(client, row, seen, old, data_files(filing, path))
+            removed = _removed(filing, path, old)
+        self._alter(client, row, seen, cleaned(seen.one))
+        return {"cleaned": 1, **removed}
+
+    def _marked(self, client: PatientClient, row: dict[str, Any], seen: Seen, old: Left, files: list[DataFile]) -> Seen:
+        """That the old files are being removed, before the first one is: so that a killed cleaning can go on."""
+        if old.fingerprint == REMOVING:
+            return seen
+        if files and fingerprint(files) != old.fingerprint:
+            raise LeftOut(f"was in {old.location}, where other files are than were compacted; nothing there is removed")
+        self._alter(client, row, seen, marked(seen.one))
+        return look(client, row)
+
+    def _alter(self, client: PatientClient, row: dict[str, Any], seen: Seen, after: Partition | Table) -> None:
+        try:
+            alter(client, row, after, seen.event)
+        except (InvalidOperationException, MetaException, NoSuchObjectException) as refused:
+            raise LeftOut(f"was changed while it was cleaned; clean again: {refused.message}") from refused
+
+
+def _removed(filing: Files, path: str, old: Left) -> dict[str, int]:
+    """Files that came later stay. Raises LeftOut."""
+    files = [file for file in data_files(filing, path) if file.modified_ms <= old.at * 1000]
+    for file in files:
+        filing.remove_file(f"{path}/{file.name}")
+    if data_files(filing, path):
+        raise LeftOut(f"was in {old.location}, to which files came when it was compacted; they are left there")
+    for name in names_in(filing, path):
+        if not filing.is_directory(f"{path}/{name}"):
+            filing.remove_file(f"{path}/{name}")
+    filing.remove_if_empty(path)
+    folder = path.rpartition("/")[0]
+    while f"/{HIDDEN}" in folder:
+        filing.remove_if_empty(folder)
+        folder = folder.rpartition("/")[0]
+    return {"files": len(files), "bytes": sum(file.bytes for file in files)}
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['database']}.{row['table']}" + (f"/{row['name']}" if row["name"] else "")

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
-from hms_gateway.pipeline.compact.filing import Filing, NotPlain
+from hms_gateway.pipeline.compact.rules import NotPlain
+from hms_gateway.pipeline.storage import Files
 
 _PIECE_BYTES: Final = 4 << 20
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -12,7 +13,7 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _COMPRESSED: Final = (".gz", ".bz2", ".deflate", ".snappy", ".lz4", ".zst", ".lzo", ".xz", ".zlib")
 
 
-class Lines:
+class TextLines:
     """Lines as Hadoop's reader ends them: by CR, LF, or both. `rows` is how many there are."""
 
     def __init__(self) -> None:
@@ -32,16 +33,16 @@ class Lines:
         return self._hash.hexdigest()
 
 
-def kind_of(filing: Filing, path: str) -> bytes:
+def kind_of(filing: Files, path: str) -> bytes:
     """All text is alike. Raises NotPlain for what is compressed."""
     if path.lower().endswith(_COMPRESSED):
         raise NotPlain(f"has the file {path.rpartition('/')[2]}, which is compressed text")
     return b""
 
 
-def merge(filing: Filing, paths: Sequence[str], target: str) -> Lines:
+def merge(filing: Files, paths: Sequence[str], target: str) -> TextLines:
     """Write the lines of files to a new file; what was written. Raises NotPlain, OSError."""
-    lines = Lines()
+    lines = TextLines()
     with filing.writing(target) as out:
         for piece in _pieces(filing, paths):
             lines.add(piece)
@@ -49,15 +50,15 @@ def merge(filing: Filing, paths: Sequence[str], target: str) -> Lines:
     return lines
 
 
-def content(filing: Filing, paths: Iterable[str]) -> Lines:
-    """Of files in their order, each with an end of its last line."""
-    lines = Lines()
+def content(filing: Files, paths: Iterable[str]) -> TextLines:
+    """The lines of files in their order, each file with an end of its last line."""
+    lines = TextLines()
     for piece in _pieces(filing, paths):
         lines.add(piece)
     return lines
 
 
-def _pieces(filing: Filing, paths: Iterable[str]) -> Iterator[bytes]:
+def _pieces(filing: Files, paths: Iterable[str]) -> Iterator[bytes]:
     """A line at the end of a file ends there; a byte order mark is one only at the beginning of a file."""
     for path in paths:
         last = b""

@@ -1,25 +1,57 @@
-"""The job: walk, compare, register."""
+"""The job `crawl`: walk, compare, register."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pyarrow
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
-from hms_gateway.pipeline.crawl import catalog, comparing, registering, tables, walking
-from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, PARTITIONS, REFUSED, CrawledTable, PartitionsOf
-from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.pipeline.catalog import table_names
+from hms_gateway.pipeline.crawl.steps import (
+    DATA,
+    GONE,
+    KNOWN,
+    LEVEL,
+    NAMES,
+    REFUSED,
+    REGISTERED,
+    TO_LIST,
+    CreateTables,
+    Gone,
+    NamesOf,
+    Prune,
+    Register,
+    TablesBelow,
+    Walk,
+    create_database,
+    is_within,
+    to_list,
+)
+from hms_gateway.pipeline.crawl.tables import (
+    CANONICAL,
+    DESIGNS,
+    NEW_TABLES,
+    NO_PARTITION,
+    OTHER,
+    PARTITIONS,
+    SHAPES,
+    CrawledTable,
+    Designs,
+    Names,
+    PartitionsOf,
+    ShapesOf,
+    joined,
+    merged,
+)
+from hms_gateway.pipeline.errors import OptionError, UsageRefused
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import UsageRefused
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, storage_of
 from hms_gateway.pipeline.jobs.progress import Progress
-from hms_gateway.pipeline.jobs.results import JobResult
-from hms_gateway.pipeline.jobs.roots import storage_of
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.listing import ListingProblem, files_of
-from hms_gateway.pipeline.storage import Storage, absolute
+from hms_gateway.pipeline.jobs.stored import Stored, piece, texts
+from hms_gateway.pipeline.storage import ListingProblem, Storage, absolute, files_of
 
 _TABLE: Final = ("database", "table")
 PARTITIONS_A_CALL: Final = 1_000
@@ -27,12 +59,12 @@ _DIRECTORIES_A_BATCH: Final = 5_000
 _NAMES_A_BATCH: Final = 20_000
 _REFUSALS_SHOWN: Final = 100
 _PRUNE_PERCENT_MAX: Final = 5
-_REFUSALS: Final = pyarrow.schema([("item", pyarrow.string()), ("reason", pyarrow.string())])
+_REFUSALS: Final = pyarrow.schema(texts("item", "reason"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrawlArguments:
-    """What `crawl` is given besides the options of every job.
+    """Arguments of `crawl` besides the options of every job.
 
     location           where to look; below the roots where only the catalog names it (`is_vouched_for`)
     database           for new tables that lie in no directory `name.db`
@@ -109,32 +141,30 @@ class _Crawl:
         self._files = files_of(arguments.location, self._storage)
         self._root = self._files.root(arguments.location)
         given = arguments.database, arguments.table, arguments.databases_from_folders
-        self._names = tables.Names(self._root, *given)
+        self._names = Names(self._root, *given)
 
     def done(self) -> CrawlResult:
         known = self._known_tables()
-        levels = self._walked(known)
-        listed = Stored.joined(levels)
-        directories = listed.where(lambda of: of[0] == walking.DATA)
-        designs = self._designs(directories, known)
-        targets = self._targets(known, designs)
-        partitions = self._run.derive(
+        self._listed = Stored.joined(self._walked(known))
+        self._directories = self._listed.where(lambda of: of[0] == DATA)
+        self._designs = self._design_tables(known)
+        self._partitions = self._run.derive(
             "partitions",
-            directories,
-            PartitionsOf(targets),
+            self._directories,
+            PartitionsOf(self._targets(known)),
             PARTITIONS,
             rows_a_batch=self._arguments.partitions_a_call,
             together=("state", *_TABLE),
             unit="batches of directories",
         )
-        found = partitions.where(lambda of: of[0] in (CANONICAL, OTHER))
-        registered = self._registered(known)
-        twins = self._twins(found, registered)
-        new = self._new(found, registered, twins)
-        gone = self._gone(found, registered)
+        self._found = self._partitions.where(lambda of: of[0] in (CANONICAL, OTHER))
+        self._registered = self._read_registered(known)
+        self._twins = self._find_twins()
+        self._new = self._find_new()
+        self._gone = self._find_gone()
         if not self._options.dry_run:
-            self._do(designs, new, gone, registered)
-        return self._result(listed, directories, designs, partitions, twins, new, gone, registered)
+            self._do()
+        return self._result()
 
     def _known_tables(self) -> list[dict[str, Any]]:
         """Tables of the catalog at, below and above the location."""
@@ -142,15 +172,14 @@ class _Crawl:
         with run.client() as client:
             names = run.store(
                 "names",
-                lambda: catalog.table_names(client),
-                schema=catalog.NAMES,
+                # Tables that are to be left alone are recognized by their places, too.
+                lambda: [{"database": database, "table": table} for database, table in table_names(client)],
+                schema=NAMES,
                 rows_a_batch=100,
                 together=("database",),
             )
-        below = catalog.TablesBelow(
-            options.connection, options.patience_seconds, self._arguments.location, self._storage
-        )
-        return list(run.derive("tables", names, below, catalog.TABLES))
+        below = TablesBelow(options.connection, options.patience_seconds, self._arguments.location, self._storage)
+        return list(run.derive("tables", names, below, KNOWN))
 
     def _wanted(self, table: Mapping[str, Any]) -> bool:
         return self._options.wants(table["database"], table["table"])
@@ -158,23 +187,10 @@ class _Crawl:
     def _walked(self, known: list[dict[str, Any]]) -> list[Stored]:
         """The levels of the tree, the root first."""
         keys = {table["path"]: len(table["keys"]) if self._wanted(table) else None for table in known}
-        walk = walking.Walk(self._arguments.location, self._storage, keys)
-        start = walking.to_list(*self._start(known))
-        level = self._run.store("level-0", pyarrow.Table.from_batches(walking.pieces([start])), together=("kind",))
-        levels = [level]
-        while pending := level.where(lambda of: of[0] == walking.TO_LIST).batches:
-            source = replace(level, batches=pending)
-            level = self._run.derive(
-                f"level-{len(levels)}",
-                source,
-                walk,
-                walking.LEVEL,
-                rows_a_batch=_DIRECTORIES_A_BATCH,
-                together=("kind",),
-                unit="batches of directories",
-            )
-            levels.append(level)
-        return levels
+        walk = Walk(self._arguments.location, self._storage, keys)
+        start = to_list(*self._start(known))
+        level = self._run.store("level-0", pyarrow.Table.from_batches([piece([start], LEVEL)]), together=("kind",))
+        return self._run.levels(level, walk, LEVEL, pending=TO_LIST, rows_a_batch=_DIRECTORIES_A_BATCH)
 
     def _start(self, known: list[dict[str, Any]]) -> tuple[str, str]:
         """Table and the rest of the path that the walk begins at; without a table where it begins above all.
@@ -185,27 +201,25 @@ class _Crawl:
         inside = [
             table["path"]
             for table in known
-            if catalog.is_within(self._root, table["path"])
+            if is_within(self._root, table["path"])
             and (not self._storage.refusal(table["location"]) or _is_named_for(self._root, table))
         ]
         path = max(inside, key=len, default="")
         return path, self._root.removeprefix(path).lstrip("/") if path else self._root
 
-    def _designs(self, directories: Stored, known: list[dict[str, Any]]) -> Stored:
+    def _design_tables(self, known: list[dict[str, Any]]) -> Stored:
         """The tables to create, with their columns or the reason why they cannot be."""
         shapes = self._run.derive(
-            "shapes", directories, tables.ShapesOf(frozenset(table["path"] for table in known)), tables.SHAPES
+            "shapes", self._directories, ShapesOf(frozenset(table["path"] for table in known)), SHAPES
         )
-        plan = self._run.store("new tables", lambda: self._new_tables(shapes), schema=tables.NEW_TABLES, rows_a_batch=4)
-        return self._run.derive(
-            "designs", plan, tables.Designs(self._arguments.location, self._storage), tables.DESIGNS
-        )
+        plan = self._run.store("new tables", lambda: self._new_tables(shapes), schema=NEW_TABLES, rows_a_batch=4)
+        return self._run.derive("designs", plan, Designs(self._arguments.location, self._storage), DESIGNS)
 
     def _new_tables(self, shapes: Stored) -> Iterator[dict[str, Any]]:
         taken = {
             (row["database"], row["table"]): "exists and lies elsewhere" for row in self._run.stored("names") or ()
         }
-        for root, found in sorted(tables.merged(shapes).items()):
+        for root, found in sorted(merged(shapes).items()):
             database, table = self._names.of(root)
             if self._options.wants(database, table):
                 usual, problem = found.usual(), taken.get((database, table), "")
@@ -220,129 +234,125 @@ class _Crawl:
                     "reason": f"is not registered: table {database}.{table} {problem}" if problem else "",
                 }
 
-    def _targets(self, known: list[dict[str, Any]], designs: Stored) -> dict[str, CrawledTable]:
+    def _targets(self, known: list[dict[str, Any]]) -> dict[str, CrawledTable]:
         """The tables that partitions can belong to, by path."""
         targets = {
             table["path"]: _target(table, table["location"]) for table in known if table["keys"] and self._wanted(table)
         }
-        for design in designs:
+        for design in self._designs:
             if not design["reason"]:
                 targets[design["root"]] = _target(design, self._files.location(design["root"]))
         return targets
 
-    def _registered(self, known: list[dict[str, Any]]) -> Stored:
+    def _read_registered(self, known: list[dict[str, Any]]) -> Stored:
         """The names of the partitions of known tables."""
         keyed = [table for table in known if table["keys"] and self._wanted(table)]
-        plan = self._run.store("known tables", keyed, schema=catalog.TABLES, rows_a_batch=1)
-        names = catalog.NamesOf(self._options.connection, self._options.patience_seconds)
+        plan = self._run.store("known tables", keyed, schema=KNOWN, rows_a_batch=1)
+        names = NamesOf(self._options.connection, self._options.patience_seconds)
         return self._run.derive(
             "registered",
             plan,
             names,
-            catalog.REGISTERED,
+            REGISTERED,
             rows_a_batch=_NAMES_A_BATCH,
             together=("is_other", *_TABLE),
             unit="tables",
         )
 
-    def _twins(self, found: Stored, registered: Stored) -> Stored | None:
+    def _find_twins(self) -> Stored | None:
         """Directories with the value of another one. Only where something is spelled in its own way."""
-        if not any(of[0] for of in (batch.of for batch in (*found.batches, *registered.batches))):
+        if not any(of[0] for of in (batch.of for batch in (*self._found.batches, *self._registered.batches))):
             return None
         spark = self._run.spark
         return self._run.store(
-            "twins", lambda: comparing.ordered(comparing.twins(found.frame(spark), registered.frame(spark)))
+            "twins", lambda: ordered(twins_of(self._found.frame(spark), self._registered.frame(spark)))
         )
 
-    def _new(self, found: Stored, registered: Stored, twins: Stored | None) -> Stored:
-        if not registered.rows and (twins is None or not twins.rows):
-            return found
+    def _find_new(self) -> Stored:
+        if not self._registered.rows and (self._twins is None or not self._twins.rows):
+            return self._found
         spark = self._run.spark
 
         def frame() -> Any:
-            new = comparing.new(found.frame(spark), registered.frame(spark))
-            if twins is not None:
-                new = new.join(twins.frame(spark), comparing.KEY, "left_anti")
-            return comparing.ordered(new.select(*PARTITIONS.names))
+            new = new_of(self._found.frame(spark), self._registered.frame(spark))
+            if self._twins is not None:
+                new = new.join(self._twins.frame(spark), KEY, "left_anti")
+            return ordered(new.select(*PARTITIONS.names))
 
         return self._run.store(
             "new", frame, rows_a_batch=self._arguments.partitions_a_call, together=("state", *_TABLE)
         )
 
-    def _gone(self, found: Stored, registered: Stored) -> Stored | None:
+    def _find_gone(self) -> Stored | None:
         """Registered partitions without a directory; those of which that cannot be known have a reason."""
-        if not registered.rows:
+        if not self._registered.rows:
             return None
         spark, options = self._run.spark, self._options
         missing = self._run.store(
             "missing",
-            lambda: comparing.ordered(comparing.missing(found.frame(spark), registered.frame(spark))),
+            lambda: ordered(missing_of(self._found.frame(spark), self._registered.frame(spark))),
             rows_a_batch=self._arguments.partitions_a_call,
             together=_TABLE,
         )
-        look = catalog.Gone(options.connection, options.patience_seconds, self._arguments.location, self._storage)
+        look = Gone(options.connection, options.patience_seconds, self._arguments.location, self._storage)
         return self._run.derive(
             "gone",
             missing,
             look,
-            catalog.GONE,
+            GONE,
             rows_a_batch=self._arguments.partitions_a_call,
             together=("reason", *_TABLE),
         )
 
-    def _do(self, designs: Stored, new: Stored, gone: Stored | None, registered: Stored) -> None:
+    def _do(self) -> None:
         """The calls."""
-        wanted = [design for design in designs if not design["reason"]]
-        dropping = self._prunable(gone, registered)
+        wanted = [design for design in self._designs if not design["reason"]]
+        dropping = self._prunable()
         # A lease on tables does not cover the making of databases.
         with self._run.client() as client:
             for database in sorted({design["database"] for design in wanted}):
-                registering.create_database(client, database, client.connection.owner)
+                create_database(client, database, client.connection.owner)
         held = {f"{design['database']}.{design['table']}" for design in wanted}
-        held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in new.batches}
+        held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in self._new.batches}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in dropping.batches} if dropping else set()
         self._run.hold(sorted(held))
         location, storage = self._arguments.location, self._storage
-        plan = self._run.store("creations", wanted, schema=tables.DESIGNS, rows_a_batch=20)
-        self._run.batches(plan, registering.CreateTables(location, storage), name="create")
-        self._run.batches(new, registering.Register(location, storage), name="register", unit="batches of partitions")
+        plan = self._run.store("creations", wanted, schema=DESIGNS, rows_a_batch=20)
+        self._run.batches(plan, CreateTables(location, storage), name="create")
+        self._run.batches(self._new, Register(location, storage), name="register", unit="batches of partitions")
         if dropping:
-            self._run.batches(dropping, registering.Prune(location, storage), name="prune")
+            self._run.batches(dropping, Prune(location, storage), name="prune")
 
-    def _prunable(self, gone: Stored | None, registered: Stored) -> Stored | None:
-        if gone is None or not self._arguments.prune:
+    def _prunable(self) -> Stored | None:
+        if self._gone is None or not self._arguments.prune:
             return None
-        too_many = set() if self._options.yes else set(_too_many(gone, registered))
-        return gone.where(lambda of: not of[0] and of[1:] not in too_many)
+        too_many = set(self._unpruned())
+        return self._gone.where(lambda of: not of[0] and of[1:] not in too_many)
 
-    def _result(
-        self,
-        listed: Stored,
-        directories: Stored,
-        designs: Stored,
-        partitions: Stored,
-        twins: Stored | None,
-        new: Stored,
-        gone: Stored | None,
-        registered: Stored,
-    ) -> CrawlResult:
+    def _unpruned(self) -> list[tuple[str, str]]:
+        """The tables of which too much is gone to drop it without `yes`."""
+        if self._gone is None or not self._arguments.prune or self._options.yes:
+            return []
+        return _too_many(self._gone, self._registered)
+
+    def _result(self) -> CrawlResult:
         run = self._run
         refused = 0
         shown: list[dict[str, str]] = []
 
         def rows() -> Iterator[dict[str, str]]:
             nonlocal refused
-            for row in self._refused(listed, designs, partitions, twins, gone):
+            for row in self._refused():
                 refused += 1
                 if len(shown) < _REFUSALS_SHOWN:
                     shown.append(row)
                 yield row
 
         run.report("refused", rows(), _REFUSALS)
-        lost = 0 if gone is None else gone.where(lambda of: not of[0]).rows
+        lost = 0 if self._gone is None else self._gone.where(lambda of: not of[0]).rows
         done = {name: run.counted(name) for name in ("create", "register", "prune")}
         counts = {
-            "directories": directories.rows,
+            "directories": self._directories.rows,
             "tables": done["create"]["tables"],
             "partitions": done["register"]["partitions"],
             "files": done["register"]["files"],
@@ -351,10 +361,9 @@ class _Crawl:
             "dropped": done["prune"]["dropped"],
         }
         if self._options.dry_run:
-            counts |= {"tables": sum(not design["reason"] for design in designs), "partitions": new.rows}
-        new_tables = [(row["root"], f"{row['database']}.{row['table']}") for row in designs if not row["reason"]]
+            counts |= {"tables": sum(not design["reason"] for design in self._designs), "partitions": self._new.rows}
+        new_tables = [(row["root"], f"{row['database']}.{row['table']}") for row in self._designs if not row["reason"]]
         other = [(root, name) for root, name in new_tables if self._names.is_changed(root)]
-        unpruned = _too_many(gone, registered) if gone and self._arguments.prune and not self._options.yes else []
         return run.finish(
             CrawlResult,
             counts=counts,
@@ -363,23 +372,21 @@ class _Crawl:
             new_tables=[name for _, name in new_tables],
             renamed=[{"item": self._files.location(root), "name": name} for root, name in other[:_REFUSALS_SHOWN]],
             refusals=shown,
-            unpruned=[".".join(table) for table in unpruned],
+            unpruned=[".".join(table) for table in self._unpruned()],
         )
 
-    def _refused(
-        self, listed: Stored, designs: Stored, partitions: Stored, twins: Stored | None, gone: Stored | None
-    ) -> Iterator[dict[str, str]]:
-        for row in listed.where(lambda of: of[0] == walking.REFUSED):
-            yield {"item": self._files.location(walking.joined(row["root"], row["relative"])), "reason": row["reason"]}
-        for row in designs:
+    def _refused(self) -> Iterator[dict[str, str]]:
+        for row in self._listed.where(lambda of: of[0] == REFUSED):
+            yield {"item": self._files.location(joined(row["root"], row["relative"])), "reason": row["reason"]}
+        for row in self._designs:
             if row["reason"]:
                 yield {"item": self._files.location(row["root"]), "reason": row["reason"]}
-        for row in partitions.where(lambda of: of[0] == REFUSED):
+        for row in self._partitions.where(lambda of: of[0] == NO_PARTITION):
             yield {"item": row["location"], "reason": row["reason"]}
-        for row in twins or ():
+        for row in self._twins or ():
             reason = f"has the values of {row['database']}.{row['table']} {row['winner']} in another spelling"
             yield {"item": row["location"], "reason": reason}
-        for row in gone.where(lambda of: bool(of[0])) if gone else ():
+        for row in self._gone.where(lambda of: bool(of[0])) if self._gone else ():
             yield {"item": row["location"], "reason": row["reason"]}
         for name in ("create", "register", "prune"):
             for refusal in self._run.refusals(name):
@@ -409,3 +416,42 @@ def _by_table(stored: Stored) -> dict[tuple[str, str], int]:
         table = (batch.of[-2], batch.of[-1])
         rows[table] = rows.get(table, 0) + batch.rows
     return rows
+
+
+# Joins in Spark: new partitions, partitions that may be gone, directories with the same value.
+
+
+KEY: Final = ["database", "table", "name"]
+_SAME: Final = ["database", "table", "same"]
+_REGISTERED, _CANONICAL, _OTHER = 0, 1, 2
+
+
+def new_of(found: DataFrame, registered: DataFrame) -> DataFrame:
+    """The partitions found that are not registered."""
+    return found.join(registered.select(KEY), KEY, "left_anti")
+
+
+def missing_of(found: DataFrame, registered: DataFrame) -> DataFrame:
+    """The names of registered partitions that were not found."""
+    return registered.select(KEY).join(found.select(KEY), KEY, "left_anti")
+
+
+def twins_of(found: DataFrame, registered: DataFrame) -> DataFrame:
+    """Partitions found whose values another one has in another spelling, with its name as `winner`.
+
+    What is registered wins, then what is spelled as the type spells it, then the first by name.
+    """
+    rank = F.when(F.col("state") == 0, _CANONICAL).otherwise(_OTHER)
+    both = found.select(*_SAME, "name", "location", rank.alias("rank")).unionByName(
+        registered.select(*_SAME, "name", F.lit(None).alias("location"), F.lit(_REGISTERED).alias("rank"))
+    )
+    doubted = both.where(F.col("same") != F.col("name")).select(_SAME).distinct()
+    order = Window.partitionBy(_SAME).orderBy("rank", "name")
+    ranked = both.join(doubted, _SAME, "left_semi").withColumn("winner", F.first("name").over(order))
+    lost = ranked.where((F.col("name") != F.col("winner")) & (F.col("rank") != _REGISTERED))
+    return lost.join(registered.select(KEY), KEY, "left_anti").select(*KEY, "location", "winner")
+
+
+def ordered(frame: DataFrame, *more: str) -> Any:
+    """In the order of batches: those of one table are together."""
+    return frame.orderBy(*KEY[:2], *more, "name")

@@ -1,21 +1,203 @@
-"""New tables: what their directories have in common, their names, their columns out of the footers of some files."""
+"""Rules of a crawl: directories `ds=2026-01-01/hr=7` as keys and values, as partitions of tables, as new tables."""
 
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
+import msgspec
 import pyarrow
 import pyarrow.compute
 
-from hms_gateway.pipeline.crawl.keys import KeyShape, split_component
-from hms_gateway.pipeline.crawl.walking import SAMPLES_MAX, joined
-from hms_gateway.pipeline.footers import FOOTER_FORMATS, FooterProblem, TypesConflict, read_footer, united
-from hms_gateway.pipeline.listing import HEAD_BYTES, Files, files_of, format_of
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, unescape
+from hms_gateway.metastore.vocabulary.typed_values import typed_value, value_class
+from hms_gateway.pipeline.footers.footer import FooterProblem, TypesConflict, united
+from hms_gateway.pipeline.footers.reading import FOOTER_FORMATS, read_footer
+from hms_gateway.pipeline.jobs.stored import numbers, pieces, texts
+from hms_gateway.pipeline.storage import HEAD_BYTES, Files, Storage, files_of, format_of
 
+# Partition directories: `ds=2026-01-01/hr=7` to keys and values, and what the values say about the keys' types.
+
+
+_WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INT_MAX: Final = 2**31 - 1
+_BIGINT_MAX: Final = 2**63 - 1
+_RANGES: Final = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": _INT_MAX, "bigint": _BIGINT_MAX}
+
+
+def split_component(name: str) -> tuple[str, str] | None:
+    """Key and value of a directory's name, None where it is not `key=value`. As Hive and Spark do: at the first `=`."""
+    key, equals, value = name.partition("=")
+    return (unescape(key).lower(), unescape(value)) if equals and key else None
+
+
+class Spelled(msgspec.Struct, frozen=True):
+    """A partition as its directory says it.
+
+    name  the partition's name in the metastore
+    same  the name that all spellings of these values share: `d=1` for `d=01` where d is an int
+    """
+
+    values: list[str]
+    name: str
+    same: str
+
+
+class NotAPartition(ValueError):
+    """A directory is none of the table's partitions; the text says why."""
+
+
+def spelled(keys: Sequence[tuple[str, str]], components: Sequence[str]) -> Spelled:
+    """The partition of a directory, by the names and types of the table's keys. Raises NotAPartition."""
+    if len(components) != len(keys):
+        raise NotAPartition(f"has {len(components)} of the {len(keys)} keys {', '.join(name for name, _ in keys)}")
+    values, same = [], []
+    for (key, kind), component in zip(keys, components, strict=True):
+        found = split_component(component)
+        if found is None or found[0] != key:
+            raise NotAPartition(f"is not a value of the key {key}: {component}")
+        if not found[1]:
+            raise NotAPartition(f"has an empty value of the key {key}")
+        values.append(found[1])
+        same.append(_canonical(key, kind, found[1]))
+    names = [name for name, _ in keys]
+    return Spelled(values, make_name(names, values), make_name(names, same))
+
+
+def _canonical(key: str, kind: str, value: str) -> str:
+    """Raises NotAPartition when the value is not of the key's type."""
+    if kind == "string" or value == DEFAULT_PARTITION_NAME:
+        return value
+    whole = kind if kind in _RANGES else None
+    if whole is not None and _WHOLE.fullmatch(value):
+        if abs(int(value)) <= _RANGES[whole] or int(value) == -_RANGES[whole] - 1:
+            return value
+        raise NotAPartition(f"has the value {value} for the key {key}, which is beyond {kind}")
+    if value_class(kind).value in ("text", "opaque"):
+        return value
+    typed = typed_value(kind, value)
+    if typed is None:
+        raise NotAPartition(f"has the value {value!r} for the key {key}, which is not a {kind}")
+    if whole is not None and not -_RANGES[whole] - 1 <= int(typed) <= _RANGES[whole]:
+        raise NotAPartition(f"has the value {value} for the key {key}, which is beyond {kind}")
+    return str(typed)
+
+
+class KeyShape(msgspec.Struct):
+    """The statements of a new table's directories together; shapes of parts of it are added up.
+
+    kinds    for each key, the narrowest type of its values: 0 nothing but nulls, 1 int, 2 bigint, 3 date, 4 string
+    """
+
+    keys: tuple[str, ...]
+    kinds: list[int]
+    directories: int = 0
+
+    def add(self, values: Iterable[str]) -> None:
+        self.directories += 1
+        for at, value in enumerate(values):
+            if self.kinds[at] != _STRING:
+                self.kinds[at] = _both(self.kinds[at], _kind(value))
+
+    def merge(self, kinds: Sequence[int], directories: int) -> None:
+        self.directories += directories
+        self.kinds = [_both(one, other) for one, other in zip(self.kinds, kinds, strict=True)]
+
+    def types(self) -> list[str]:
+        return [_TYPES[kind] for kind in self.kinds]
+
+
+_NOTHING, _INT, _BIGINT, _DAY, _STRING = range(5)
+_TYPES: Final[Mapping[int, str]] = {
+    _NOTHING: "string",
+    _INT: "int",
+    _BIGINT: "bigint",
+    _DAY: "date",
+    _STRING: "string",
+}
+
+
+def _kind(value: str) -> int:
+    """A number with leading zeros is text: as `int` it would lose them."""
+    if value == DEFAULT_PARTITION_NAME:
+        return _NOTHING
+    if _WHOLE.fullmatch(value):
+        number = abs(int(value))
+        return _INT if number <= _INT_MAX else _BIGINT if number <= _BIGINT_MAX else _STRING
+    is_day = _DATE.fullmatch(value) and typed_value("date", value) == value
+    return _DAY if is_day else _STRING
+
+
+def _both(one: int, other: int) -> int:
+    if one == other or other == _NOTHING:
+        return one
+    if one == _NOTHING:
+        return other
+    return _BIGINT if {one, other} == {_INT, _BIGINT} else _STRING
+
+
+# Directories with data become partitions of their tables, or are refused; in executors.
+
+
+# CANONICAL: the values are spelled as their types spell them; OTHER: `d=01` for an int.
+CANONICAL, OTHER, NO_PARTITION = 0, 1, 2
+PARTITIONS: Final = pyarrow.schema(
+    [
+        ("state", pyarrow.int8()),
+        *texts("database", "table", "name"),
+        ("values", pyarrow.list_(pyarrow.string())),
+        ("location", pyarrow.string()),
+        *numbers("files", "bytes"),
+        *texts("same", "reason"),
+    ]
+)
+_COLUMNS: Final = ("root", "relative", "files", "bytes")
+
+
+class CrawledTable(msgspec.Struct, frozen=True):
+    """A table that directories belong to, known or new; `keys` are names and types."""
+
+    database: str
+    table: str
+    location: str
+    keys: tuple[tuple[str, str], ...]
+
+
+class PartitionsOf(msgspec.Struct, frozen=True):
+    """For batches of directories with data; `targets` are by path. What belongs to no target is left out."""
+
+    targets: Mapping[str, CrawledTable]
+
+    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+        return pieces(self._rows(batch), PARTITIONS, itemgetter(0, 1, 2))
+
+    def _rows(self, batch: pyarrow.Table) -> Iterator[tuple[Any, ...]]:
+        for root, relative, files, size in zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True):
+            target = self.targets.get(root)
+            if target is not None and (target.keys or relative):
+                yield _row(target, relative, files, size)
+
+
+def _row(target: CrawledTable, relative: str, files: int, size: int) -> tuple[Any, ...]:
+    location = f"{target.location.rstrip('/')}/{relative}" if relative else target.location
+    names = (target.database, target.table)
+    try:
+        found = spelled(target.keys, relative.split("/") if relative else [])
+    except NotAPartition as problem:
+        return NO_PARTITION, *names, relative, [], location, files, size, "", str(problem)
+    state = CANONICAL if found.same == found.name else OTHER
+    return state, *names, found.name, found.values, location, files, size, found.same, ""
+
+
+# New tables: what their directories have in common, their names, their columns out of the footers of some files.
+
+
+# Files of which the footers show the columns of a new table.
+SAMPLES_MAX: Final = 32
 # Of them where each is a request.
 _REMOTE_SAMPLES_MAX: Final = 8
 _TEXTS: Final = pyarrow.list_(pyarrow.string())
@@ -30,9 +212,7 @@ SHAPES: Final = pyarrow.schema(
 )
 NEW_TABLES: Final = pyarrow.schema(
     [
-        ("database", pyarrow.string()),
-        ("table", pyarrow.string()),
-        ("root", pyarrow.string()),
+        *texts("database", "table", "root"),
         ("keys", _TEXTS),
         ("types", _TEXTS),
         ("samples", _TEXTS),
@@ -48,6 +228,11 @@ DESIGNS: Final = pyarrow.schema(
     ]
 )
 _NOT_IN_A_NAME: Final = re.compile("[^a-z0-9_]")
+
+
+def joined(root: str, relative: str) -> str:
+    """The path of a row."""
+    return f"{root}/{relative}" if root and relative else root or relative
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,16 @@
 """The structs of a Parquet footer (parquet.thrift) as far as they are read here, by Apache thrift's compact protocol.
 
-What a struct does not name is skipped by the decoder.
+The decoder skips other fields. pyarrow reads a footer in half of the time, but shows neither how many bytes the texts
+of a column have, nor whether bounds are exact, nor their order: lengths and distinct values are made of these.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, dataclass_transform
 
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportException
-
-Spec: TypeAlias = tuple[Any, ...]
 
 # All that the library raises on bytes that are not the wanted struct.
 _UNREADABLE: Final = (
@@ -31,209 +30,164 @@ class NotAFooter(ValueError):
     """The bytes are not a FileMetaData."""
 
 
-def _spec(**fields: tuple[int, int, Any]) -> Spec:
-    """Of fields by name: id, type, and what the type is made of."""
-    by_id = {number: (number, kind, name, argument, None) for name, (number, kind, argument) in fields.items()}
-    return tuple(by_id.get(number) for number in range(max(by_id) + 1))
+def _field(number: int, kind: int, argument: Any = None, default: Any = None) -> Any:
+    """A field by its id, its type, and the argument of the type."""
+    return field(default=default, metadata={"spec": (number, kind, argument)})
 
 
-def _bool(number: int) -> tuple[int, int, Any]:
-    return number, TType.BOOL, None
+def _bool(number: int) -> Any:
+    return _field(number, TType.BOOL)
 
 
-def _i32(number: int) -> tuple[int, int, Any]:
-    return number, TType.I32, None
+def _i32(number: int) -> Any:
+    return _field(number, TType.I32)
 
 
-def _i64(number: int) -> tuple[int, int, Any]:
-    return number, TType.I64, None
+def _i64(number: int) -> Any:
+    return _field(number, TType.I64)
 
 
-def _text(number: int) -> tuple[int, int, Any]:
-    return number, TType.STRING, "UTF8"
+def _text(number: int) -> Any:
+    return _field(number, TType.STRING, "UTF8", "")
 
 
-def _bytes(number: int) -> tuple[int, int, Any]:
-    return number, TType.STRING, "BINARY"
+def _bytes(number: int) -> Any:
+    return _field(number, TType.STRING, "BINARY")
 
 
-def _struct(number: int, kind: Any) -> tuple[int, int, Any]:
-    return number, TType.STRUCT, [kind, kind.thrift_spec]
+def _struct(number: int, kind: Any) -> Any:
+    return _field(number, TType.STRUCT, [kind, kind.thrift_spec])
 
 
-def _list(number: int, kind: Any) -> tuple[int, int, Any]:
-    return number, TType.LIST, (TType.STRUCT, [kind, kind.thrift_spec], False)
+def _list(number: int, kind: Any) -> Any:
+    return _field(number, TType.LIST, (TType.STRUCT, [kind, kind.thrift_spec], False))
 
 
-@dataclass(slots=True)
+@dataclass_transform()
+def _struct_of_thrift(kind: type[Any]) -> Any:
+    """A dataclass with the description of its fields that Thrift's library reads."""
+    made = dataclass(slots=True)(kind)
+    by_id = {}
+    for one in fields(made):
+        number, form, argument = one.metadata["spec"]
+        by_id[number] = (number, form, one.name, argument, None)
+    made.thrift_spec = tuple(by_id.get(number) for number in range(max(by_id, default=-1) + 1))
+    return made
+
+
+@_struct_of_thrift
 class Empty:
     """A member of a union that says all by being there."""
 
-    thrift_spec: ClassVar[Spec] = ()
 
-
-@dataclass(slots=True)
+@_struct_of_thrift
 class DecimalType:
-    scale: int | None = None
-    precision: int | None = None
-    thrift_spec: ClassVar[Spec] = _spec(scale=_i32(1), precision=_i32(2))
+    scale: int | None = _i32(1)
+    precision: int | None = _i32(2)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class TimeUnit:
-    MILLIS: Empty | None = None
-    MICROS: Empty | None = None
-    NANOS: Empty | None = None
-    thrift_spec: ClassVar[Spec] = _spec(MILLIS=_struct(1, Empty), MICROS=_struct(2, Empty), NANOS=_struct(3, Empty))
+    MILLIS: Empty | None = _struct(1, Empty)
+    MICROS: Empty | None = _struct(2, Empty)
+    NANOS: Empty | None = _struct(3, Empty)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class TimeType:
-    """Of a time and of a timestamp."""
+    """Type of times and timestamps."""
 
-    isAdjustedToUTC: bool | None = None
-    unit: TimeUnit | None = None
-    thrift_spec: ClassVar[Spec] = _spec(isAdjustedToUTC=_bool(1), unit=_struct(2, TimeUnit))
+    isAdjustedToUTC: bool | None = _bool(1)
+    unit: TimeUnit | None = _struct(2, TimeUnit)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class IntType:
-    bitWidth: int | None = None
-    isSigned: bool | None = None
-    thrift_spec: ClassVar[Spec] = _spec(bitWidth=(1, TType.BYTE, None), isSigned=_bool(2))
+    bitWidth: int | None = _field(1, TType.BYTE)
+    isSigned: bool | None = _bool(2)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class LogicalType:
-    STRING: Empty | None = None
-    MAP: Empty | None = None
-    LIST: Empty | None = None
-    ENUM: Empty | None = None
-    DECIMAL: DecimalType | None = None
-    DATE: Empty | None = None
-    TIME: TimeType | None = None
-    TIMESTAMP: TimeType | None = None
-    INTEGER: IntType | None = None
-    UNKNOWN: Empty | None = None
-    JSON: Empty | None = None
-    FLOAT16: Empty | None = None
-    thrift_spec: ClassVar[Spec] = _spec(
-        STRING=_struct(1, Empty),
-        MAP=_struct(2, Empty),
-        LIST=_struct(3, Empty),
-        ENUM=_struct(4, Empty),
-        DECIMAL=_struct(5, DecimalType),
-        DATE=_struct(6, Empty),
-        TIME=_struct(7, TimeType),
-        TIMESTAMP=_struct(8, TimeType),
-        INTEGER=_struct(10, IntType),
-        UNKNOWN=_struct(11, Empty),
-        JSON=_struct(12, Empty),
-        FLOAT16=_struct(15, Empty),
-    )
+    STRING: Empty | None = _struct(1, Empty)
+    MAP: Empty | None = _struct(2, Empty)
+    LIST: Empty | None = _struct(3, Empty)
+    ENUM: Empty | None = _struct(4, Empty)
+    DECIMAL: DecimalType | None = _struct(5, DecimalType)
+    DATE: Empty | None = _struct(6, Empty)
+    TIME: TimeType | None = _struct(7, TimeType)
+    TIMESTAMP: TimeType | None = _struct(8, TimeType)
+    INTEGER: IntType | None = _struct(10, IntType)
+    UNKNOWN: Empty | None = _struct(11, Empty)
+    JSON: Empty | None = _struct(12, Empty)
+    FLOAT16: Empty | None = _struct(15, Empty)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class SchemaElement:
-    type: int | None = None
-    type_length: int | None = None
-    repetition_type: int | None = None
-    name: str = ""
-    num_children: int | None = None
-    converted_type: int | None = None
-    scale: int | None = None
-    precision: int | None = None
-    logicalType: LogicalType | None = None
-    thrift_spec: ClassVar[Spec] = _spec(
-        type=_i32(1),
-        type_length=_i32(2),
-        repetition_type=_i32(3),
-        name=_text(4),
-        num_children=_i32(5),
-        converted_type=_i32(6),
-        scale=_i32(7),
-        precision=_i32(8),
-        logicalType=_struct(10, LogicalType),
-    )
+    type: int | None = _i32(1)
+    type_length: int | None = _i32(2)
+    repetition_type: int | None = _i32(3)
+    name: str = _text(4)
+    num_children: int | None = _i32(5)
+    converted_type: int | None = _i32(6)
+    scale: int | None = _i32(7)
+    precision: int | None = _i32(8)
+    logicalType: LogicalType | None = _struct(10, LogicalType)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class Statistics:
     """`max` and `min` are the old ones, whose order is not that of every type."""
 
-    max: bytes | None = None
-    min: bytes | None = None
-    null_count: int | None = None
-    distinct_count: int | None = None
-    max_value: bytes | None = None
-    min_value: bytes | None = None
-    is_max_value_exact: bool | None = None
-    is_min_value_exact: bool | None = None
-    thrift_spec: ClassVar[Spec] = _spec(
-        max=_bytes(1),
-        min=_bytes(2),
-        null_count=_i64(3),
-        distinct_count=_i64(4),
-        max_value=_bytes(5),
-        min_value=_bytes(6),
-        is_max_value_exact=_bool(7),
-        is_min_value_exact=_bool(8),
-    )
+    max: bytes | None = _bytes(1)
+    min: bytes | None = _bytes(2)
+    null_count: int | None = _i64(3)
+    distinct_count: int | None = _i64(4)
+    max_value: bytes | None = _bytes(5)
+    min_value: bytes | None = _bytes(6)
+    is_max_value_exact: bool | None = _bool(7)
+    is_min_value_exact: bool | None = _bool(8)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class SizeStatistics:
-    unencoded_byte_array_data_bytes: int | None = None
-    thrift_spec: ClassVar[Spec] = _spec(unencoded_byte_array_data_bytes=_i64(1))
+    unencoded_byte_array_data_bytes: int | None = _i64(1)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class ColumnMetaData:
-    num_values: int | None = None
-    total_uncompressed_size: int | None = None
-    statistics: Statistics | None = None
-    size_statistics: SizeStatistics | None = None
-    thrift_spec: ClassVar[Spec] = _spec(
-        num_values=_i64(5),
-        total_uncompressed_size=_i64(6),
-        statistics=_struct(12, Statistics),
-        size_statistics=_struct(16, SizeStatistics),
-    )
+    num_values: int | None = _i64(5)
+    total_uncompressed_size: int | None = _i64(6)
+    statistics: Statistics | None = _struct(12, Statistics)
+    size_statistics: SizeStatistics | None = _struct(16, SizeStatistics)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class ColumnChunk:
-    meta_data: ColumnMetaData | None = None
-    thrift_spec: ClassVar[Spec] = _spec(meta_data=_struct(3, ColumnMetaData))
+    meta_data: ColumnMetaData | None = _struct(3, ColumnMetaData)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class RowGroup:
-    columns: list[ColumnChunk] | None = None
-    num_rows: int | None = None
-    thrift_spec: ClassVar[Spec] = _spec(columns=_list(1, ColumnChunk), num_rows=_i64(3))
+    columns: list[ColumnChunk] | None = _list(1, ColumnChunk)
+    num_rows: int | None = _i64(3)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class ColumnOrder:
-    TYPE_ORDER: Empty | None = None
-    thrift_spec: ClassVar[Spec] = _spec(TYPE_ORDER=_struct(1, Empty))
+    TYPE_ORDER: Empty | None = _struct(1, Empty)
 
 
-@dataclass(slots=True)
+@_struct_of_thrift
 class FileMetaData:
-    schema: list[SchemaElement] | None = None
-    num_rows: int | None = None
-    row_groups: list[RowGroup] | None = None
-    created_by: str | None = None
-    column_orders: list[ColumnOrder] | None = None
-    thrift_spec: ClassVar[Spec] = _spec(
-        schema=_list(2, SchemaElement),
-        num_rows=_i64(3),
-        row_groups=_list(4, RowGroup),
-        created_by=_text(6),
-        column_orders=_list(7, ColumnOrder),
-    )
+    schema: list[SchemaElement] | None = _list(2, SchemaElement)
+    num_rows: int | None = _i64(3)
+    row_groups: list[RowGroup] | None = _list(4, RowGroup)
+    column_orders: list[ColumnOrder] | None = _list(7, ColumnOrder)
+
+
+_FILE: Final[Any] = FileMetaData.thrift_spec  # type: ignore[attr-defined]
 
 
 class _Protocol(TCompactProtocolAccelerated):  # type: ignore[misc]
@@ -255,9 +209,9 @@ def decode(data: bytes) -> FileMetaData:
     protocol = _Protocol(TMemoryBuffer(data), string_length_limit=len(data), container_length_limit=len(data))
     try:
         if protocol._fast_decode is None:
-            protocol.readStruct(found, FileMetaData.thrift_spec)
+            protocol.readStruct(found, _FILE)
         else:
-            protocol._fast_decode(found, protocol, [FileMetaData, FileMetaData.thrift_spec])
+            protocol._fast_decode(found, protocol, [FileMetaData, _FILE])
     except _UNREADABLE as error:
         raise NotAFooter(str(error)) from error
     return found

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from hms_gateway.pipeline.footers import orc, parquet
 from hms_gateway.pipeline.footers.footer import Footer, FooterProblem
-from hms_gateway.pipeline.footers.orc_messages import NotAMessage
+from hms_gateway.pipeline.footers.orc import FOOTER_BYTES_MAX, NotAMessage, footer_length, orc_footer
+from hms_gateway.pipeline.footers.parquet import parquet_footer
 from hms_gateway.pipeline.footers.parquet_structs import NotAFooter
 
-FOOTER_FORMATS: Final = (parquet.FORMAT, orc.FORMAT)
-FOOTER_BYTES_MAX: Final = orc.FOOTER_BYTES_MAX
+FOOTER_FORMATS: Final = ("parquet", "orc")
 _TAIL_BYTES: Final = 32 * 1024
 _PARQUET_MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _PARQUET_TRAILER_BYTES: Final = 8
@@ -35,13 +34,13 @@ def read_footer(path: str, size: int, read: Read) -> Footer:
 def _footer(path: str, size: int, read: Read, tail: bytes) -> Footer:
     if tail[-4:] == _PARQUET_MAGIC and size > _PARQUET_TRAILER_BYTES:
         length = int.from_bytes(tail[-8:-4], "little")
-        return parquet.parquet_footer(_section(size, read, tail, length, _PARQUET_TRAILER_BYTES))
+        return parquet_footer(_section(size, read, tail, length, _PARQUET_TRAILER_BYTES))
     if tail[-4:] == _ENCRYPTED_MAGIC:
         raise FooterProblem(path, "has an encrypted footer; its columns are not known here")
     if tail[-1 - len(_ORC_MAGIC) : -1] == _ORC_MAGIC:
         length = tail[-1]
         postscript = _section(size, read, tail, length, 1)
-        return orc.orc_footer(_section(size, read, tail, orc.footer_length(postscript), length + 1), postscript)
+        return orc_footer(_section(size, read, tail, footer_length(postscript), length + 1), postscript)
     raise FooterProblem(path, "is neither a Parquet nor an ORC file, or it is cut off; write the file again")
 
 

@@ -1,4 +1,4 @@
-"""What every job of the pipeline shares: options, state, plan and batches, lease, progress, result.
+"""Parts that all jobs of the pipeline share: options, state, plan and batches, lease, progress, result.
 
 A job is a function `job(options, arguments, *, spark=None, progress=None) -> JobResult` with this shape:
 

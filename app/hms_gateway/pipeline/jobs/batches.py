@@ -29,7 +29,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What a step did: numbers that are added up, items that were refused, and rows for `results`."""
+    """The outcome of a step: numbers that are added up, items that were refused, and rows for `results`."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     refused: Sequence[Refusal] = ()
@@ -55,7 +55,7 @@ Step = Callable[[PatientClient, RowBatch], StepOutcome]
 
 @dataclass(frozen=True)
 class BatchTask:
-    """What tasks need to run a step; pickled to executors."""
+    """A step for tasks to run; pickled to executors."""
 
     run: str
     name: str
@@ -121,7 +121,7 @@ class BatchTask:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the steps of a stored table have done together, over all resumes."""
+    """The outcome of all steps of a stored table, over all resumes."""
 
     rows: int = 0
     batches: int = 0

@@ -14,7 +14,7 @@ import msgspec
 
 from hms_gateway.client.metastore_client import Busy, ClientError, MetastoreClient, NotReached
 from hms_gateway.pipeline.connection import Client, Connection
-from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, LeaseLost
+from hms_gateway.pipeline.errors import CallsRefused, GatewayAway, LeaseLost
 from hms_gateway.rpc.idl.method_facts import changes_something
 from hms_gateway.rpc.structs import InvalidOperationException, MetaException
 
@@ -63,7 +63,7 @@ class PatientClient:
         return self
 
     def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
-        """As `MetastoreClient.call`."""
+        """Calls a method like `MetastoreClient.call`."""
         key = self._key(name, arguments, named) if changes_something(name) else None
         return self._patiently(lambda: self._called(name, arguments, named, key))
 

@@ -1,4 +1,4 @@
-"""How far a job is: bars on a terminal, a line of JSON every ten seconds elsewhere, nothing where it is a function."""
+"""Shows progress: bars on a terminal, a line of JSON every ten seconds elsewhere, nothing in a function."""
 
 import sys
 import threading
@@ -10,17 +10,8 @@ from typing import Any, Final, TextIO
 
 import msgspec
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import (
-    Progress as Bars,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
 
 LINE_SECONDS: Final = 10.0
 BAR_SECONDS: Final = 0.5
@@ -28,7 +19,7 @@ BAR_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much of a stage is done; `total` is None while it is unknown."""
+    """The done part of a stage; `total` is None while it is unknown."""
 
     done: int
     total: int | None = None

@@ -8,24 +8,21 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import pyarrow.parquet
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hms_gateway.pipeline.connection import Client
+from hms_gateway.pipeline.errors import JobFailed, LeaseLost
 from hms_gateway.pipeline.jobs import batches as batching
-from hms_gateway.pipeline.jobs import lease as leasing
 from hms_gateway.pipeline.jobs import records as recording
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import JobFailed, LeaseLost
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, storage_of
 from hms_gateway.pipeline.jobs.progress import Amount, Progress
-from hms_gateway.pipeline.jobs.results import JobResult
-from hms_gateway.pipeline.jobs.roots import storage_of
-from hms_gateway.pipeline.jobs.sessions import session
+from hms_gateway.pipeline.jobs.records import Lease, drop
+from hms_gateway.pipeline.jobs.spark import run_in_tasks, session
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Derive, Stored, derive, made, store, write_rows
-from hms_gateway.pipeline.jobs.tasks import run_in_tasks
 from hms_gateway.pipeline.storage import Storage
 
 Result = TypeVar("Result", bound=JobResult)
@@ -52,7 +49,7 @@ class Run:
     _closing: ExitStack
     _began: float
     _lost: str = ""
-    _lease: leasing.Lease | None = None
+    _lease: Lease | None = None
 
     @classmethod
     def begin(
@@ -80,7 +77,7 @@ class Run:
             record["first_event"] = record["first_event"] or _first_event(options)
             if record.get("lease"):
                 # Executors of a driver that is gone may still be at work; from now on they are refused.
-                leasing.drop(options.connection, record["lease"])
+                drop(options.connection, record["lease"])
             run_id = record["run"]
             recording.note(state, record, status="running", lease=None, ended=None)
             recording.publish(options.connection, record, state)
@@ -141,10 +138,6 @@ class Run:
     def client(self) -> PatientClient:
         """A client for the driver's own calls, under the run's lease."""
         return PatientClient(self.options.connection, self.options.patience_seconds, lease_id=self.lease_id)
-
-    def open(self) -> Client:
-        """A client without patience, lease and keys."""
-        return self.options.connection.open()
 
     def path(self, name: str) -> str:
         """A file of the run as `state` names it."""
@@ -208,6 +201,29 @@ class Run:
                 following = self._task(Stored(self.state, (), ""), *then).following
             return derive(self.spark, self.state, folder, source, function, schema, cut, following)
 
+    def levels(self, start: Stored, function: Derive, schema: Any, *, pending: int, rows_a_batch: int) -> list[Stored]:
+        """The levels of a tree, `start` first: each is derived from the rows of kind `pending` of the one before."""
+        levels = [start]
+        while (wanted := levels[-1].where(lambda of: of[0] == pending)).batches:
+            level = self.derive(
+                f"level-{len(levels)}",
+                wanted,
+                function,
+                schema,
+                rows_a_batch=rows_a_batch,
+                together=("kind",),
+                unit="batches of directories",
+            )
+            levels.append(level)
+        return levels
+
+    def results(self, name: str) -> Iterator[dict[str, Any]]:
+        """The rows of the outcomes of a name's batches, in their order."""
+        folder = self.path(f"result/{name}")
+        for file in self.state.names(folder):
+            with self.state.input(f"{folder}/{file}") as opened:
+                yield from pyarrow.parquet.read_table(opened).to_pylist()
+
     def stored(self, name: str) -> Stored | None:
         """A table that `store` has completed, in this run or before it was resumed."""
         return Stored.find(self.state, self.path(f"plan/{name}"))
@@ -234,11 +250,11 @@ class Run:
         return batching.BatchTask(self.id, name, plan, step, slots, connection, self.lease_id, patience)
 
     def counted(self, name: str) -> batching.Counts:
-        """What the batches of a name have done so far."""
+        """The outcome of a name's batches so far."""
         return batching.counted(self.state, self.id, name)
 
     def refusals(self, name: str) -> Iterator[batching.Refusal]:
-        """What the batches of a name refused."""
+        """The refusals of a name's batches."""
         return batching.refusals(self.state, self.id, name)
 
     def hold(self, tables: Sequence[str]) -> None:
@@ -249,7 +265,7 @@ class Run:
         assert self._lease is None, "a run holds one lease"
         if not tables:
             return
-        lease = leasing.Lease(self.options.connection, self.state, self.options.patience_seconds, self._on_lost)
+        lease = Lease(self.options.connection, self.state, self.options.patience_seconds, self._on_lost)
         lease_id = lease.grab(tables)
         self._lease = lease
         recording.note(self.state, self.record, lease=lease_id)
@@ -305,7 +321,7 @@ class Run:
 
     @contextmanager
     def _in_spark(self, description: str) -> Iterator[None]:
-        """What Spark's pages call it, and Spark's errors in one line."""
+        """Names work for Spark's pages, and puts Spark's errors into one line."""
         self.spark.sparkContext.setJobDescription(description)
         try:
             yield

@@ -11,8 +11,7 @@ from typing import IO, Any
 import fsspec
 import msgspec
 
-from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.jobs.failures import StateFailed
+from hms_gateway.pipeline.errors import OptionError, StateFailed
 from hms_gateway.pipeline.storage import StorageOptions, open_files, scheme_of
 
 _HINT = "make room or give another --state; the run can be resumed"

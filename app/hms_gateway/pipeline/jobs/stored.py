@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self
 
 import msgspec
@@ -18,14 +19,14 @@ import pyarrow.parquet
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from hms_gateway.pipeline.jobs.arrow import map_in_arrow
-from hms_gateway.pipeline.jobs.failures import StateFailed, packed, unpacked
+from hms_gateway.pipeline.errors import StateFailed, packed, unpacked
+from hms_gateway.pipeline.jobs.spark import map_in_arrow, run_in_tasks
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.pipeline.jobs.tasks import run_in_tasks
 
 ROWS_A_BATCH: Final = 1_000
 _WRITTEN: Final = "part int, file string, failure string"
 _ROWS_A_PIECE: Final = 10_000
+ROWS_OF_A_KIND: Final = 5_000
 
 # The rows that a batch of another table becomes.
 Derive = Callable[[pyarrow.Table], Iterator[pyarrow.RecordBatch]]
@@ -105,7 +106,7 @@ class Stored:
             yield from self.read(batch).to_pylist()
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """As a DataFrame; read by Spark itself where the state is local, through fsspec elsewhere."""
+        """The rows in a DataFrame; read by Spark itself where the state is local, through fsspec elsewhere."""
         schema = spark_schema(self.schema)
         if not self.batches:
             return spark.createDataFrame([], schema)
@@ -187,7 +188,7 @@ def derive(
 
 
 def made(state: State, folder: str) -> int:
-    """How many batches `derive` has done so far."""
+    """The number of batches that `derive` has done so far."""
     return len(state.names(f"{folder}/made"))
 
 
@@ -227,7 +228,7 @@ def _tasks(spark: SparkSession) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How rows are cut into batches: at most `rows`, and never two values of the columns `together`."""
+    """Rules to cut rows into batches: at most `rows`, and never two values of the columns `together`."""
 
     rows: int = ROWS_A_BATCH
     together: tuple[str, ...] = ()
@@ -275,11 +276,41 @@ class Cut:
         return all(before.column(name)[last] == part.column(name)[0] for name in self.together)
 
 
+def pieces(
+    rows: Iterable[tuple[Any, ...]], schema: pyarrow.Schema, together: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
+) -> Iterator[pyarrow.RecordBatch]:
+    """Rows of the columns of a schema as batches, each of rows that have one value `together`."""
+    kept: dict[Any, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        same = kept.setdefault(together(row), [])
+        same.append(row)
+        if len(same) == ROWS_OF_A_KIND:
+            yield piece(same, schema)
+            same.clear()
+    yield from (piece(same, schema) for same in kept.values() if same)
+
+
+def piece(rows: Sequence[tuple[Any, ...]], schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """At least one row."""
+    columns = zip(zip(*rows, strict=True), schema, strict=True)
+    return pyarrow.RecordBatch.from_arrays([pyarrow.array(values, of.type) for values, of in columns], schema=schema)
+
+
 def write_rows(state: State, file: str, rows: Iterable[Mapping[str, Any]], schema: pyarrow.Schema) -> None:
     """A Parquet file of rows, a piece at a time. Raises StateFailed."""
     with state.output(file) as opened, pyarrow.parquet.ParquetWriter(opened, schema, compression="zstd") as writer:
         for piece in _in_pieces(iter(rows), schema):
             writer.write_batch(piece)
+
+
+def texts(*names: str) -> list[pyarrow.Field]:
+    """Columns of texts."""
+    return [pyarrow.field(name, pyarrow.string()) for name in names]
+
+
+def numbers(*names: str) -> list[pyarrow.Field]:
+    """Columns of whole numbers."""
+    return [pyarrow.field(name, pyarrow.int64()) for name in names]
 
 
 def spark_schema(schema: pyarrow.Schema) -> Any:
@@ -333,7 +364,7 @@ def _written_by_executors(
 
 
 def _check(rows: Sequence[Any]) -> Sequence[Any]:
-    """What tasks said. Raises the failure that one of them handed over."""
+    """The answers of tasks. Raises the failure that one of them handed over."""
     for row in rows:
         if row.failure:
             raise unpacked(row.failure)

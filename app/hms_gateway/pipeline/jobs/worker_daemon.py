@@ -15,7 +15,7 @@ _LOADED: Final = (
     "pyarrow.parquet",
     "hms_gateway.pipeline.jobs.batches",
     "hms_gateway.pipeline.jobs.stored",
-    "hms_gateway.pipeline.footers",
+    "hms_gateway.pipeline.footers.reading",
 )
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a notification log says about which objects have to be read again.
+"""Reads out of a notification log which objects have to be read again.
 
 Messages are not applied: formats differ between versions, and what has changed is read from the source anyway. They are
 read for the names of partitions and for the old name of a table; what cannot be read means the whole table.
@@ -23,7 +23,7 @@ PARTITIONS_MAX: Final = 100_000
 
 @dataclass
 class Changes:
-    """What events have touched.
+    """Objects that events have touched.
 
     tables     by database and table: names of partitions, None where it may be anything
     partly     whether only those partitions, and not the table itself

@@ -10,27 +10,20 @@ import pyarrow
 import pyarrow.parquet
 
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
+from hms_gateway.pipeline.catalog import CatalogReader, events, table_names
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.errors import EventsExpired
+from hms_gateway.pipeline.errors import CallsRefused, EventsExpired, UsageRefused
 from hms_gateway.pipeline.jobs.batches import Counts, Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import CallsRefused, UsageRefused
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, check_only
 from hms_gateway.pipeline.jobs.progress import Progress
-from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.selection import check_only
-from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.migrate.comparing import Compare, difference_rows
-from hms_gateway.pipeline.migrate.copying import CopyPartitions, CopyTables
+from hms_gateway.pipeline.jobs.stored import Stored, texts
 from hms_gateway.pipeline.migrate.events import Changes
-from hms_gateway.pipeline.migrate.objects import GATEWAY_TARGET, THRIFT_TARGET, Difference
-from hms_gateway.pipeline.migrate.reading import Reader
-from hms_gateway.pipeline.migrate.refreshing import Refresh, WriteIdsOf
 from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, SharedObjects
-from hms_gateway.pipeline.migrate.sides import CONFLICT, Sides
+from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, THRIFT_TARGET, Difference, Sides
+from hms_gateway.pipeline.migrate.steps import Compare, CopyPartitions, CopyTables, Refresh, WriteIdsOf, difference_rows
 from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now, reason
-from hms_gateway.pipeline.source.fetching import events
 from hms_gateway.rpc.structs import MetaException, SeedTxnIdRequest
 from hms_gateway.rpc.wire import ApplicationError
 
@@ -45,19 +38,15 @@ _ROUNDS_MAX: Final = 10_000
 _REPAIRS_MAX: Final = 3
 _SHOWN_MAX: Final = 50
 
-_TABLES: Final = pyarrow.schema(
-    [("database", pyarrow.string()), ("table", pyarrow.string()), ("existed", pyarrow.bool_())]
-)
-_REFRESHED: Final = pyarrow.schema(
-    [("database", pyarrow.string()), ("table", pyarrow.string()), ("names", pyarrow.list_(pyarrow.string()))]
-)
-_NAMED: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])
+_TABLES: Final = pyarrow.schema([*texts("database", "table"), ("existed", pyarrow.bool_())])
+_REFRESHED: Final = pyarrow.schema([*texts("database", "table"), ("names", pyarrow.list_(pyarrow.string()))])
+_NAMED: Final = pyarrow.schema(texts("database", "table"))
 _POSITION: Final = pyarrow.schema([("event", pyarrow.int64()), ("recorded_at", pyarrow.int64())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrateArguments:
-    """What `migrate` is given besides the options of every job; its target is their connection.
+    """Arguments of `migrate` besides the options of every job; its target is their connection.
 
     source       where the catalog comes from
     on_conflict  an object that was in the target before and differs: skip it, replace it, or fail
@@ -77,7 +66,7 @@ class MigrateArguments:
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """What a resume has to repeat, as `run.json` has it: without secrets. `last` may be added by a resume."""
+    """Arguments that a resume has to repeat, in `run.json` without secrets. `last` may be added by a resume."""
 
     source: str
     on_conflict: str
@@ -157,10 +146,10 @@ class _Migration:
 
     def run_all(self) -> MigrateResult:
         with self.sides_at(0).reading() as client:
-            position = self._position(0, Reader(client))
+            position = self._position(0, CatalogReader(client))
         self.sides = self.sides_at(position["recorded_at"])
         with self.sides.reading() as source, self.sides.writing(self.run.client()) as target:
-            self.source, self.target = Reader(source), Reader(target)
+            self.source, self.target = CatalogReader(source), CatalogReader(target)
             self.made = self._read_made()
             before = self.run.store("before", self._there, schema=_NAMED)
             self.before = frozenset((row["database"], row["table"]) for row in before)
@@ -188,7 +177,7 @@ class _Migration:
         self._step(plan, CopyTables(self.sides), "copy tables", "batches of tables")
         chunks = self._from_results("partitions", ("copy tables",), "chunk")
         self._step(chunks, CopyPartitions(self.sides), "copy partitions", "batches of partitions")
-        again = [_refreshed(row) for row in self._results("copy tables") if row["what"] == "again"]
+        again = [_refreshed(row) for row in self.run.results("copy tables") if row["what"] == "again"]
         shared.bring_in_line(BEFORE_TABLES)
         rounds = self._follow(event, again)
         shared.bring_in_line(KINDS)
@@ -202,8 +191,8 @@ class _Migration:
 
     # What is there before anything is done.
 
-    def _position(self, number: int, source: Reader) -> dict[str, int]:
-        """Where in the source's log a round begins, 0 where there is none; noted before anything is read."""
+    def _position(self, number: int, source: CatalogReader) -> dict[str, int]:
+        """The event in the source's log with which a round begins, 0 without a log; noted before anything is read."""
 
         def rows() -> list[dict[str, int]]:
             return [{"event": _newest_event(source), "recorded_at": now()}]
@@ -212,7 +201,7 @@ class _Migration:
         return next(iter(stored))
 
     def _read_made(self) -> dict[str, set[str]]:
-        """What the run has brought besides tables, by kind; only that may it drop or replace unasked."""
+        """The objects besides tables that the run has brought, by kind; only these may it drop or replace unasked."""
         found = self.run.state.read_json(self.run.path("brought.json")) or {}
         return {kind: set(names) for kind, names in found.items()}
 
@@ -221,16 +210,12 @@ class _Migration:
 
     def _there(self) -> Iterator[dict[str, str]]:
         """The tables of the target when the run began."""
-        for database in self.target.client.call("get_all_databases"):
-            for table in self.target.table_names(database):
-                yield {"database": database, "table": table}
+        for database, table in table_names(self.target.client):
+            yield {"database": database, "table": table}
 
     def _tables(self) -> Iterator[dict[str, Any]]:
-        for database in sorted(self.source.client.call("get_all_databases")):
-            if self.options.wants(database):
-                for table in sorted(self.source.table_names(database)):
-                    if self.options.wants(database, table):
-                        yield {"database": database, "table": table, "existed": (database, table) in self.before}
+        for place in sorted(table_names(self.source.client, self.options.wants)):
+            yield {"database": place[0], "table": place[1], "existed": place in self.before}
 
     def _plan(self) -> Stored:
         return self.run.store(
@@ -296,7 +281,7 @@ class _Migration:
     def _changes(self, after: int, newest: int) -> Changes:
         changes = Changes()
         try:
-            changes.note(events(self.source.client, after, newest))  # type: ignore[arg-type]
+            changes.note(events(self.source.client, after, newest))
         except EventsExpired:
             self._count("times that events had expired")
         self._count("events", max(0, newest - after))
@@ -337,13 +322,13 @@ class _Migration:
         return [*found, *self.shared.differences()]
 
     def _forgive(self, equal: set[str]) -> None:
-        """What was refused at first, and has come since."""
+        """Forgets refusals of objects that have come since."""
         for item, refusal in list(self.refused.items()):
             if _table_of(item) in equal and not refusal.reason.startswith(CONFLICT):
                 del self.refused[item]
 
     def _tables_now(self) -> Iterator[dict[str, Any]]:
-        """Those of the source, and what the run has brought that the source does not have any more."""
+        """The tables of the source, and tables that the run has brought and the source does not have any more."""
         names = {(row["database"], row["table"]) for row in self._tables()}
         for database, table in sorted(names.union(self._brought())):
             yield {"database": database, "table": table, "names": None}
@@ -359,10 +344,10 @@ class _Migration:
 
     def _compared(self, plan: Stored, name: str) -> list[Difference]:
         self._step(plan, Compare(self.sides), name, "batches of tables")
-        return [Difference(**row) for row in self._results(name)]
+        return [Difference(**row) for row in self.run.results(name)]
 
     def _write_ids(self, rounds: int) -> None:
-        """Of ACID tables: when everything that was written to them is known, since a table gets them once."""
+        """Sets write ids of ACID tables once everything that was written to them is known: a table gets them once."""
         names = [name for name in self.run.state.names(self.run.path("result")) if not name.startswith("compare")]
         plan = self._from_results(f"acid-{rounds}", names, "acid")
         if not self.arguments.last:
@@ -403,16 +388,10 @@ class _Migration:
             self.refused[one.item] = one
         return counts
 
-    def _results(self, name: str) -> Iterator[dict[str, Any]]:
-        folder = self.run.path(f"result/{name}")
-        for file in sorted(self.run.state.names(folder)):
-            with self.run.state.input(f"{folder}/{file}") as opened:
-                yield from pyarrow.parquet.read_table(opened).to_pylist()
-
     def _from_results(self, stored: str, names: Sequence[str], what: str) -> Stored:
         def rows() -> Iterator[dict[str, Any]]:
             for name in names:
-                for row in self._results(name):
+                for row in self.run.results(name):
                     if row["what"] == what:
                         yield {key: row[key] for key in (*_TABLES.names, "names")}
 
@@ -465,7 +444,7 @@ class _Migration:
         self.counts[what] = self.counts.get(what, 0) + number
 
 
-def _newest_event(source: Reader) -> int:
+def _newest_event(source: CatalogReader) -> int:
     try:
         newest: int = source.client.call("get_current_notificationEventId").eventId or 0
     except ApplicationError:

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
+from hms_gateway.pipeline.catalog import BUILT_IN_ROLES, CatalogReader
 from hms_gateway.pipeline.jobs.batches import Refusal
 from hms_gateway.pipeline.jobs.options import JobOptions
-from hms_gateway.pipeline.migrate.objects import Difference, Plain, of_chunk
-from hms_gateway.pipeline.migrate.reading import BUILT_IN_ROLES, Reader
-from hms_gateway.pipeline.migrate.sides import Sides
+from hms_gateway.pipeline.migrate.sides import Difference, Plain, Sides, of_chunk
 from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer, reason
 from hms_gateway.rpc.structs import (
-    Database,
     Function,
     HiveObjectPrivilege,
     HiveObjectType,
@@ -25,14 +23,6 @@ from hms_gateway.rpc.structs import (
 BEFORE_TABLES: Final = ("database", "role", "role grant")
 AFTER_TABLES: Final = ("function", "grant")
 KINDS: Final = (*BEFORE_TABLES, *AFTER_TABLES)
-# The option that turns a kind on.
-_OPTION_OF: Final = {
-    "database": "databases",
-    "role": "roles",
-    "role grant": "roles",
-    "function": "functions",
-    "grant": "grants",
-}
 
 
 @dataclass
@@ -41,8 +31,8 @@ class SharedObjects:
 
     options: JobOptions
     sides: Sides
-    source: Reader
-    target: Reader
+    source: CatalogReader
+    target: CatalogReader
     writer: Writer
     made: dict[str, set[str]]
     note: Callable[[dict[str, set[str]]], None]
@@ -53,13 +43,13 @@ class SharedObjects:
     def bring_in_line(self, kinds: Iterable[str]) -> None:
         """Make those of the target what the source has; what others have made there stays."""
         for kind in kinds:
-            if self.sides.wants(_OPTION_OF[kind]):
+            if self.sides.wants(_KINDS[kind].option):
                 self._bring(kind, self._read(self.source, kind), self._read(self.target, kind))
 
     def differences(self) -> Iterator[Difference]:
-        """What differs of the source's objects, field by field."""
+        """Differences of the source's objects, field by field."""
         for kind in KINDS:
-            if self.sides.wants(_OPTION_OF[kind]):
+            if self.sides.wants(_KINDS[kind].option):
                 here, there = self._read(self.source, kind), self._read(self.target, kind)
                 wanted = {name: one for name, one in there.items() if name in here or name in self._made(kind)}
                 self.counts[f"compared {kind}s"] = len(here)
@@ -69,7 +59,7 @@ class SharedObjects:
         return {name: self._compared(kind, name, one) for name, one in found.items()}
 
     def _bring(self, kind: str, here: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        changes = _CHANGES[kind]
+        changes = _KINDS[kind]
         for name in self._made(kind) & (there.keys() - here.keys()):
             self._do(kind, name, "dropped", changes.drop, there[name])
         missing = {name: wanted for name, wanted in here.items() if name not in there}
@@ -134,21 +124,10 @@ class SharedObjects:
             compared.pop("ownerName", None)
         return compared
 
-    def _read(self, reader: Reader, kind: str) -> dict[str, Any]:
-        return objects(reader, kind, self.options)
-
-
-def objects(reader: Reader, kind: str, options: JobOptions) -> dict[str, Any]:
-    """The objects of a kind by name that the options let through."""
-    found: Iterable[Any] = _READ[kind](reader)
-    return {_NAMES[kind](one): one for one in found if _WANTED[kind](one, options)}
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    create: Callable[[Writer, Any], None]
-    replace: Callable[[Writer, Any], None]
-    drop: Callable[[Writer, Any], None]
+    def _read(self, reader: CatalogReader, kind: str) -> dict[str, Any]:
+        """The objects of a kind by name that the options let through."""
+        of = _KINDS[kind]
+        return {of.name(one): one for one in of.read(reader) if of.wants(one, self.options)}
 
 
 def _replace_function(writer: Writer, function: Function) -> None:
@@ -168,29 +147,6 @@ def _replace_grant(writer: Writer, grant: HiveObjectPrivilege) -> None:
 
 def _keep_role(writer: Writer, role: Any) -> None:
     """A role that is there keeps its members; its owner and time of creation cannot be changed by any call."""
-
-
-_CHANGES: Final = {
-    "database": _Change(
-        Writer.create_database, Writer.alter_database, lambda writer, one: writer.drop_database(one.name or "")
-    ),
-    "role": _Change(Writer.create_role, _keep_role, lambda writer, one: writer.drop_role(one.roleName or "")),
-    "role grant": _Change(Writer.grant_role, _replace_role_grant, Writer.revoke_role),
-    "function": _Change(
-        Writer.create_function,
-        _replace_function,
-        lambda writer, one: writer.drop_function(one.dbName or "", one.functionName or ""),
-    ),
-    "grant": _Change(lambda writer, one: writer.grant([one]), _replace_grant, lambda writer, one: writer.revoke([one])),
-}
-
-
-def _database_name(database: Database) -> str:
-    return (database.name or "").lower()
-
-
-def _function_name(function: Function) -> str:
-    return f"{function.dbName}.{(function.functionName or '').lower()}"
 
 
 def _role_grant_name(grant: RolePrincipalGrant) -> str:
@@ -213,14 +169,6 @@ def _principal(kind: int | None, name: str | None) -> str:
     return f"{PrincipalType(kind or 1).name.lower()} {name}"
 
 
-def _wants_database(database: Database, options: JobOptions) -> bool:
-    return options.wants(database.name or "")
-
-
-def _wants_function(function: Function, options: JobOptions) -> bool:
-    return options.wants(function.dbName or "")
-
-
 def _wants_grant(grant: HiveObjectPrivilege, options: JobOptions) -> bool:
     on = grant.hiveObject
     if on is None or on.objectType == HiveObjectType.GLOBAL:
@@ -232,28 +180,65 @@ def _wants_grant(grant: HiveObjectPrivilege, options: JobOptions) -> bool:
     return options.wants(on.dbName or "", on.objectName)
 
 
-def _wants(one: Any, options: JobOptions) -> bool:
+def _wants_any(one: Any, options: JobOptions) -> bool:
     return True
 
 
-_READ: Final[Mapping[str, Callable[[Reader], Iterable[Any]]]] = {
-    "database": Reader.databases,
-    "role": Reader.roles,
-    "role grant": Reader.role_grants,
-    "function": Reader.functions,
-    "grant": Reader.grants,
-}
-_NAMES: Final[Mapping[str, Callable[[Any], str]]] = {
-    "database": _database_name,
-    "role": lambda role: role.roleName or "",
-    "role grant": _role_grant_name,
-    "function": _function_name,
-    "grant": _grant_name,
-}
-_WANTED: Final[Mapping[str, Callable[[Any, JobOptions], bool]]] = {
-    "database": _wants_database,
-    "role": _wants,
-    "role grant": _wants,
-    "function": _wants_function,
-    "grant": _wants_grant,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedKind:
+    """Functions to read, name, choose and change objects of a kind; `option` turns the kind on."""
+
+    option: str
+    read: Callable[[CatalogReader], Iterable[Any]]
+    name: Callable[[Any], str]
+    wants: Callable[[Any, JobOptions], bool] = _wants_any
+    create: Callable[[Writer, Any], None]
+    replace: Callable[[Writer, Any], None]
+    drop: Callable[[Writer, Any], None]
+
+
+_KINDS: Final = {
+    "database": SharedKind(
+        option="databases",
+        read=CatalogReader.databases,
+        name=lambda one: (one.name or "").lower(),
+        wants=lambda one, options: options.wants(one.name or ""),
+        create=Writer.create_database,
+        replace=Writer.alter_database,
+        drop=lambda writer, one: writer.drop_database(one.name or ""),
+    ),
+    "role": SharedKind(
+        option="roles",
+        read=CatalogReader.roles,
+        name=lambda one: one.roleName or "",
+        create=Writer.create_role,
+        replace=_keep_role,
+        drop=lambda writer, one: writer.drop_role(one.roleName or ""),
+    ),
+    "role grant": SharedKind(
+        option="roles",
+        read=CatalogReader.role_grants,
+        name=_role_grant_name,
+        create=Writer.grant_role,
+        replace=_replace_role_grant,
+        drop=Writer.revoke_role,
+    ),
+    "function": SharedKind(
+        option="functions",
+        read=CatalogReader.functions,
+        name=lambda one: f"{one.dbName}.{(one.functionName or '').lower()}",
+        wants=lambda one, options: options.wants(one.dbName or ""),
+        create=Writer.create_function,
+        replace=_replace_function,
+        drop=lambda writer, one: writer.drop_function(one.dbName or "", one.functionName or ""),
+    ),
+    "grant": SharedKind(
+        option="grants",
+        read=CatalogReader.grants,
+        name=_grant_name,
+        wants=_wants_grant,
+        create=lambda writer, one: writer.grant([one]),
+        replace=_replace_grant,
+        drop=lambda writer, one: writer.revoke([one]),
+    ),
 }

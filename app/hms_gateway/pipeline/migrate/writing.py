@@ -1,31 +1,31 @@
 """Writes objects into a metastore as another one knows them."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from hms_gateway.pipeline.columns_once import columns_once
-from hms_gateway.pipeline.connection import CatalogCaller
-from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.migrate.reading import (
+from hms_gateway.pipeline.catalog import (
     CONSTRAINTS,
     PARTITIONS_A_CALL,
+    CatalogCaller,
     WriteIds,
+    add_partitions,
     columns_of,
+    cut,
+    drop_partitions,
     is_view,
+    statistics_of,
 )
+from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.rpc.structs import (
-    AddPartitionsRequest,
     AlreadyExistsException,
-    ColumnStatistics,
-    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Database,
     DropConstraintRequest,
-    DropPartitionsRequest,
     EnvironmentContext,
     Function,
     HiveObjectPrivilege,
@@ -36,7 +36,6 @@ from hms_gateway.rpc.structs import (
     Partition,
     PrivilegeBag,
     ReplTblWriteIdStateRequest,
-    RequestPartsSpec,
     Role,
     RolePrincipalGrant,
     SetPartitionsStatsRequest,
@@ -69,7 +68,7 @@ class RecordingClient(PatientClient):
 
     @classmethod
     def like(cls, client: PatientClient, recorded_at: int) -> "RecordingClient":
-        """With the connection, keys and lease of a client."""
+        """Makes one with the connection, keys and lease of a client."""
         made = cls(client.connection, client.patience_seconds, lease_id=client.lease_id, recorded_at=recorded_at)
         return made.begin(client.scope)
 
@@ -87,10 +86,8 @@ class Writer:
     def create_database(self, database: Database) -> None:
         """One that is there is left as it is."""
         with_them = msgspec.structs.replace(database, privileges=None, catalogName=None)
-        try:
+        with suppress(AlreadyExistsException):
             self.client.call("create_database", with_them)
-        except AlreadyExistsException:
-            return
 
     def alter_database(self, database: Database) -> None:
         self.client.call("alter_database", database.name, msgspec.structs.replace(database, privileges=None))
@@ -100,10 +97,8 @@ class Writer:
 
     def create_table(self, table: Table) -> None:
         """One that is there is left as it is."""
-        try:
+        with suppress(AlreadyExistsException):
             self.client.call("create_table", self._quiet(_sent(table)))
-        except AlreadyExistsException:
-            return
 
     def replace_table(self, table: Table) -> None:
         """Make the table what another one is; with partitions only as far as their keys stay the same."""
@@ -113,90 +108,63 @@ class Writer:
 
     def drop_table(self, database: str, name: str) -> None:
         """Without its data. One that is gone is fine."""
-        try:
+        with suppress(NoSuchObjectException):
             self.client.call("drop_table", database, name, False)
-        except NoSuchObjectException:
-            return
 
     def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
-        """Those that are there are left as they are."""
-        for some in _cut(partitions, _partitions_a_call(table)):
+        """Adds partitions; existing ones are left as they are."""
+        for some in cut(partitions, _partitions_a_call(table)):
             sent = [_sent_partition(one, table) for one in some]
-            parts, columns = columns_once(sent) if self.is_gateway else (sent, None)
-            request = AddPartitionsRequest(
-                dbName=table.dbName,
-                tblName=table.tableName,
-                parts=parts,
-                ifNotExists=True,
-                needResult=False,
-                partitionColSchema=columns,
-            )
-            self.client.call("add_partitions_req", request)
+            add_partitions(self.client, table, sent, is_gateway=self.is_gateway)
 
     def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         context = EnvironmentContext(properties={_DO_NOT_UPDATE: "true"})
-        for some in _cut(partitions, _partitions_a_call(table)):
+        for some in cut(partitions, _partitions_a_call(table)):
             sent = [_sent_partition(one, table) for one in some]
             self.client.call("alter_partitions_with_environment_context", table.dbName, table.tableName, sent, context)
 
     def drop_partitions(self, table: Table, names: Sequence[str]) -> None:
         """Without their data. Those that are gone are fine."""
-        for some in _cut(names, PARTITIONS_A_CALL):
-            request = DropPartitionsRequest(
-                dbName=table.dbName,
-                tblName=table.tableName,
-                parts=RequestPartsSpec(names=list(some)),
-                deleteData=False,
-                ifExists=True,
-                needResult=False,
-            )
-            self.client.call("drop_partitions_req", request)
+        for some in cut(names, PARTITIONS_A_CALL):
+            drop_partitions(self.client, table.dbName or "", table.tableName or "", some)
 
     def put_table_statistics(self, table: Table, found: Sequence[ColumnStatisticsObj]) -> None:
         if found:
-            self.client.call("update_table_column_statistics", _statistics(table, None, found))
+            self.client.call("update_table_column_statistics", statistics_of(table, None, found))
 
     def put_partition_statistics(self, table: Table, found: Mapping[str, Sequence[ColumnStatisticsObj]]) -> None:
-        named = [_statistics(table, name, each) for name, each in found.items() if each]
-        for some in _cut(named, _partitions_a_call(table)):
+        named = [statistics_of(table, name, each) for name, each in found.items() if each]
+        for some in cut(named, _partitions_a_call(table)):
             request = SetPartitionsStatsRequest(colStats=list(some), needMerge=False)
             self.client.call("set_aggr_stats_for", request)
 
     def delete_statistics(self, table: Table, partition: str | None, column: str) -> None:
-        """Those that are gone are fine."""
-        try:
+        """Deletes statistics; missing ones are fine."""
+        with suppress(NoSuchObjectException):
             if partition is None:
                 self.client.call("delete_table_column_statistics", table.dbName, table.tableName, column)
             else:
                 self.client.call("delete_partition_column_statistics", table.dbName, table.tableName, partition, column)
-        except NoSuchObjectException:
-            return
 
     def put_constraints(self, database: str, table: str, wanted: Mapping[str, Sequence[Struct]]) -> None:
         """Constraints by the fields of `CONSTRAINTS`."""
         for kind in CONSTRAINTS:
             if listed := wanted.get(kind.field):
-                self.client.call(kind.adding, kind.adds(listed))
+                self.client.call(f"add_{kind.noun}", kind.adding(list(listed)))
 
     def drop_constraint(self, database: str, table: str, name: str) -> None:
         request = DropConstraintRequest(dbname=database, tablename=table, constraintname=name)
-        try:
+        with suppress(NoSuchObjectException):
             self.client.call("drop_constraint", request)
-        except NoSuchObjectException:
-            return
 
     def create_function(self, function: Function) -> None:
         """One that is there is left as it is."""
-        try:
+        with suppress(AlreadyExistsException):
             self.client.call("create_function", function)
-        except AlreadyExistsException:
-            return
 
     def drop_function(self, database: str, name: str) -> None:
-        try:
+        with suppress(NoSuchObjectException):
             self.client.call("drop_function", database, name)
-        except NoSuchObjectException:
-            return
 
     def create_role(self, role: Role) -> None:
         self.client.call("create_role", role)
@@ -230,11 +198,11 @@ class Writer:
         self.client.call("revoke_role", grant.roleName, grant.principalName, grant.principalType)
 
     def grant(self, grants: Sequence[HiveObjectPrivilege]) -> None:
-        for some in _cut(grants, _GRANTS_A_CALL):
+        for some in cut(grants, _GRANTS_A_CALL):
             self.client.call("grant_privileges", PrivilegeBag(privileges=list(some)))
 
     def revoke(self, grants: Sequence[HiveObjectPrivilege]) -> None:
-        for some in _cut(grants, _GRANTS_A_CALL):
+        for some in cut(grants, _GRANTS_A_CALL):
             self.client.call("revoke_privileges", PrivilegeBag(privileges=list(some)))
 
     def put_write_ids(self, database: str, table: str, ids: WriteIds) -> None:
@@ -256,7 +224,7 @@ class Writer:
 
 
 def reason(refused: Exception) -> str:
-    """Why, in a line."""
+    """The reason in a line."""
     said = getattr(refused, "message", None) or str(refused) or "no message"
     return f"{type(refused).__name__}: {said}"
 
@@ -272,7 +240,7 @@ def _sent(table: Table) -> Table:
 
 
 def _sent_partition(partition: Partition, table: Table) -> Partition:
-    """As the table is named, since the names have to be the same."""
+    """A partition with the table's names, since they have to be the same."""
     return msgspec.structs.replace(
         partition,
         dbName=table.dbName,
@@ -284,17 +252,5 @@ def _sent_partition(partition: Partition, table: Table) -> Partition:
     )
 
 
-def _statistics(table: Table, partition: str | None, found: Sequence[ColumnStatisticsObj]) -> ColumnStatistics:
-    described = ColumnStatisticsDesc(
-        isTblLevel=partition is None, dbName=table.dbName, tableName=table.tableName, partName=partition
-    )
-    return ColumnStatistics(statsDesc=described, statsObj=list(found))
-
-
 def _partitions_a_call(table: Table) -> int:
     return max(1, min(PARTITIONS_A_CALL, _COLUMNS_A_CALL // (len(columns_of(table)) + 1)))
-
-
-def _cut(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    for first in range(0, len(items), size):
-        yield items[first : first + size]

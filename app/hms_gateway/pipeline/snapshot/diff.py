@@ -1,9 +1,10 @@
-"""What differs between two snapshots: objects of one of them, and fields of objects of both; computed by Spark."""
+"""The job `diff`: objects that one of two snapshots lacks, and fields that differ; computed by Spark."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow
@@ -12,21 +13,69 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hms_gateway.pipeline.jobs.arrow import map_in_arrow
-from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
-from hms_gateway.pipeline.jobs.only import Only
-from hms_gateway.pipeline.jobs.results import EXIT_DONE, EXIT_FOUND
-from hms_gateway.pipeline.jobs.sessions import session
+from hms_gateway.pipeline.errors import JobFailed, UsageRefused
+from hms_gateway.pipeline.jobs.options import EXIT_DONE, EXIT_FOUND, Only
+from hms_gateway.pipeline.jobs.spark import map_in_arrow, session
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.pipeline.snapshot.comparing import Difference, differences
 from hms_gateway.pipeline.snapshot.manifest import Manifest
-from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS
+from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS, fields_of
+
+# Two versions of an object: what about it differs.
+
+
+ADDED: Final = "added"
+DROPPED: Final = "dropped"
+CHANGED: Final = "changed"
+
+
+class ObjectChange(NamedTuple):
+    """An object that one snapshot has, or a field of an object of both. `field` is empty where it is the object."""
+
+    kind: str
+    change: str
+    database: str
+    table: str
+    partition: str
+    item: str
+    field: str = ""
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def name(self) -> str:
+        """`sales.orders/ds=1 column`, as far as the kind has these."""
+        place = ".".join(part for part in (self.database, self.table) if part)
+        place += f"/{self.partition}" if self.partition else ""
+        return " ".join(part for part in (place, self.item) if part)
+
+
+def differences(
+    key: Mapping[str, str], before: str | None, after: str | None, ignored: Sequence[str] = ()
+) -> Iterator[ObjectChange]:
+    """Between the texts of one object in two snapshots; None where a snapshot does not have it.
+
+    `ignored` are patterns of fields that may differ.
+    """
+    names = (key["database"], key["table"], key["partition"], key["item"])
+    if before is None or after is None:
+        yield ObjectChange(key["kind"], ADDED if before is None else DROPPED, *names)
+        return
+    old, new = fields_of(key["kind"], before), fields_of(key["kind"], after)
+    for path in sorted(old.keys() | new.keys()):
+        if old.get(path) != new.get(path) and not any(_matches(pattern, path) for pattern in ignored):
+            yield ObjectChange(key["kind"], CHANGED, *names, path, old.get(path), new.get(path))
+
+
+def _matches(pattern: str, field: str) -> bool:
+    """`*` is anything; brackets are those of the path."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), field, re.DOTALL) is not None
+
 
 SHOWN: Final = 1_000
 _ROWS_A_PIECE: Final = 10_000
 _TEXTS: Final = (*KEYS, "object")
-_SCHEMA: Final = pyarrow.schema([(name, pyarrow.string()) for name in Difference._fields])
-_SPARK_SCHEMA: Final = ", ".join(f"`{name}` string" for name in Difference._fields)
+_SCHEMA: Final = pyarrow.schema([(name, pyarrow.string()) for name in ObjectChange._fields])
+_SPARK_SCHEMA: Final = ", ".join(f"`{name}` string" for name in ObjectChange._fields)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +113,7 @@ class DiffResult:
     before: Side
     after: Side
     counts: Mapping[str, Mapping[str, int]]
-    differences: Sequence[Difference] = ()
+    differences: Sequence[ObjectChange] = ()
     total: int = 0
     output: str = ""
 
@@ -134,14 +183,14 @@ def _compared(arguments: DiffArguments, sides: tuple[Side, Side], old: DataFrame
     frame = map_in_arrow(differing, compare, _SPARK_SCHEMA).persist()
     try:
         if arguments.output:
-            frame.orderBy(*Difference._fields[:7]).write.parquet(arguments.output)
+            frame.orderBy(*ObjectChange._fields[:7]).write.parquet(arguments.output)
         counts = _counts(frame)
-        rows = frame.orderBy(*Difference._fields[:7]).limit(arguments.shown).collect()
+        rows = frame.orderBy(*ObjectChange._fields[:7]).limit(arguments.shown).collect()
         return DiffResult(
             before=sides[0],
             after=sides[1],
             counts=counts,
-            differences=[Difference(*row) for row in rows],
+            differences=[ObjectChange(*row) for row in rows],
             total=sum(sum(each.values()) for each in counts.values()),
             output=arguments.output,
         )

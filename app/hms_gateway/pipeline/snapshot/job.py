@@ -13,27 +13,36 @@ import pyarrow
 import pyarrow.parquet
 from pyspark.sql import SparkSession
 
-from hms_gateway.pipeline.errors import EventsExpired
+from hms_gateway.pipeline.catalog import events, latest
+from hms_gateway.pipeline.errors import EventsExpired, JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
-from hms_gateway.pipeline.jobs.only import Only
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, Only, check_only
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.records import now
-from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.snapshot import work as working
-from hms_gateway.pipeline.snapshot.manifest import KindFile, KindPart, Manifest
+from hms_gateway.pipeline.snapshot.manifest import KindFile, KindPart, Manifest, SnapshotFolder
 from hms_gateway.pipeline.snapshot.objects import KINDS, LISTED, added, as_hex
-from hms_gateway.pipeline.snapshot.place import Place
 from hms_gateway.pipeline.snapshot.steps import TO_SETTLE, ReadStep, SettleStep
-from hms_gateway.pipeline.snapshot.units import CATALOG, CONTENTS, Reading, Rounds, Unit, is_settled, to_read, units_of
-from hms_gateway.pipeline.snapshot.work import Work
-from hms_gateway.pipeline.source.fetching import events
-from hms_gateway.pipeline.source.planning import latest
+from hms_gateway.pipeline.snapshot.units import (
+    CATALOG,
+    CONTENTS,
+    DATABASES,
+    REFERENCE,
+    TABLES,
+    WORK,
+    Reading,
+    Rounds,
+    Unit,
+    Work,
+    is_settled,
+    listed,
+    pieces,
+    to_read,
+    units_of,
+    works_of,
+)
 
 ROUNDS_MAX: Final = 100
 # A round of so few names is read here: a job of Spark takes longer than they do, and the catalog goes on changing.
@@ -71,11 +80,11 @@ def snapshot(
     if options.where:
         raise UsageRefused("--where does not fit a snapshot", "it has whole tables; --only selects them")
     check_only(options)
-    place = Place.of(arguments.path, options.storage)
+    place = SnapshotFolder.of(arguments.path, options.storage)
     with Run.begin("snapshot", options, arguments, spark=spark, progress=progress) as run:
         place.check_free(run.id)
         taking = _Taking(run, place, arguments.rounds_max)
-        plan = run.store("round-0", taking.plan, schema=working.SCHEMA, rows_a_batch=1)
+        plan = run.store("round-0", taking.plan, schema=WORK, rows_a_batch=1)
         if options.dry_run:
             return run.finish(SnapshotResult, counts={"pieces": plan.rows}, path=arguments.path)
         manifest = place.completed(run.id) or taking.take(plan)
@@ -93,7 +102,7 @@ def snapshot(
 
 @dataclass
 class _Found:
-    """What a round has read: files, and of the kinds that are read whole digests and rows."""
+    """The result of a round: files, and of the kinds that are read whole digests and rows."""
 
     files: list[dict[str, Any]] = field(default_factory=list)
     listed: dict[str, str] = field(default_factory=dict)
@@ -105,7 +114,7 @@ class _Taking:
     """One snapshot being taken. A resume reads on with the first round; what later ones have read is read again."""
 
     run: Run
-    place: Place
+    place: SnapshotFolder
     rounds_max: int
     _readings: list[Reading] = field(default_factory=list)
     _found: list[_Found] = field(default_factory=list)
@@ -115,7 +124,7 @@ class _Taking:
         self._only = Only(self.run.options.only)
 
     def plan(self) -> list[dict[str, Any]]:
-        """Of the first round."""
+        """The work of the first round."""
         with self.run.client() as client:
             return [work.as_row() for work in self._everything(client)]
 
@@ -127,7 +136,7 @@ class _Taking:
         with self.run.client() as client:
             version: str = client.call("getVersion")
             while True:
-                newest = latest(client)  # type: ignore[arg-type]
+                newest = latest(client)
                 since = self._since(client, newest)
                 if self._is_settled(since):
                     break
@@ -136,9 +145,9 @@ class _Taking:
         return self._publish(began, version)
 
     def _since(self, client: PatientClient, newest: int) -> frozenset[Unit]:
-        """What has changed since the last round began."""
+        """Units that have changed since the last round began."""
         try:
-            found = events(client, self._readings[-1].event, newest)  # type: ignore[arg-type]
+            found = events(client, self._readings[-1].event, newest)
             units = {unit for event in found for unit in units_of(event)}
         except EventsExpired as expired:
             text = f"the metastore has forgotten events that it wrote since the snapshot was begun: {expired}"
@@ -166,7 +175,7 @@ class _Taking:
             works = list(self._everything(client))
         else:
             tables = {unit.database: self._tables(client, unit.database) for unit in units if unit.kind == CONTENTS}
-            works = [*working.works_of(units, tables), *working.listed()]
+            works = [*works_of(units, tables), *listed()]
         is_small = sum(len(work.names) for work in works) <= _NAMES_HERE_MAX
         is_small = is_small and self._found[-1].listed_rows <= _LISTED_HERE_MAX
         self._begin_round(newest, units)
@@ -175,14 +184,14 @@ class _Taking:
             self._here(client, name, works)
         else:
             rows = [work.as_row() for work in works]
-            self._in_executors(name, self.run.store(name, rows, schema=working.SCHEMA, rows_a_batch=1))
+            self._in_executors(name, self.run.store(name, rows, schema=WORK, rows_a_batch=1))
 
     def _everything(self, client: PatientClient) -> Iterator[Work]:
         databases = [name for name in client.call("get_all_databases") if self._only.wants(name)]
-        yield from working.pieces(working.DATABASES, databases)
+        yield from pieces(DATABASES, databases)
         for database in databases:
-            yield from working.pieces(working.TABLES, self._tables(client, database), database)
-        yield from working.listed()
+            yield from pieces(TABLES, self._tables(client, database), database)
+        yield from listed()
 
     def _tables(self, client: PatientClient, database: str) -> list[str]:
         return [name for name in client.call("get_all_tables", database) if self._only.wants(database, name)]
@@ -197,19 +206,19 @@ class _Taking:
     def _here(self, client: PatientClient, name: str, works: list[Work]) -> None:
         step, remaining, number = self._step(name), works, 0
         while remaining:
-            batch = pyarrow.Table.from_pylist([work.as_row() for work in remaining], working.SCHEMA)
+            batch = pyarrow.Table.from_pylist([work.as_row() for work in remaining], WORK)
             outcome = step(client, RowBatch(name, f"here-{number}", batch))
             remaining, number = self._noted([] if outcome.rows is None else outcome.rows.to_pylist()), number + 1
 
     def _in_executors(self, name: str, plan: Stored) -> None:
         self.run.batches(plan, self._step(name), name=name)
-        more = [work.as_row() for work in self._noted(_results(self.run, name))]
+        more = [work.as_row() for work in self._noted(self.run.results(name))]
         if more:
             inner = f"{name}-partitions"
-            self._in_executors(inner, self.run.store(inner, more, schema=working.SCHEMA, rows_a_batch=1))
+            self._in_executors(inner, self.run.store(inner, more, schema=WORK, rows_a_batch=1))
 
     def _noted(self, rows: Iterable[dict[str, Any]]) -> list[Work]:
-        """What is to be read besides."""
+        """Notes rows; gives the work that is still to be done."""
         more, found = [], self._found[-1]
         for row in rows:
             if row["file"]:
@@ -218,7 +227,7 @@ class _Taking:
                 found.listed[row["kind"]] = row["digest"]
                 found.listed_rows += row["rows"]
             for work in (Work(**each) for each in row["work"]):
-                if work.what == working.REFERENCE:
+                if work.what == REFERENCE:
                     parent, child = work.names
                     self._children.setdefault((parent, child), set()).add((work.database, work.table))
                 else:
@@ -234,7 +243,7 @@ class _Taking:
         step = SettleStep(self.run.state, self.place.partial, Rounds(self._readings))
         plan = self.run.store(name, files, schema=TO_SETTLE, rows_a_batch=_SETTLED_A_BATCH)
         self.run.batches(plan, step, name=name)
-        kinds = _kinds(list(_results(self.run, name)))
+        kinds = _kinds(list(self.run.results(name)))
         manifest = Manifest(
             event=self._readings[-1].event,
             metastore=self.run.options.connection.url,
@@ -249,14 +258,6 @@ class _Taking:
         )
         self.place.publish(manifest)
         return manifest
-
-
-def _results(run: Run, name: str) -> Iterator[dict[str, Any]]:
-    """The rows that the steps of a plan have left."""
-    folder = run.path(f"result/{name}")
-    for file in run.state.names(folder):
-        with run.state.input(f"{folder}/{file}") as opened:
-            yield from pyarrow.parquet.read_table(opened).to_pylist()
 
 
 def _kinds(settled: list[dict[str, Any]]) -> dict[str, KindPart]:

@@ -1,13 +1,16 @@
-"""What a snapshot says about itself: the event it is of, what it has, and which files are its own."""
+"""A snapshot's statement about itself, and the folder that it is written to."""
 
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import msgspec
 import pyarrow.parquet
 
-from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.errors import StateFailed, UsageRefused
 from hms_gateway.pipeline.jobs.state import State
+from hms_gateway.pipeline.storage import StorageOptions
 
 # Readers of Parquet leave out names with an underscore.
 FILE: Final = "_manifest.json"
@@ -62,7 +65,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, folder: State) -> Self:
-        """Of a snapshot whose files are there, all with the rows that it names. Raises StateFailed, UsageRefused."""
+        """The manifest of a snapshot whose files all have the rows that it names. Raises StateFailed, UsageRefused."""
         manifest = cls.find(folder)
         if manifest is None:
             raise UsageRefused(f"{folder.location} is not a snapshot: it has no {FILE}", "take it again")
@@ -88,3 +91,57 @@ def _rows(folder: State, file: KindFile) -> int:
         except (pyarrow.ArrowInvalid, OSError) as error:
             raise UsageRefused(f"file {file.name} of snapshot {folder.location} is damaged: {error}") from error
     return rows
+
+
+# The folder of a snapshot: it is written beside the folder until it is whole, then gets its name.
+
+
+@dataclass(frozen=True)
+class SnapshotFolder:
+    """`target` is the snapshot, `partial` what is written; elsewhere than on a local disk both are one folder, and the
+    manifest makes it a snapshot.
+    """
+
+    target: State
+    partial: State
+
+    @classmethod
+    def of(cls, path: str, storage: StorageOptions) -> "SnapshotFolder":
+        target = State.of(path, storage)
+        if not target.is_local:
+            return cls(target, target)
+        parent, _, name = target.location.rpartition("/")
+        return cls(target, State(f"{parent}/.{name}.partial"))
+
+    def completed(self, run: str) -> Manifest | None:
+        """The snapshot, if this run has taken it. Raises StateFailed, UsageRefused."""
+        manifest = Manifest.find(self.target)
+        return manifest if manifest is not None and manifest.run == run else None
+
+    def check_free(self, run: str) -> None:
+        """Raises UsageRefused where something else is."""
+        if self.completed(run) is not None:
+            return
+        path = self.target.location
+        if (manifest := Manifest.find(self.target)) is not None:
+            raise UsageRefused(f"{path} is the snapshot of event {manifest.event}", "give the path of a new folder")
+        # What a run that was killed has left in a store without renaming.
+        own = [] if self.target.is_local else [name for name in self.target.names("") if name.startswith("kind=")]
+        if set(self.target.names("")) - set(own):
+            raise UsageRefused(f"{path} is not empty", "give the path of a new folder")
+
+    def clear(self) -> None:
+        """Remove what a run that was killed has written. Raises StateFailed."""
+        for name in self.partial.names(""):
+            self.partial.remove(name)
+
+    def publish(self, manifest: Manifest) -> None:
+        """From now on it is there, whole. Raises StateFailed, UsageRefused."""
+        manifest.write(self.partial)
+        Manifest.of(self.partial)
+        if self.partial is self.target:
+            return
+        try:
+            os.rename(self.partial.location, self.target.location)
+        except OSError as error:
+            raise StateFailed(f"snapshot {self.target.location} cannot be named: {error.strerror}") from error

@@ -1,13 +1,17 @@
-"""The kinds of objects of a snapshot, and an object as a row: its key, and all that the metastore says about it."""
+"""The kinds of objects of a snapshot, and an object as a row: its key, all of it as JSON, and its columns."""
 
 import base64
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from pyspark.sql.types import StructField, StructType
 
+from hms_gateway.pipeline.source.objects import COLUMNS, TEXT, Column
 from hms_gateway.rpc.structs import (
     ENUMS,
     Database,
@@ -59,7 +63,7 @@ class ColumnOf(msgspec.Struct, frozen=True):
 
 
 def plain(value: Any) -> Any:
-    """What JSON can say of a struct, without fields that are not set."""
+    """A struct as values of JSON, without fields that are not set."""
     if isinstance(value, Struct):
         return {name: plain(found) for name in value.__struct_fields__ if (found := getattr(value, name)) is not None}
     if isinstance(value, dict):
@@ -90,19 +94,19 @@ def table_row(said: Table) -> ObjectRow:
 
 
 def column_row(said: Any) -> ObjectRow:
-    """Of a `ColumnRow` of the data source."""
+    """The object of a `ColumnRow` of the data source."""
     field, table = said.field, said.table
     one = ColumnOf(field.name or "", field.type or "", field.comment, said.position, said.is_partition_key)
     return ObjectRow("columns", table.dbName or "", table.tableName or "", "", field.name or "", as_text(one), said)
 
 
 def partition_row(said: Any) -> ObjectRow:
-    """Of a `PartitionRow` of the data source."""
+    """The object of a `PartitionRow` of the data source."""
     return ObjectRow("partitions", said.database, said.table, said.name, "", as_text(said.partition), said)
 
 
 def statistics_row(said: Any) -> ObjectRow:
-    """Of a `StatisticsRow` of the data source."""
+    """The object of a `StatisticsRow` of the data source."""
     column = said.statistics.colName or ""
     text = as_text(said.statistics)
     return ObjectRow("statistics", said.database, said.table, said.partition or "", column, text, said)
@@ -201,3 +205,31 @@ def _flatten(path: str, value: Any, found: dict[str, str | None]) -> None:
             _flatten(f"{path}[{name}]", each, found)
     else:
         found[path] = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+# Columns of the files: the key of an object, all of it as JSON, and what the data source shows of its kind.
+
+
+# `kind` is the name of the folder.
+_OWN: Final = (*KEYS[1:], "object")
+
+
+@cache
+def columns_of(kind: str) -> Mapping[str, Column]:
+    """Columns of a kind of objects; its rows are `ObjectRow`s."""
+    own = {name: Column(TEXT, attrgetter(name)) for name in _OWN}
+    shown = {name: _of_said(column) for name, column in COLUMNS.get(kind, {}).items() if name not in own}
+    return {**own, **shown}
+
+
+def schema_of(kind: str) -> StructType:
+    return StructType([StructField(name, column.type) for name, column in columns_of(kind).items()])
+
+
+def _of_said(column: Column) -> Column:
+    get = column.get
+
+    def of_said(row: Any) -> Any:
+        return get(row.said)
+
+    return Column(column.type, of_said)

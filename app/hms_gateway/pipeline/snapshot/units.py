@@ -1,17 +1,24 @@
-"""What an event makes necessary to read again, and which of several readings of an object counts.
-
-A **unit** is what is read at once: the whole catalog, a database with all that is in it, a database's own entry, a
-table with its partitions, a table's own definition (with columns, constraints and statistics), one partition.
-"""
+"""Units of reading: those that an event makes necessary to read again, the reading that counts, pieces for tasks."""
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
+import pyarrow
+
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.jobs.stored import texts
+from hms_gateway.pipeline.snapshot.objects import LISTED
 from hms_gateway.rpc.structs import NotificationEvent, Partition, Table
 from hms_gateway.rpc.wire import ProtocolError, make_codecs
 from hms_gateway.runtime.limits import Limits
+
+# Units to read again after an event, and the choice among several readings of an object.
+#
+# A **unit** is what is read at once: the whole catalog, a database with all that is in it, a database's own entry, a
+# table with its partitions, a table's own definition (with columns, constraints and statistics), one partition.
+
 
 CATALOG: Final = "catalog"
 CONTENTS: Final = "contents"
@@ -30,7 +37,7 @@ class Unit(NamedTuple):
     partition: str = ""
 
     def overlaps(self, other: "Unit") -> bool:
-        """Whether some object is part of both."""
+        """True if some object is part of both."""
         return bool(_PARTS[self.kind] & _PARTS[other.kind]) and all(
             not mine or not theirs or mine == theirs for mine, theirs in zip(self[1:], other[1:], strict=True)
         )
@@ -73,7 +80,7 @@ _codec: Final = make_codecs(Limits()).tjson
 
 
 def units_of(event: NotificationEvent) -> frozenset[Unit]:
-    """What to read again after an event. More than is needed where the event does not say, never less."""
+    """Units to read again after an event. More than is needed where the event does not say, never less."""
     database, table = (event.dbName or "").lower(), (event.tableName or "").lower()
     if event.eventType in _WITHOUT_UNITS:
         return frozenset()
@@ -127,7 +134,7 @@ Tables = Set[tuple[str, str]]
 
 
 def to_read(units: Iterable[Unit], children: Mapping[tuple[str, str], Tables]) -> frozenset[Unit]:
-    """What to read: with the definitions of tables that refer to a table in `units`, since their foreign keys change
+    """Units to read: adds the definitions of tables that refer to a table in `units`, since their foreign keys change
     with it, and without what is part of another unit.
 
     `children` are tables by the table that they refer to.
@@ -141,7 +148,7 @@ def to_read(units: Iterable[Unit], children: Mapping[tuple[str, str], Tables]) -
 
 
 def _around(unit: Unit, units: Set[Unit]) -> Iterator[Unit]:
-    """Those of `units` that may have `unit` as a part."""
+    """The ones of `units` that may have `unit` as a part."""
     for kind, names in ((CATALOG, ()), (CONTENTS, unit[1:2]), (TABLE, unit[1:3])):
         if (larger := Unit(kind, *names)) in units and larger != unit:
             yield larger
@@ -155,7 +162,7 @@ class Reading(NamedTuple):
 
 
 def is_settled(last: Reading, since: Iterable[Unit]) -> bool:
-    """Whether what has been read is the catalog as of `last.event`: nothing that `last` read changed while it did.
+    """True if the catalog was read as of `last.event`: nothing that `last` read changed while it did.
 
     What else changed meanwhile was not read after it changed, so that the rows are still those of that event.
     """
@@ -163,13 +170,13 @@ def is_settled(last: Reading, since: Iterable[Unit]) -> bool:
 
 
 class Rounds:
-    """Which reading of an object counts: the last one that covered it."""
+    """Decides which reading of an object counts: the last one that covered it."""
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         self._last = {unit: number for number, reading in enumerate(readings) for unit in reading.units}
 
     def counts(self, number: int, database: str, table: str = "", partition: str = "") -> bool:
-        """Whether what round `number` read about an object is still to be used."""
+        """True if round `number`'s reading of an object is still to be used."""
         return number >= max(self._last.get(unit, -1) for unit in _covering(database, table, partition))
 
 
@@ -179,3 +186,73 @@ def _covering(database: str, table: str, partition: str) -> tuple[Unit, ...]:
         return (*around, Unit(DATABASE, database))
     own = Unit(PARTITION, database, table, partition) if partition else Unit(DEFINITION, database, table)
     return (*around, Unit(TABLE, database, table), own)
+
+
+# Work of tasks: pieces of the catalog of a bounded size, as rows of a plan.
+
+
+DATABASES: Final = "databases"
+TABLES: Final = "tables"
+DEFINITIONS: Final = "definitions"
+PARTITIONS: Final = "partitions"
+OF_KIND: Final = "listed"
+# Not to be read, but to be known: `database`.`table` has a foreign key of the table in `names`.
+REFERENCE: Final = "reference"
+
+NAMES_A_PIECE: Final = {DATABASES: 500, TABLES: 200, DEFINITIONS: 200, PARTITIONS: 5_000}
+
+WORK: Final = pyarrow.schema(
+    [
+        *texts("what", "database", "table"),
+        ("packed", pyarrow.binary()),
+    ]
+)
+
+
+class Work(NamedTuple):
+    """`what` is to be read of which names; names are packed, since the driver holds those of all partitions."""
+
+    what: str
+    database: str
+    table: str
+    packed: bytes
+
+    @classmethod
+    def of(cls, what: str, names: Sequence[str], database: str = "", table: str = "") -> "Work":
+        return cls(what, database, table, zlib.compress("\n".join(names).encode(), 1))
+
+    @property
+    def names(self) -> list[str]:
+        """A line break in a value is escaped in the name of a partition."""
+        return zlib.decompress(self.packed).decode().split("\n")
+
+    def as_row(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def pieces(what: str, names: Sequence[str], database: str = "", table: str = "") -> Iterator[Work]:
+    """Work of a size that one task does at once."""
+    size = NAMES_A_PIECE[what]
+    return (Work.of(what, names[at : at + size], database, table) for at in range(0, len(names), size))
+
+
+def listed() -> list[Work]:
+    """The kinds of objects that are read whole."""
+    return [Work.of(OF_KIND, [kind]) for kind in LISTED]
+
+
+def works_of(units: Iterable[Unit], tables: Mapping[str, Sequence[str]]) -> Iterator[Work]:
+    """Work to read units other than the catalog; `tables` has the tables of databases that are read with contents."""
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for unit in sorted(units):
+        if unit.kind in (DATABASE, CONTENTS):
+            names.setdefault((DATABASES, "", ""), []).append(unit.database)
+        if unit.kind == CONTENTS:
+            names.setdefault((TABLES, unit.database, ""), []).extend(tables[unit.database])
+        elif unit.kind in (TABLE, DEFINITION):
+            what = TABLES if unit.kind == TABLE else DEFINITIONS
+            names.setdefault((what, unit.database, ""), []).append(unit.table)
+        elif unit.kind == PARTITION:
+            names.setdefault((PARTITIONS, unit.database, unit.table), []).append(unit.partition)
+    for (what, database, table), found in names.items():
+        yield from pieces(what, list(dict.fromkeys(found)), database, table)

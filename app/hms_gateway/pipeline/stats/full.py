@@ -5,20 +5,29 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow
-from pyspark.sql import Column, DataFrame, DataFrameReader
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql import functions as sql
 
-from hms_gateway.pipeline.footers import FooterFigures
-from hms_gateway.pipeline.jobs.arrow import map_in_arrow
-from hms_gateway.pipeline.jobs.failures import JobFailed
+from hms_gateway.pipeline.errors import JobFailed
+from hms_gateway.pipeline.footers.footer import Column, FooterFigures
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.stored import Stored, spark_schema
-from hms_gateway.pipeline.stats.files import uri_of
-from hms_gateway.pipeline.stats.formats import PARQUET_OPTIONS, TextForm, how_to_read, text_form
-from hms_gateway.pipeline.stats.kinds import Kind, TableColumn, base_of, kind_of, raw_bytes
-from hms_gateway.pipeline.stats.measuring import FAILED, FOUND, NEW, TO_READ
-from hms_gateway.pipeline.stats.packing import packed, unpacked
-from hms_gateway.pipeline.stats.selecting import columns_of, serde_of
+from hms_gateway.pipeline.jobs.spark import map_in_arrow
+from hms_gateway.pipeline.jobs.stored import Stored, numbers, spark_schema, texts
+from hms_gateway.pipeline.stats.column_statistics import ValueKind, base_of, kind_of, packed, raw_bytes, unpacked
+from hms_gateway.pipeline.stats.measuring import (
+    FAILED,
+    FOUND,
+    NEW,
+    PARQUET_OPTIONS,
+    TO_READ,
+    TextForm,
+    columns_of,
+    how_to_read,
+    serde_of,
+    text_form,
+    uri_of,
+)
 from hms_gateway.pipeline.stats.writing import PARTITIONS_A_BATCH
 from hms_gateway.rpc.structs import Table
 
@@ -30,13 +39,10 @@ _KEYS: Final = ("database", "table", "partition")
 _PASSED: Final = pyarrow.schema(
     [
         ("partition", pyarrow.string()),
-        ("counted", pyarrow.int64()),
-        ("counted_raw", pyarrow.int64()),
+        *numbers("counted", "counted_raw"),
         ("counted_figures", pyarrow.binary()),
         ("counted_sketches", pyarrow.map_(pyarrow.string(), pyarrow.binary())),
-        ("problem", pyarrow.string()),
-        ("database", pyarrow.string()),
-        ("table", pyarrow.string()),
+        *texts("problem", "database", "table"),
     ]
 )
 _NANOSECONDS_A_MICROSECOND: Final = 1_000
@@ -89,7 +95,7 @@ def _groups(found: Stored) -> Iterator[list[dict[str, Any]]]:
 
 
 def _passes(run: Run, name: str, group: Sequence[Mapping[str, Any]]) -> list[Stored]:
-    """What Spark finds out about a group; halved where it fails, until what cannot be read is alone."""
+    """Results of Spark about a group; halved where it fails, until an unreadable partition is alone."""
     try:
         return [run.store(name, lambda: _pass(run, group))]
     except JobFailed as failed:
@@ -126,9 +132,9 @@ def _pass(run: Run, group: Sequence[Mapping[str, Any]]) -> DataFrame:
 
 
 def _values(
-    read: DataFrameReader, library: str, table: Table, columns: Sequence[TableColumn], locations: list[str]
-) -> tuple[DataFrame, list[Column]]:
-    """What Spark reads, and the columns with statistics in it. Raises JobFailed."""
+    read: DataFrameReader, library: str, table: Table, columns: Sequence[Column], locations: list[str]
+) -> tuple[DataFrame, list[SparkColumn]]:
+    """The data that Spark reads, and its columns with statistics. Raises JobFailed."""
     form = how_to_read(library)
     if form == "text":
         written = text_form(serde_of(table.sd))
@@ -140,7 +146,7 @@ def _values(
     return data, [sql.col(_quoted(column.name)) for column in columns]
 
 
-def _of_lines(columns: Sequence[TableColumn], written: TextForm) -> Iterator[Column]:
+def _of_lines(columns: Sequence[Column], written: TextForm) -> Iterator[SparkColumn]:
     """Fields of a line; one that is missing or no value of its type is null, as in Hive."""
     fields = sql.split("value", f"\\Q{written.separator}\\E", -1)
     for place, column in enumerate(columns):
@@ -150,7 +156,7 @@ def _of_lines(columns: Sequence[TableColumn], written: TextForm) -> Iterator[Col
             yield known.try_cast(_spark_type(column.type)).alias(column.name)
 
 
-def _spark_schema(columns: Sequence[TableColumn]) -> str:
+def _spark_schema(columns: Sequence[Column]) -> str:
     """All columns: ORC files of old Hive versions have places instead of names."""
     return ", ".join(f"{_quoted(column.name)} {_spark_type(column.type)}" for column in columns)
 
@@ -163,17 +169,17 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _aggregates(place: int, column: TableColumn) -> Iterator[Column]:
+def _aggregates(place: int, column: Column) -> Iterator[SparkColumn]:
     """Figures of one column; each has a name of its own."""
     value, kind = sql.col(_quoted(column.name)), kind_of(column.type)
     yield sql.count(value).alias(f"{place}_values")
     # Hashes of all types are alike, and so are the two zeros.
-    hashed = sql.when(value.isNotNull(), sql.xxhash64(value + sql.lit(0.0) if kind is Kind.DOUBLE else value))
+    hashed = sql.when(value.isNotNull(), sql.xxhash64(value + sql.lit(0.0) if kind is ValueKind.DOUBLE else value))
     yield sql.hll_sketch_agg(hashed, sql.lit(SKETCH_BITS)).alias(f"{place}_sketch")
     match kind:
-        case Kind.BOOLEAN:
+        case ValueKind.BOOLEAN:
             yield sql.count_if(value).alias(f"{place}_trues")
-        case Kind.STRING | Kind.BINARY:
+        case ValueKind.STRING | ValueKind.BINARY:
             yield sql.sum(sql.octet_length(value)).alias(f"{place}_bytes")
             yield sql.max(sql.octet_length(value)).alias(f"{place}_longest")
         case _:
@@ -181,13 +187,13 @@ def _aggregates(place: int, column: TableColumn) -> Iterator[Column]:
                 yield choose(_comparable(value, kind)).alias(f"{place}_{name}")
 
 
-def _comparable(value: Column, kind: Kind | None) -> Column:
+def _comparable(value: SparkColumn, kind: ValueKind | None) -> SparkColumn:
     match kind:
-        case Kind.DATE:
+        case ValueKind.DATE:
             return sql.unix_date(value)
-        case Kind.TIMESTAMP:
+        case ValueKind.TIMESTAMP:
             return sql.unix_micros(value)
-        case Kind.DOUBLE:
+        case ValueKind.DOUBLE:
             # Hive leaves NaN out of bounds, as Parquet and ORC do.
             return sql.when(~sql.isnan(value), value.cast("double") + sql.lit(0.0))
         case _:
@@ -200,7 +206,7 @@ class PackCounted:
 
     database: str
     table: str
-    columns: tuple[TableColumn, ...]
+    columns: tuple[Column, ...]
 
     def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for piece in pieces:
@@ -225,10 +231,10 @@ class PackCounted:
         }
 
 
-def counted_figures(rows: int, kind: Kind | None, place: str, row: Mapping[str, Any]) -> FooterFigures:
-    """Of the aggregates of one column."""
+def counted_figures(rows: int, kind: ValueKind | None, place: str, row: Mapping[str, Any]) -> FooterFigures:
+    """Figures out of the aggregates of one column."""
     low, high = row.get(f"{place}_low"), row.get(f"{place}_high")
-    if kind is Kind.TIMESTAMP and low is not None and high is not None:
+    if kind is ValueKind.TIMESTAMP and low is not None and high is not None:
         low, high = low * _NANOSECONDS_A_MICROSECOND, high * _NANOSECONDS_A_MICROSECOND
     return FooterFigures(
         rows=rows,
@@ -237,8 +243,8 @@ def counted_figures(rows: int, kind: Kind | None, place: str, row: Mapping[str, 
         high=high,
         has_bounds=True,
         is_exact=True,
-        byte_count=(row.get(f"{place}_bytes") or 0) if kind in (Kind.STRING, Kind.BINARY) else None,
-        longest=(row.get(f"{place}_longest") or 0) if kind in (Kind.STRING, Kind.BINARY) else None,
+        byte_count=(row.get(f"{place}_bytes") or 0) if kind in (ValueKind.STRING, ValueKind.BINARY) else None,
+        longest=(row.get(f"{place}_longest") or 0) if kind in (ValueKind.STRING, ValueKind.BINARY) else None,
         longest_is_exact=True,
         trues=row.get(f"{place}_trues"),
         distinct=row[f"{place}_distinct"],

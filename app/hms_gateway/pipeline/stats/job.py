@@ -3,49 +3,49 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 import pyarrow
 import pyarrow.parquet
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as sql
 
+from hms_gateway.pipeline.errors import UsageRefused
 from hms_gateway.pipeline.jobs.batches import Step
-from hms_gateway.pipeline.jobs.failures import UsageRefused
-from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, PartitionNames, check_only
 from hms_gateway.pipeline.jobs.progress import Progress
-from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
-from hms_gateway.pipeline.jobs.selection import check_only
-from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.stats import kept as keeping
-from hms_gateway.pipeline.stats.full import read_in_full, union_of_sketches
-from hms_gateway.pipeline.stats.measuring import (
-    FAILED,
-    FOUND,
-    FRESH,
-    NAMES,
-    NEW,
-    PASSED,
-    TO_READ,
-    Measurement,
-    SelectNames,
+from hms_gateway.pipeline.jobs.stored import Stored, texts
+from hms_gateway.pipeline.reports import (
+    Bar,
+    Bars,
+    Fact,
+    Page,
+    Section,
+    Table,
+    Tone,
+    Unit,
+    bytes_text,
+    count_text,
+    duration_text,
+    render,
 )
-from hms_gateway.pipeline.stats.selecting import tables
-from hms_gateway.pipeline.stats.tables import WriteTables
-from hms_gateway.pipeline.stats.totals import TOTALS, of_tables
-from hms_gateway.pipeline.stats.writing import PARTITIONS_A_BATCH, WritePartitions
+from hms_gateway.pipeline.stats.full import read_in_full, union_of_sketches
+from hms_gateway.pipeline.stats.measuring import FAILED, FOUND, FRESH, NAMES, NEW, PASSED, TO_READ, Measurement, tables
+from hms_gateway.pipeline.stats.writing import PARTITIONS_A_BATCH, TOTALS, WritePartitions, WriteTables, of_tables
 
 _ROWS_SHOWN_MAX: Final = 1_000
 _TABLES_A_BATCH: Final = 20
 _OF_TABLE: Final = ("database", "table")
 _OF_TOTALS: Final = (*_OF_TABLE, "partitions", "known", "new", "files", "bytes", "rows", "columns", "unknown")
 _COUNTED: Final = ("state", "files", "bytes", "rows", "columns", "had_rows", "had_columns")
-_TABLES: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])
+_TABLES: Final = pyarrow.schema(texts("database", "table"))
 _PASSED_BY: Final = pyarrow.schema([*_TABLES, ("reason", pyarrow.string())])
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatsArguments:
-    """What `stats` is to do.
+    """Arguments of `stats`.
 
     is_full   read the data, for distinct values, lengths, and formats without footers; else only footers
     is_all    take all statistics again, those of partitions that have not changed too
@@ -57,7 +57,7 @@ class StatsArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How many partitions (and tables without any) have their rows counted, and how many columns have statistics."""
+    """Numbers of partitions (and tables without any) with counted rows, and of columns with statistics."""
 
     partitions: int
     partitions_before: int
@@ -133,7 +133,7 @@ class _Stats:
         self.run.batches(
             totals_of, WriteTables(self.run.storage, bool(self.options.where)), name="tables", unit="batches"
         )
-        keeping.keep(self.run, found, is_part=bool(self.options.where))
+        keep(self.run, found, is_part=bool(self.options.where))
         return self._finish(found, totals_of)
 
     def _tables(self) -> Stored:
@@ -155,7 +155,8 @@ class _Stats:
         return self.run.store("tables", wanted, rows_a_batch=_TABLES_A_BATCH, schema=_TABLES)
 
     def _names(self, wanted: Stored) -> Stored:
-        select = SelectNames(self.options.connection, self.options.where, self.options.patience_seconds)
+        options = self.options
+        select = PartitionNames(options.connection, options.patience_seconds, NAMES, options.where)
         names = self.run.derive(
             "names", wanted, select, NAMES, rows_a_batch=PARTITIONS_A_BATCH, together=_OF_TABLE, unit="tables"
         )
@@ -163,7 +164,7 @@ class _Stats:
             return names
         return self.run.store(
             "names-and-kept",
-            lambda: keeping.with_kept(self.run, names),
+            lambda: with_kept(self.run, names),
             rows_a_batch=PARTITIONS_A_BATCH,
             together=_OF_TABLE,
         )
@@ -173,7 +174,7 @@ class _Stats:
         file = self.run.path("uses-kept.json")
         decided = self.run.state.read_json(file)
         if decided is None:
-            decided = {"uses": not self.arguments.is_all and keeping.has_any(self.run, names)}
+            decided = {"uses": not self.arguments.is_all and has_any(self.run, names)}
             self.run.state.write_json(file, decided)
         return bool(decided["uses"])
 
@@ -190,7 +191,7 @@ class _Stats:
         if self.arguments.is_full:
             of_tables_together = union_of_sketches(found.frame(self.run.spark)).collect()
             distinct = {(row.database, row.table): list(row.distinct.items()) for row in of_tables_together}
-        return of_tables(_result_rows(self.run, "write"), distinct)
+        return of_tables(self.run.results("write"), distinct)
 
     def _finish(self, found: Stored, totals_of: Stored | None) -> StatsResult:
         states, notes, note_count, outside = _counted(found)
@@ -219,21 +220,13 @@ class _Stats:
             findings=note_count + len(outside),
             passed_over=_sum(states, "partitions", PASSED),
             refused=write.refused + of_tables_written.refused,
-            coverage=_coverage(states, partitions, columns),
+            coverage=_coverage_of(states, partitions, columns),
             tables=_largest(by_table),
             notes=notes,
-            left_out=_left_out([*by_table, *_result_rows(self.run, "tables")]),
+            left_out=_left_out([*by_table, *self.run.results("tables")]),
             passed_by=passed[:_ROWS_SHOWN_MAX],
             refusals=refusals[:_ROWS_SHOWN_MAX],
         )
-
-
-def _result_rows(run: Run, name: str) -> Iterator[dict[str, Any]]:
-    """The rows of the outcomes of batches, in their order."""
-    folder = run.path(f"result/{name}")
-    for file in run.state.names(folder):
-        with run.state.input(f"{folder}/{file}") as opened:
-            yield from pyarrow.parquet.read_table(opened).to_pylist()
 
 
 _States = dict[str, dict[str, int]]
@@ -290,8 +283,8 @@ def _left_out(by_table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [dict(zip(names, key, strict=True)) | {"partitions": added[key]} for key in sorted(added)[:_ROWS_SHOWN_MAX]]
 
 
-def _coverage(states: _States, partitions: int, columns: int) -> Coverage:
-    """What was there before, and what is after the new statistics were written."""
+def _coverage_of(states: _States, partitions: int, columns: int) -> Coverage:
+    """The coverage before and after the new statistics were written."""
     stays = [state for state in states if state not in (NEW, TO_READ)]
     return Coverage(
         partitions=_sum(states, "partitions"),
@@ -301,3 +294,154 @@ def _coverage(states: _States, partitions: int, columns: int) -> Coverage:
         columns_before=_sum(states, "had_columns"),
         columns_after=(_sum(states, "had_columns", *stays) if stays else 0) + columns,
     )
+
+
+# Results of earlier runs, kept in the state: whole tables have statistics of these where partitions are unchanged.
+#
+# A file for each table names the runs that know about its partitions, the newest first.
+
+
+_RUNS_MAX: Final = 10
+_KEYS: Final = ("database", "table", "partition")
+_KEPT: Final = ("of", "rows", "raw", "figures", "sketches")
+
+
+def has_any(run: Run, names: Stored) -> bool:
+    """True if an earlier run knows about one of the tables."""
+    return any(True for table in _tables_of(names) for _ in _runs(run, table))
+
+
+def with_kept(run: Run, names: Stored) -> DataFrame:
+    """The names, each with what the newest run that knows it found."""
+    by_place: dict[str, tuple[int, list[str]]] = {}
+    for table in _tables_of(names):
+        for age, place in enumerate(_runs(run, table)):
+            by_place.setdefault(place, (age, []))[1].append(".".join(table))
+    found = [part for place, (age, of) in by_place.items() if (part := _part(run, place, age, of)) is not None]
+    bare = names.frame(run.spark).select(*_KEYS)
+    if not found:
+        return names.frame(run.spark)
+    together = found[0]
+    for part in found[1:]:
+        together = together.unionByName(part)
+    newest = Window.partitionBy(*_KEYS).orderBy("age")
+    newest_only = together.withColumn("place", sql.row_number().over(newest)).where("place = 1").drop("place", "age")
+    return bare.join(newest_only, list(_KEYS), "left").orderBy(*_KEYS)
+
+
+def keep(run: Run, found: Stored, *, is_part: bool) -> None:
+    """Note that this run knows about its tables; where it looked at a part only, others before it do too."""
+    for table in _tables_of(found):
+        before = _runs(run, table) if is_part else []
+        places = [run.id, *(place for place in before if place != run.id)][:_RUNS_MAX]
+        run.state.write_json(_file(table), {"runs": places})
+
+
+def _tables_of(stored: Stored) -> list[tuple[Any, ...]]:
+    return list(dict.fromkeys(batch.of for batch in stored.batches))
+
+
+def _runs(run: Run, table: Sequence[Any]) -> list[str]:
+    noted = run.state.read_json(_file(table))
+    return [] if noted is None else [str(place) for place in noted["runs"]]
+
+
+def _file(table: Sequence[Any]) -> str:
+    return f"kept/{quote('.'.join(map(str, table)), safe='')}.json"
+
+
+def _part(run: Run, place: str, age: int, tables: Sequence[str]) -> DataFrame | None:
+    """None where the run was removed."""
+    wanted = set(tables)
+    stored = next(
+        (each for name in ("read", "found") if (each := Stored.find(run.state, f"{place}/plan/{name}")) is not None),
+        None,
+    )
+    if stored is None:
+        return None
+    kept = stored.where(lambda of: ".".join(map(str, of)) in wanted).frame(run.spark)
+    columns = [sql.col(name).alias(f"kept_{name}") for name in _KEPT]
+    return kept.where(sql.col("state").isin(NEW, FRESH)).select(*_KEYS, *columns, sql.lit(age).alias("age"))
+
+
+# The job `stats`: statistics of tables, partitions and columns, out of the files' footers or by reading the data.
+
+
+# The page of a run of `stats`: how much has statistics before and after, and what is in the way of more.
+
+
+_ROWS_MAX: Final = 200
+_BARS_MAX: Final = 20
+
+
+def page_of(result: "StatsResult") -> str:
+    """The page in HTML; write it as UTF-8."""
+    return render(
+        Page(
+            title="Statistics of tables",
+            subtitle=f"run {result.run}, {result.status}",
+            facts=_facts(result),
+            sections=[_coverage(result.coverage), _tables(result), _problems(result)],
+            foot=f"Made by hms-gateway pipeline stats in {duration_text(result.seconds)}; all rows: {result.folder}",
+        )
+    )
+
+
+def _facts(result: "StatsResult") -> list[Fact]:
+    counts = result.counts
+    return [
+        Fact("partitions and tables without any", count_text(counts["partitions"])),
+        Fact("written", count_text(counts["written"]), Tone.GOOD if counts["written"] else Tone.PLAIN),
+        Fact("unchanged since their last statistics", count_text(counts["fresh"])),
+        Fact("not known", count_text(counts["failed"]), Tone.ERROR if counts["failed"] else Tone.PLAIN),
+        Fact("left for the next run", count_text(result.refused), Tone.WARNING if result.refused else Tone.PLAIN),
+        Fact("rows", count_text(counts["rows"])),
+        Fact("files", count_text(counts["files"])),
+        Fact("bytes", bytes_text(counts["bytes"])),
+    ]
+
+
+def _coverage(coverage: "Coverage") -> Section:
+    bars = [
+        Bar("rows counted, before", _percent(coverage.partitions_before, coverage.partitions)),
+        Bar("rows counted, after", _percent(coverage.partitions_after, coverage.partitions), Tone.GOOD),
+        Bar("columns, before", _percent(coverage.columns_before, coverage.columns)),
+        Bar("columns, after", _percent(coverage.columns_after, coverage.columns), Tone.GOOD),
+    ]
+    text = "Of the partitions those whose rows are counted, and of their columns those whose statistics hold."
+    return Section("Coverage", [Bars("Share that has statistics", bars, Unit.PERCENT, 100)], text)
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _tables(result: "StatsResult") -> Section:
+    columns = ("partitions", "known", "files", "bytes", "rows")
+    rows = [[f"{each['database']}.{each['table']}", *(each[name] for name in columns)] for each in result.tables]
+    units = (None, Unit.COUNT, Unit.COUNT, Unit.COUNT, Unit.BYTES, Unit.COUNT)
+    largest = [Bar(str(row[0]), float(row[4] or 0)) for row in rows[:_BARS_MAX]]
+    table = Table(("table", *columns), rows[:_ROWS_MAX], units, left_out=max(0, len(rows) - _ROWS_MAX))
+    return Section("Tables", [Bars("The largest", largest, Unit.BYTES), table] if rows else [])
+
+
+def _problems(result: "StatsResult") -> Section:
+    noted = [[note["path"], note["reason"]] for note in result.notes]
+    refused = [[each["item"], each["reason"]] for each in result.refusals]
+    unknown = [
+        [f"{each['database']}.{each['table']}", each["column"], each["reason"], each["partitions"]]
+        for each in result.left_out
+    ]
+    passed = [[f"{each['database']}.{each['table']}", each["reason"]] for each in result.passed_by]
+    found = (
+        ("Files and locations", ("path", "what is wrong"), noted, result.findings),
+        ("Not written", ("object", "reason"), refused, result.refused),
+        ("Columns without statistics", ("table", "column", "reason", "partitions"), unknown, len(unknown)),
+        ("Tables passed by", ("table", "reason"), passed, len(passed)),
+    )
+    blocks = [
+        Table(columns, rows[:_ROWS_MAX], title=title, left_out=max(0, count - len(rows[:_ROWS_MAX])))
+        for title, columns, rows, count in found
+        if rows
+    ]
+    return Section("What is in the way", blocks, "" if blocks else "Nothing.")

@@ -1,62 +1,279 @@
-"""What executors find out about partitions: their files and, out of the footers, figures of each column."""
+"""Measures partitions in executors: their files and, out of the footers, figures of each column."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 import pyarrow
 
-from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.parameters import says_true
+from hms_gateway.metastore.vocabulary.table_types import is_view
+from hms_gateway.pipeline.catalog import cut, named_tables, partitions_or_table, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import Footer, FooterFigures, FooterProblem, joined, read_footer
+from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures, FooterProblem, joined
+from hms_gateway.pipeline.footers.reading import read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.selection import partition_names
-from hms_gateway.pipeline.stats.files import File, NotListed, data_files, digest, reader
-from hms_gateway.pipeline.stats.formats import format_of, how_to_read
-from hms_gateway.pipeline.stats.kinds import OtherType, TableColumn, as_column, kind_of, missing, raw_bytes
-from hms_gateway.pipeline.stats.packing import packed
-from hms_gateway.pipeline.stats.parameters import TAKEN_OF, covered
-from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, library_of, location_of
-from hms_gateway.pipeline.storage import Storage
-from hms_gateway.rpc.structs import NoSuchObjectException, Partition, Table
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.stored import numbers, texts
+from hms_gateway.pipeline.stats.column_statistics import (
+    TAKEN_OF,
+    OtherType,
+    as_column,
+    covered,
+    kind_of,
+    missing,
+    packed,
+    raw_bytes,
+)
+from hms_gateway.pipeline.storage import (
+    ListingProblem,
+    LocalFiles,
+    RemoteFiles,
+    Storage,
+    files_of,
+    local_path,
+    scheme_of,
+)
+from hms_gateway.rpc.structs import NoSuchObjectException, Partition, SerDeInfo, StorageDescriptor, Table
+
+# The data files of a partition: which there are, and a digest that changes when one of them does.
+
+
+_HIDDEN: Final = ("_", ".")
+_KEPT_IN_PATHS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:@!$&'()*+,;=-._~")
+# Names of file systems for the version of a file or the time of its last change.
+_VERSIONS: Final = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+
+
+class File(msgspec.Struct, frozen=True):
+    """A data file; `path` is as reports name it, `version` changes with its content.
+
+    `folder` is where it lies below the location, empty for the location itself.
+    """
+
+    path: str
+    size: int
+    version: str
+    folder: str = ""
+
+
+def data_files(location: str, storage: Storage) -> list[File]:
+    """Data files below a location, in the order of their paths. Raises ListingProblem, also for one that is not there.
+
+    Names that begin with `_` or `.` are not data, as in Hive and Spark. Raises OptionError for a location that the job
+    does not look at.
+    """
+    files = files_of(location, storage)
+    try:
+        found = _remote(files, location) if isinstance(files, RemoteFiles) else _local(files, files.root(location))
+        return sorted(found, key=lambda file: file.path)
+    except OSError as error:
+        raise ListingProblem(location, f"cannot be listed: {error.strerror or error}") from error
+
+
+def reader(file: File, location: str, storage: Storage) -> Callable[[int, int], bytes]:
+    """Reads a file below a location."""
+    files = files_of(location, storage)
+    return lambda offset, length: files.read(file.path, offset, length)
+
+
+def _remote(files: RemoteFiles, location: str) -> Iterator[File]:
+    system: Any = files.system
+    top = files.checked(files.root(location))
+    try:
+        found = system.find(top, detail=True)
+        if not found and not system.exists(top):
+            raise FileNotFoundError(2, "No such file or directory")
+    except OSError:
+        raise
+    except Exception as error:
+        # Each library has exceptions of its own.
+        raise OSError(f"{type(error).__name__}: {error}") from error
+    for path, details in found.items():
+        names = path[len(top) :].strip("/").split("/")
+        if not any(name.startswith(_HIDDEN) for name in names):
+            version = next((str(details[name]) for name in _VERSIONS if details.get(name) is not None), "")
+            yield File(path, int(details.get("size") or 0), version, "/".join(names[:-1]))
+
+
+def _local(files: LocalFiles, folder: str, below: str = "") -> Iterator[File]:
+    for name, found in files.entries(folder):
+        if name.startswith(_HIDDEN):
+            continue
+        if stat.S_ISREG(found.st_mode):
+            yield File(f"{folder}/{name}", found.st_size, str(found.st_mtime_ns), below)
+        else:
+            # Of a link it says that it is one.
+            yield from _local(files, f"{folder}/{name}", f"{below}/{name}" if below else name)
+
+
+def uri_of(location: str, folder: str) -> str:
+    """A folder below a location as Spark names it in `_metadata.file_path`: escaped as Java's URIs are."""
+    scheme = scheme_of(location)
+    if not scheme:
+        base = "file:" + _escaped(local_path(location))
+    else:
+        authority, slash, path = location.partition("://")[2].partition("/")
+        base = f"{scheme}://{authority}{slash}{_escaped(path.rstrip('/'))}".rstrip("/")
+    return f"{base}/{_escaped(folder)}" if folder else base
+
+
+def _escaped(path: str) -> str:
+    """Java leaves letters of all languages as they are."""
+    return "".join(
+        each if each in _KEPT_IN_PATHS or (ord(each) > 159 and not each.isspace()) else quote(each) for each in path
+    )
+
+
+def digest(files: Sequence[File], columns: str) -> str:
+    """A digest of the base of statistics: each file, and the table's columns."""
+    found = blake2b(columns.encode(), digest_size=12)
+    for file in files:
+        found.update(f"\n{file.path}\n{file.size}\n{file.version}".encode(errors="surrogateescape"))
+    return found.hexdigest()
+
+
+# Formats of files by their SerDe: which have footers, and how Spark reads them.
+
+
+# Files are in the calendar that their format says, also where an old Spark would have used another one.
+PARQUET_OPTIONS: Final = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+
+
+def format_of(library: str) -> str:
+    """The format of a SerDe's files: `parquet`, `orc`, or "" for others, which have no footers."""
+    name = library.lower().rpartition(".")[2]
+    return next((each for each in ("parquet", "orc") if name.startswith(each)), "")
+
+
+def how_to_read(library: str) -> str:
+    """Spark's format for the files of a SerDe; "" where it has none."""
+    name = library.lower().rpartition(".")[2]
+    if name == "lazysimpleserde":
+        return "text"
+    return format_of(library) or ("json" if name == "jsonserde" else "")
+
+
+class TextForm(msgspec.Struct, frozen=True):
+    """The form of a row as a line of LazySimpleSerDe."""
+
+    separator: str = "\x01"
+    null: str = "\\N"
+    escape: str = ""
+
+
+def text_form(parameters: Mapping[str, str]) -> TextForm:
+    """The form in the SerDe's parameters; a separator may be a character or its number."""
+    separator = parameters.get("field.delim") or parameters.get("serialization.format") or "\x01"
+    if separator.isdecimal() and len(separator) < 4:
+        separator = chr(int(separator))
+    return TextForm(separator, parameters.get("serialization.null.format", "\\N"), parameters.get("escape.delim", ""))
+
+
+# The choice of tables and partitions, with reasons to pass others by.
+
+
+_TABLES_A_CALL: Final = 100
+# Spark keeps the location of its own tables elsewhere, where Hive would not make a directory.
+_NO_LOCATION: Final = "-__PLACEHOLDER__"
+_OTHER_FORMATS: Final = ("delta", "iceberg", "hudi", "paimon")
+
+
+def tables(client: PatientClient, options: JobOptions) -> Iterator[tuple[Table, str]]:
+    """Each wanted table, and why it is passed by; "" for one that is not."""
+    for database, places in groupby(table_names(client, options.wants), itemgetter(0)):
+        for names in cut([name for _, name in places], _TABLES_A_CALL):
+            yield from ((table, passed_by(table)) for table in named_tables(client, database, names))
+
+
+def passed_by(table: Table) -> str:
+    """The reason for which a table has no statistics of its files; else empty."""
+    parameters = table.parameters or {}
+    if is_view(table.tableType):
+        return "is a view"
+    if says_true(parameters, "transactional"):
+        return "is transactional: its files hold changes of rows"
+    kind = parameters.get("table_type", parameters.get("spark.sql.sources.provider", "")).lower()
+    if kind in _OTHER_FORMATS:
+        return f"is a table of {kind}, which keeps statistics of its own"
+    if parameters.get("storage_handler"):
+        return "is kept by a storage handler"
+    if any(parameters.get(name, "0") != "0" for name in ("skip.header.line.count", "skip.footer.line.count")):
+        return "has lines in its files that are not rows (skip.header.line.count)"
+    return "" if location_of(table.sd) else "has no location"
+
+
+def columns_of(table: Table) -> tuple[Column, ...]:
+    """The columns in the files, without partition keys."""
+    fields = (table.sd.cols if table.sd else None) or ()
+    return tuple(Column((field.name or "").lower(), (field.type or "").lower()) for field in fields)
+
+
+def columns_text(columns: Sequence[Column]) -> str:
+    """A text that changes when the columns do."""
+    return "\n".join(f"{column.name} {column.type}" for column in columns)
+
+
+def location_of(sd: StorageDescriptor | None) -> str:
+    """The location of the files; "" where that is not known."""
+    if sd is None:
+        return ""
+    location = sd.location or ""
+    return serde_of(sd).get("path", "") if not location or location.endswith(_NO_LOCATION) else location
+
+
+def serde_of(sd: StorageDescriptor | None) -> dict[str, str]:
+    found: SerDeInfo | None = sd.serdeInfo if sd else None
+    return dict((found.parameters if found else None) or {})
+
+
+def library_of(sd: StorageDescriptor | None) -> str:
+    found: SerDeInfo | None = sd.serdeInfo if sd else None
+    return (found.serializationLib if found else None) or ""
+
+
+def fingerprint(described: Any) -> str:
+    """A text that changes when a table or partition is made again, moved, or altered in its storage."""
+    sd, parameters = described.sd, described.parameters or {}
+    parts = (
+        location_of(sd),
+        library_of(sd),
+        (sd.inputFormat if sd else None) or "",
+        str(described.createTime or 0),
+        parameters.get("transient_lastDdlTime", ""),
+    )
+    return "\n".join(parts)
+
+
+# Measurements in executors: files and, out of the footers, figures of each column.
+
 
 FOOTERS, FULL = "footers", "full"
 # What becomes of a partition; one that is passed by is not looked at, with a note that says why.
 NEW, FRESH, FAILED, TO_READ, PASSED = "new", "fresh", "failed", "to read", "passed"
 PARTITIONS_A_CALL: Final = 500
-_NAMES_A_PIECE: Final = 10_000
 _NO_FOOTERS: Final = "makes no footers; take the statistics with --full"
 
 NAMES: Final = pyarrow.schema(
     [
-        ("database", pyarrow.string()),
-        ("table", pyarrow.string()),
-        ("partition", pyarrow.string()),
-        ("kept_of", pyarrow.string()),
-        ("kept_rows", pyarrow.int64()),
-        ("kept_raw", pyarrow.int64()),
+        *texts("database", "table", "partition", "kept_of"),
+        *numbers("kept_rows", "kept_raw"),
         ("kept_figures", pyarrow.binary()),
         ("kept_sketches", pyarrow.map_(pyarrow.string(), pyarrow.binary())),
     ]
 )
-_NOTE: Final = pyarrow.struct([("path", pyarrow.string()), ("reason", pyarrow.string())])
+_NOTE: Final = pyarrow.struct(texts("path", "reason"))
 FOUND: Final = pyarrow.schema(
     [
-        ("database", pyarrow.string()),
-        ("table", pyarrow.string()),
-        ("partition", pyarrow.string()),
-        ("state", pyarrow.string()),
-        ("location", pyarrow.string()),
-        ("library", pyarrow.string()),
-        ("fingerprint", pyarrow.string()),
-        ("of", pyarrow.string()),
-        ("files", pyarrow.int64()),
-        ("bytes", pyarrow.int64()),
-        ("rows", pyarrow.int64()),
-        ("raw", pyarrow.int64()),
+        *texts("database", "table", "partition", "state", "location", "library", "fingerprint", "of"),
+        *numbers("files", "bytes", "rows", "raw"),
         ("figures", pyarrow.binary()),
         ("sketches", pyarrow.map_(pyarrow.string(), pyarrow.binary())),
         ("notes", pyarrow.list_(_NOTE)),
@@ -68,8 +285,8 @@ FOUND: Final = pyarrow.schema(
 )
 
 
-class Note(msgspec.Struct, frozen=True):
-    """What is wrong with a file or location."""
+class FileNote(msgspec.Struct, frozen=True):
+    """A fault of a file or location."""
 
     path: str
     reason: str
@@ -81,29 +298,8 @@ class Measured(msgspec.Struct, frozen=True):
     rows: int | None
     raw: int | None
     figures: Mapping[str, FooterFigures]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[FileNote, ...] = ()
     failed: bool = False
-
-
-@dataclass(frozen=True)
-class SelectNames:
-    """For `Run.derive`: a row of NAMES for each partition of some tables, and for each table without partitions."""
-
-    connection: Connection
-    where: str
-    patience_seconds: float
-
-    def __call__(self, tables: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
-            for row in tables.to_pylist():
-                try:
-                    table = client.call("get_table", row["database"], row["table"])
-                    names = partition_names(client, table, self.where) if table.partitionKeys else [""]
-                except NoSuchObjectException:
-                    continue  # dropped meanwhile
-                for at in range(0, len(names), _NAMES_A_PIECE):
-                    rows = [row | {"partition": name} for name in sorted(names[at : at + _NAMES_A_PIECE])]
-                    yield pyarrow.RecordBatch.from_pylist(rows, NAMES)
 
 
 @dataclass(frozen=True)
@@ -134,7 +330,7 @@ class Measurement:
             for row, described in _described(client, table, list(rows)):
                 yield self._row(columns, row, described)
 
-    def _row(self, columns: Sequence[TableColumn], row: dict[str, Any], described: Table | Partition) -> dict[str, Any]:
+    def _row(self, columns: Sequence[Column], row: dict[str, Any], described: Table | Partition) -> dict[str, Any]:
         location, library = location_of(described.sd), library_of(described.sd)
         had_rows, had_columns = covered(described.parameters or {}, [column.name for column in columns])
         base = {
@@ -151,9 +347,9 @@ class Measurement:
         try:
             listed = data_files(location, self.storage)
         except OptionError as reason:
-            return base | _outcome(Measured(None, None, {}, (Note(location, str(reason)),))) | {"state": PASSED}
-        except NotListed as problem:
-            return base | _outcome(Measured(None, None, {}, (Note(problem.path, problem.reason),), failed=True))
+            return base | _outcome(Measured(None, None, {}, (FileNote(location, str(reason)),))) | {"state": PASSED}
+        except ListingProblem as problem:
+            return base | _outcome(Measured(None, None, {}, (FileNote(problem.path, problem.reason),), failed=True))
         of = digest(listed, columns_text(columns))
         base |= {"files": len(listed), "bytes": sum(file.size for file in listed)}
         if not self.is_all and (kept := self._kept(row, described, of)) is not None:
@@ -162,7 +358,7 @@ class Measurement:
         return base | self._measured(location, library, listed, columns)
 
     def _measured(
-        self, location: str, library: str, listed: Sequence[File], columns: Sequence[TableColumn]
+        self, location: str, library: str, listed: Sequence[File], columns: Sequence[Column]
     ) -> dict[str, Any]:
         has_footers = format_of(library) != ""
         if has_footers or not any(file.size for file in listed):
@@ -171,14 +367,14 @@ class Measurement:
             found = Measured(None, None, {})
         else:
             reason = f"is written by {library}, which {'Spark does not read here' if self.is_full else _NO_FOOTERS}"
-            found = Measured(None, None, {}, (Note(location, reason),), failed=True)
+            found = Measured(None, None, {}, (FileNote(location, reason),), failed=True)
         outcome = _outcome(found)
         if self.is_full and not found.failed and found.rows != 0:
             return outcome | {"state": TO_READ, "folders": sorted({file.folder for file in listed if file.size})}
         return outcome
 
     def _kept(self, row: dict[str, Any], described: Table | Partition, of: str) -> dict[str, Any] | None:
-        """What an earlier run found, where files and columns are the same since."""
+        """The results of an earlier run, if files and columns are the same since."""
         taken = (described.parameters or {}).get(TAKEN_OF, "")
         if not taken or taken != row["kept_of"] or taken.partition(":")[2] != of:
             return None
@@ -199,16 +395,9 @@ def _described(
     client: PatientClient, table: Table, rows: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], Table | Partition]]:
     """Each partition that is still there; the table itself where it has none."""
-    if not table.partitionKeys:
-        yield from ((row, table) for row in rows if row["partition"] == "")
-        return
-    keys = [key.name or "" for key in table.partitionKeys]
-    for at in range(0, len(rows), PARTITIONS_A_CALL):
-        some = {row["partition"]: row for row in rows[at : at + PARTITIONS_A_CALL]}
-        for partition in client.call("get_partitions_by_names", table.dbName, table.tableName, list(some)):
-            row = some.get(make_name(keys, partition.values))
-            if row is not None:
-                yield row, partition
+    by_name = {row["partition"]: row for row in rows}
+    for names in cut(list(by_name), PARTITIONS_A_CALL):
+        yield from ((by_name[name], one) for name, one in partitions_or_table(client, table, names) if name in by_name)
 
 
 def _outcome(found: Measured) -> dict[str, Any]:
@@ -222,27 +411,27 @@ def _outcome(found: Measured) -> dict[str, Any]:
 
 
 def measured(
-    storage: Storage, location: str, listed: Sequence[File], columns: Sequence[TableColumn], wanted: str
+    storage: Storage, location: str, listed: Sequence[File], columns: Sequence[Column], wanted: str
 ) -> Measured:
     """Figures of the table's columns out of the footers of a partition's files.
 
     One file that cannot be read makes all of them unknown. Empty files have no rows; they are named.
     """
-    notes: list[Note] = []
+    notes: list[FileNote] = []
     footers: list[Footer] = []
     failed = False
     for file in listed:
         if file.size == 0:
-            notes.append(Note(file.path, "is empty; readers pass it by"))
+            notes.append(FileNote(file.path, "is empty; readers pass it by"))
             continue
         try:
             footer = read_footer(file.path, file.size, reader(file, location, storage))
         except FooterProblem as problem:
-            notes.append(Note(problem.path, problem.reason))
+            notes.append(FileNote(problem.path, problem.reason))
             failed = True
             continue
         if footer.format != wanted:
-            notes.append(Note(file.path, f"is a file of {footer.format} where the metastore says {wanted}"))
+            notes.append(FileNote(file.path, f"is a file of {footer.format} where the metastore says {wanted}"))
             failed = True
         footers.append(footer)
     if failed:
@@ -251,7 +440,7 @@ def measured(
 
 
 def of_footers(
-    location: str, footers: Sequence[Footer], columns: Sequence[TableColumn], notes: Sequence[Note] = ()
+    location: str, footers: Sequence[Footer], columns: Sequence[Column], notes: Sequence[FileNote] = ()
 ) -> Measured:
     """Figures of the table's columns over several files; a column of another type in one of them is not known."""
     rows = sum(footer.rows for footer in footers)
@@ -265,7 +454,7 @@ def of_footers(
                 _part(each.get(column.name), footer, column) for each, footer in zip(by_file, footers, strict=True)
             ]
         except OtherType as other:
-            said.append(Note(location, f"has a column {column.name} that {other}"))
+            said.append(FileNote(location, f"has a column {column.name} that {other}"))
             raw = None
             continue
         figures = joined(parts) if parts else missing(0)
@@ -275,7 +464,7 @@ def of_footers(
     return Measured(rows, raw, found, tuple(said))
 
 
-def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tuple[str, FooterFigures]]:
+def _by_column(footer: Footer, columns: Sequence[Column]) -> dict[str, tuple[str, FooterFigures]]:
     """Type and figures of the file's columns by the table's names.
 
     By place where an old Hive wrote ORC files without names.
@@ -286,7 +475,7 @@ def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tupl
     return found
 
 
-def _part(found: tuple[str, FooterFigures] | None, footer: Footer, column: TableColumn) -> FooterFigures:
+def _part(found: tuple[str, FooterFigures] | None, footer: Footer, column: Column) -> FooterFigures:
     if found is None:
         return missing(footer.rows)
     file_type, figures = found

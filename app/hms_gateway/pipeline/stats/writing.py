@@ -1,32 +1,48 @@
-"""Writes the statistics of partitions: some hundreds of them in two calls, unless they have changed since."""
+"""Writes statistics of partitions and tables unless these have changed since, and adds up those of whole tables."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final
 
 import msgspec
+import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.columns_once import columns_once
+from hms_gateway.pipeline.catalog import CatalogReader, columns_once, statistics_of
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers import FooterFigures
+from hms_gateway.pipeline.footers.footer import Column, FooterFigures, joined
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics
-from hms_gateway.pipeline.stats.files import NotListed, data_files, digest
-from hms_gateway.pipeline.stats.kinds import TableColumn, kind_of
-from hms_gateway.pipeline.stats.measuring import NEW
-from hms_gateway.pipeline.stats.packing import unpacked
-from hms_gateway.pipeline.stats.parameters import Amounts, with_amounts
-from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, location_of
-from hms_gateway.pipeline.stats.totals import of_batch
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.jobs.stored import numbers, texts
+from hms_gateway.pipeline.stats.column_statistics import (
+    Amounts,
+    NotKnown,
+    column_statistics,
+    kind_of,
+    packed,
+    spark_amounts,
+    spark_columns,
+    spark_names,
+    spark_statistics,
+    unpacked,
+    with_amounts,
+    without_spark,
+)
+from hms_gateway.pipeline.stats.measuring import (
+    FRESH,
+    NEW,
+    columns_of,
+    columns_text,
+    data_files,
+    digest,
+    fingerprint,
+    location_of,
+)
+from hms_gateway.pipeline.storage import ListingProblem, Storage
 from hms_gateway.rpc.structs import (
     AlterPartitionsRequest,
-    ColumnStatistics,
-    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     EnvironmentContext,
     InvalidOperationException,
@@ -36,9 +52,114 @@ from hms_gateway.rpc.structs import (
     Table,
 )
 
+# What whole tables have: figures of all partitions together, and how many of these have statistics.
+#
+# Added up batch by batch where the batch is written, and then on the driver: a few rows for each table.
+
+
+_UNKNOWN: Final = pyarrow.struct([*texts("column", "reason"), ("partitions", pyarrow.int64())])
+TOTALS: Final = pyarrow.schema(
+    [
+        *texts("database", "table"),
+        ("is_partitioned", pyarrow.bool_()),
+        *numbers("partitions", "new", "known", "files", "bytes", "rows", "raw"),
+        ("figures", pyarrow.binary()),
+        *texts("location", "fingerprint", "of"),
+        *numbers("columns", "had_columns"),
+        ("unknown", pyarrow.list_(_UNKNOWN)),
+        ("distinct", pyarrow.map_(pyarrow.string(), pyarrow.int64())),
+    ]
+)
+_SUMS: Final = ("partitions", "new", "known", "files", "bytes", "columns", "had_columns")
+_ROWS_AT_ONCE: Final = 500
+
+
+def of_batch(rows: Iterable[Mapping[str, Any]], unknown: Mapping[tuple[str, str], int]) -> pyarrow.Table:
+    """Rows of FOUND, all of one table, as one of TOTALS; `unknown` counts columns without statistics by reason."""
+    total = _added_up(_of_partition(row) for row in rows)
+    total["unknown"] = [unknown_row(*key, number) for key, number in unknown.items()]
+    return pyarrow.Table.from_pylist([_packed(total)], TOTALS)
+
+
+def unknown_row(column: str, reason: str, partitions: int) -> dict[str, Any]:
+    """An item of the field `unknown`: a column that has no statistics in so many partitions."""
+    return {"column": column, "reason": reason, "partitions": partitions}
+
+
+def of_tables(rows: Iterable[Mapping[str, Any]], distinct: Mapping[tuple[str, str], Any]) -> Iterator[dict[str, Any]]:
+    """Totals of batches, those of a table behind each other, as one for each table.
+
+    `distinct` has the distinct values of columns by table, where they are known of all its partitions together.
+    """
+    for table, parts in groupby(rows, lambda row: (row["database"], row["table"])):
+        total = _added_up(dict(part) | {"figures": _figures(part)} for part in parts)
+        yield _packed(total) | {"distinct": distinct.get(table)}
+
+
+def _of_partition(row: Mapping[str, Any]) -> dict[str, Any]:
+    is_known = row["state"] in (NEW, FRESH)
+    return {
+        "database": row["database"],
+        "table": row["table"],
+        "is_partitioned": row["partition"] != "",
+        "partitions": 1,
+        "new": int(row["state"] == NEW),
+        "known": int(is_known),
+        "files": row["files"] or 0,
+        "bytes": row["bytes"] or 0,
+        "rows": row["rows"] if is_known else None,
+        "raw": row["raw"],
+        "figures": _figures(row) if is_known else None,
+        "location": row["location"],
+        "fingerprint": row["fingerprint"],
+        "of": row["of"],
+        "columns": row["columns"],
+        "had_columns": row["had_columns"],
+        "unknown": [],
+    }
+
+
+def _figures(row: Mapping[str, Any]) -> dict[str, FooterFigures] | None:
+    return unpacked(row["figures"]) if row["figures"] else None
+
+
+def _packed(total: dict[str, Any]) -> dict[str, Any]:
+    return total | {"figures": None if total["figures"] is None else packed(total["figures"])}
+
+
+def _added_up(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    total: list[dict[str, Any]] = []
+    for row in rows:
+        total.append(row)
+        if len(total) == _ROWS_AT_ONCE:
+            total = [_added(total)]
+    return _added(total)
+
+
+def _added(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    added = {name: sum(row[name] for row in rows) for name in _SUMS}
+    for name in ("rows", "raw"):
+        values = [row[name] for row in rows]
+        added[name] = None if None in values else sum(values)
+    unknown = [one for row in rows for one in row["unknown"] or ()]
+    return {**rows[0], **added, "figures": _joined([row["figures"] for row in rows]), "unknown": unknown}
+
+
+def _joined(parts: Sequence[dict[str, FooterFigures] | None]) -> dict[str, FooterFigures] | None:
+    """Figures of the columns that all parts have; None where one has nothing."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    names = [name for name in known[0] if all(name in part for part in known)]
+    return {name: joined(part[name] for part in known) for name in names}
+
+
+# Writes the statistics of partitions: some hundreds of them in two calls, unless they have changed since.
+
+
 # Of set_aggr_stats_for; a call of the gateway holds its writer for as long as it runs.
 PARTITIONS_A_BATCH: Final = 500
-# What others change while a batch is written is looked at again, so often.
+# A batch that others change while it is written is looked at again, so often.
 _ATTEMPTS: Final = 3
 UNCHANGED_SINCE: Final = "hms.unchanged.since"
 CHANGED: Final = "has changed since it was read; the next run takes its statistics"
@@ -56,7 +177,7 @@ class _Target(msgspec.Struct):
 
 
 class _Written(msgspec.Struct, frozen=True):
-    """What became of a batch; `unknown` counts columns without statistics by name and reason."""
+    """The outcome of a batch; `unknown` counts columns without statistics by name and reason."""
 
     partitions: int = 0
     columns: int = 0
@@ -106,15 +227,13 @@ class WritePartitions:
             target.statistics = known_statistics(unpacked(target.row["figures"]), columns, unknown)
         if targets:
             _alter(client, database, table_name, targets, event)
-            _set_statistics(client, database, table_name, targets)
+            _set_statistics(client, table, targets)
         return _Written(len(targets), sum(len(target.statistics) for target in targets), refused, unknown)
 
     def _look_again(
-        self, client: PatientClient, table: Table, columns: Sequence[TableColumn], rows: dict[str, dict[str, Any]]
+        self, client: PatientClient, table: Table, columns: Sequence[Column], rows: dict[str, dict[str, Any]]
     ) -> tuple[list[_Target], list[Refusal]]:
-        keys = [key.name or "" for key in table.partitionKeys or ()]
-        found = client.call("get_partitions_by_names", table.dbName, table.tableName, list(rows))
-        now = {make_name(keys, partition.values): partition for partition in found}
+        now = CatalogReader(client).partitions(table, list(rows))
         text = columns_text(columns)
         targets, refused = [], []
         for name, row in rows.items():
@@ -129,12 +248,12 @@ class WritePartitions:
 
 
 def has_changed(described: Table | Partition, row: Mapping[str, Any], columns: str, storage: Storage) -> bool:
-    """Whether a table or partition, its files or the columns are others than those that were read."""
+    """True if a table or partition, its files or the columns are others than those that were read."""
     if fingerprint(described) != row["fingerprint"]:
         return True
     try:
         listed = data_files(location_of(described.sd), storage)
-    except (NotListed, OptionError):
+    except (ListingProblem, OptionError):
         return True
     return digest(listed, columns) != str(row["of"]).partition(":")[2]
 
@@ -148,9 +267,9 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def known_statistics(
-    figures: Mapping[str, FooterFigures], columns: Sequence[TableColumn], unknown: dict[tuple[str, str], int]
+    figures: Mapping[str, FooterFigures], columns: Sequence[Column], unknown: dict[tuple[str, str], int]
 ) -> list[ColumnStatisticsObj]:
-    """Of the columns of which they are known; others are counted in `unknown` by reason."""
+    """Statistics of columns with known figures; others are counted in `unknown` by reason."""
     found = []
     for column in columns:
         if kind_of(column.type) is None:
@@ -191,18 +310,110 @@ def _alter(client: PatientClient, database: str, table: str, targets: Sequence[_
 
 
 def is_of_others(refused: InvalidOperationException) -> bool:
-    """Whether a change was refused since another client's came between (`hms.unchanged.since`)."""
+    """True if a change was refused since another client's came between (`hms.unchanged.since`)."""
     return (refused.message or "").startswith(("Refused: event ", f"Refused: {UNCHANGED_SINCE}"))
 
 
-def _set_statistics(client: PatientClient, database: str, table: str, targets: Sequence[_Target]) -> None:
-    given = [
-        ColumnStatistics(
-            statsDesc=ColumnStatisticsDesc(isTblLevel=False, dbName=database, tableName=table, partName=target.name),
-            statsObj=list(target.statistics),
-        )
-        for target in targets
-        if target.statistics
-    ]
+def _set_statistics(client: PatientClient, table: Table, targets: Sequence[_Target]) -> None:
+    given = [statistics_of(table, target.name, target.statistics) for target in targets if target.statistics]
     if given:
         client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=given))
+
+
+# Writes the statistics of whole tables: those of the metastore, and the properties that Spark plans with.
+
+
+UNKNOWN_OF_TABLES: Final = pyarrow.schema([TOTALS.field(name) for name in ("database", "table", "unknown")])
+INCOMPLETE = "has partitions whose statistics are not known; those of the whole table are not written"
+
+
+@dataclass(frozen=True)
+class WriteTables:
+    """The step: rows of TOTALS. Where only a part of the partitions was looked at, their sums are not the table's."""
+
+    storage: Storage = field(repr=False)
+    is_part: bool
+
+    def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
+        counts = {"tables": 0, "unpartitioned": 0, "columns_of_unpartitioned": 0}
+        refused: list[Refusal] = []
+        unknown: list[dict[str, Any]] = []
+        for row in batch.rows():
+            if not row["new"] or (self.is_part and row["is_partitioned"]):
+                continue
+            try:
+                written, reason = _written(client, row, self.storage, unknown)
+            except NoSuchObjectException:
+                written, reason = 0, GONE
+            if reason:
+                refused.append(Refusal(f"{row['database']}.{row['table']}", reason))
+                continue
+            counts["tables"] += 1
+            if not row["is_partitioned"]:
+                counts["unpartitioned"] += 1
+                counts["columns_of_unpartitioned"] += written
+        rows = pyarrow.Table.from_pylist(unknown, UNKNOWN_OF_TABLES) if unknown else None
+        return StepOutcome(counts, refused, rows)
+
+
+def _written(
+    client: PatientClient, row: Mapping[str, Any], storage: Storage, unknown: list[dict[str, Any]]
+) -> tuple[int, str]:
+    """The number of written columns, or a reason for none. Adds unknown ones of a table without partitions."""
+    if row["known"] < row["partitions"]:
+        return 0, INCOMPLETE
+    event = client.call("get_current_notificationEventId").eventId
+    table = client.call("get_table", row["database"], row["table"])
+    columns = columns_of(table)
+    if not row["is_partitioned"] and has_changed(table, row, columns_text(columns), storage):
+        return 0, CHANGED
+    figures = with_distinct(unpacked(row["figures"] or b"\x80"), dict(row["distinct"] or ()))
+    reasons: dict[tuple[str, str], int] = {}
+    statistics = known_statistics(figures, columns, reasons)
+    if not row["is_partitioned"]:
+        named = {"database": row["database"], "table": row["table"]}
+        unknown += [named | {"unknown": [unknown_row(*key, 1)]} for key in reasons]
+    after = _parameters(table, columns, figures, row, [one.colName or "" for one in statistics])
+    context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true", UNCHANGED_SINCE: str(event)})
+    try:
+        altered = msgspec.structs.replace(table, parameters=after)
+        client.call("alter_table_with_environment_context", row["database"], row["table"], altered, context)
+    except InvalidOperationException as refused:
+        if is_of_others(refused):
+            return 0, CHANGED
+        raise
+    if statistics:
+        given = [statistics_of(table, None, statistics)]
+        client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=given))
+    return len(statistics), ""
+
+
+def with_distinct(figures: Mapping[str, FooterFigures], distinct: Mapping[str, int]) -> dict[str, FooterFigures]:
+    """Figures with distinct values of the whole table, if known, in place of those of partitions."""
+    return {
+        name: msgspec.structs.replace(each, distinct=distinct[name]) if name in distinct else each
+        for name, each in figures.items()
+    }
+
+
+def _parameters(
+    table: Table,
+    columns: Sequence[Column],
+    figures: Mapping[str, FooterFigures],
+    row: Mapping[str, Any],
+    written: Sequence[str],
+) -> dict[str, str]:
+    before, amounts = table.parameters or {}, amounts_of(row)
+    names, of_spark = spark_names(before), {}
+    for column in columns:
+        try:
+            if column.name in figures:
+                of_spark[names.get(column.name, column.name)] = spark_statistics(column, figures[column.name])
+        except NotKnown:
+            continue
+    if row["is_partitioned"]:
+        # Hive keeps the amounts of a table with partitions in these only.
+        kept = without_spark(before) | spark_amounts(amounts)
+    else:
+        kept = with_amounts(before, amounts, written, int(time.time()), row["of"])
+    return kept | spark_columns(of_spark)

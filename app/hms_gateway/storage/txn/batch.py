@@ -124,7 +124,7 @@ class TxnBatch:
         self._events: list[StoredEvent] = []
 
     def reading(self, lock: Sequence[Statement] = ()) -> Generator[Sequence[Statement], Sequence[Rows], None]:
-        """Says what is to be read ahead, is sent the rows of each, and perhaps says more.
+        """Says what is to be read ahead, is sent the rows of each, and perhaps says more; at last nothing.
 
         `lock` goes before all that: the last of it locks the catalog, whose row has the newest event.
         """
@@ -142,6 +142,7 @@ class TxnBatch:
             waiting = [lock for lock_id in checked for lock in self.request(lock_id) if not lock.is_acquired]
             wanted += [(lock.target, lock.type) for lock in waiting]
             yield from self._learn(self._candidate_readings(wanted))
+        yield ()
 
     def run(self, job: Job, seconds: int) -> Any:
         """The value of one unit of work. Raises what it raises, AlreadyConcluded, Outdated, and BatchMiss."""
@@ -645,16 +646,6 @@ class _OpenIds(NamedTuple):
     are_all: bool
 
 
-def following(
-    reading: Generator[Sequence[Statement], Sequence[Rows], None], rows: Sequence[Rows]
-) -> Sequence[Statement] | None:
-    """What is to be read after these rows, None for nothing more."""
-    try:
-        return reading.send(rows)
-    except StopIteration:
-        return None
-
-
 def _places(wanted: _Wanted) -> _Strengths:
     """Where locks that overlap these are, and how strong one is at least that is in the way."""
     places: dict[_Place, int] = {}
@@ -676,9 +667,9 @@ class ConnectedBatch(TxnBatch):
     def read_ahead(self, lock: Sequence[Statement] = ()) -> None:
         """Read what the jobs said they will ask for."""
         reading = self.reading(lock)
-        statements = next(reading, None)
-        while statements is not None:
-            statements = following(reading, self._rows(statements))
+        statements = next(reading)
+        while statements:
+            statements = reading.send(self._rows(statements))
 
     def write(self) -> None:
         """Write what was changed. Nothing may be run afterwards."""

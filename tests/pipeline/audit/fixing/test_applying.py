@@ -13,9 +13,8 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 import pyarrow
 
-from hms_gateway.pipeline.audit.fixing.applying import Applier
-from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix
-from hms_gateway.pipeline.audit.rules.values import Fix
+from hms_gateway.pipeline.audit.applying import Applier, PlanHead, PlannedFix
+from hms_gateway.pipeline.audit.places import Fix
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.batches import RowBatch
 from hms_gateway.pipeline.jobs.calling import PatientClient

@@ -8,11 +8,10 @@ import pytest
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
-from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
-from hms_gateway.pipeline.audit.fixing.job import apply
-from hms_gateway.pipeline.audit.fixing.plan import PlanHead, action_of, write_plan
+from hms_gateway.pipeline.audit.apply_job import ApplyArguments, apply
+from hms_gateway.pipeline.audit.applying import PlanHead, action_of, write_plan
 from hms_gateway.pipeline.connection import Connection
-from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.errors import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.rpc.structs import Database

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 
-from hms_gateway.pipeline.audit.fixing.plan import PlanHead, PlannedFix, action_of, read_actions, read_head, write_plan
-from hms_gateway.pipeline.audit.rules.values import Fix
-from hms_gateway.pipeline.jobs.failures import StateFailed, UsageRefused
+from hms_gateway.pipeline.audit.applying import PlanHead, PlannedFix, action_of, read_actions, read_head, write_plan
+from hms_gateway.pipeline.audit.places import Fix
+from hms_gateway.pipeline.errors import StateFailed, UsageRefused
 
 HEAD = PlanHead(url="https://metastore.example.org", run="audit-1", event=7, quiet_seconds=60.0)
 

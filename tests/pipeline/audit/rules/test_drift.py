@@ -2,9 +2,8 @@
 
 import pytest
 
-from hms_gateway.pipeline.audit.rules.drift import drift
-from hms_gateway.pipeline.footers import Column, Footer
-from hms_gateway.pipeline.footers.widening import fits
+from hms_gateway.pipeline.audit.footer_checks import drift
+from hms_gateway.pipeline.footers.footer import Column, Footer, fits
 
 
 @pytest.mark.parametrize(

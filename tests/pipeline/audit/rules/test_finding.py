@@ -9,11 +9,8 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_gateway.pipeline.audit.rules.areas import Areas, Group
-from hms_gateway.pipeline.audit.rules.contents import Sorter
-from hms_gateway.pipeline.audit.rules.finding import find
-from hms_gateway.pipeline.audit.rules.places import partition_place, replaced_place, table_place
-from hms_gateway.pipeline.audit.rules.values import Area, below
+from hms_gateway.pipeline.audit.findings import Sorter, find
+from hms_gateway.pipeline.audit.places import Area, Areas, Group, below, partition_place, replaced_place, table_place
 from tests.pipeline.audit.world import LIMITS, PLANTS, healthy, plant
 from tests.support.sample import sample
 

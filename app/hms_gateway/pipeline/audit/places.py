@@ -1,0 +1,516 @@
+"""Tables and partitions as places, directories as areas: the values that an audit compares and finds."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from hms_gateway.metastore.vocabulary.locations import LocationError, normalize_location, parse_location
+from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values, unescape
+from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view
+from hms_gateway.pipeline.footers.footer import Column
+
+# Values that an audit compares and finds.
+
+
+# One store under three names: clients of different ages write different ones.
+_SAME_SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
+
+
+class Severity(StrEnum):
+    """ERROR: data is lost, cannot be read, or belongs to two owners. WARNING: data is not read, or read wrongly.
+    NOTE: nothing is wrong with the data."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+    @property
+    def rank(self) -> int:
+        """Larger is worse."""
+        return _RANKS[self]
+
+
+_RANKS: Final = {Severity.NOTE: 1, Severity.WARNING: 2, Severity.ERROR: 3}
+
+
+class Kind(StrEnum):
+    """Kinds of findings; docs/pipeline.md describes each."""
+
+    UNREADABLE = "unreadable"
+    PASSED_OVER = "passed_over"
+    CORRUPT = "corrupt"
+    MISSING = "missing"
+    SHARED = "shared"
+    MIXED_FORMATS = "mixed_formats"
+    DRIFT = "drift"
+    ORPHAN = "orphan"
+    LEFTOVER = "leftover"
+    MISPLACED = "misplaced"
+    OUTSIDE = "outside"
+    EMPTY = "empty"
+    SMALL_FILES = "small_files"
+    STALE_COUNTS = "stale_counts"
+
+
+class Fix(StrEnum):
+    """Actions that a plan can take about a finding."""
+
+    DROP_PARTITION = "drop_partition"
+    ADD_PARTITION = "add_partition"
+    DELETE_LEFTOVER = "delete_leftover"
+    DELETE_ORPHAN = "delete_orphan"
+    SET_COUNTS = "set_counts"
+
+
+class FileOwner(StrEnum):
+    """Owners of the decision which files belong to a table.
+
+    PLAIN    the directory: every visible file in it is data
+    ACID     Hive's transactions: directories `base_N` and `delta_N_M`
+    LOGGED   a log of the table's own: Iceberg, Delta, Hudi
+    NONE     another system; nothing is said about the directory but whose it is
+    """
+
+    PLAIN = "plain"
+    ACID = "acid"
+    LOGGED = "logged"
+    NONE = "none"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A table or partition, and where the catalog says that it lies.
+
+    location       as `location_of` makes it
+    format         `parquet`, `orc`, `avro`, `sequence`, `rcfile`, `text`, or empty where it is not known
+    base           what a managed table or a partition should lie below: one of these locations
+    has_branches   directories below are part of the data, although they are not partitions of the catalog
+    num_files, total_bytes   what the parameters numFiles and totalSize say
+    is_audited     findings about it are wanted
+    passed_over    why its directory is not looked at, else empty: then nothing is said about what is in it
+    """
+
+    database: str
+    table: str
+    location: str
+    partition: str | None = None
+    storage: FileOwner = FileOwner.PLAIN
+    is_managed: bool = True
+    keys: tuple[Column, ...] = ()
+    values: tuple[str, ...] = ()
+    format: str = ""
+    base: tuple[str, ...] = ()
+    has_branches: bool = False
+    num_files: int | None = None
+    total_bytes: int | None = None
+    is_audited: bool = True
+    passed_over: str = ""
+
+    @property
+    def is_listed(self) -> bool:
+        """True if its directory is looked at for findings about it."""
+        return self.is_audited and not self.passed_over
+
+    @property
+    def is_partitioned(self) -> bool:
+        """True if it is a table whose data is in partitions."""
+        return self.partition is None and bool(self.keys)
+
+    @property
+    def full_name(self) -> str:
+        name = f"{self.database}.{self.table}"
+        return name if self.partition is None else f"{name}/{self.partition}"
+
+
+class Directory(msgspec.Struct, frozen=True):
+    """The files directly in one directory; hidden ones (`_SUCCESS`, `.crc`) are not counted in a visible directory.
+
+    formats  number of files by format, as their first bytes say: those of all files, or of a few
+    error    why it cannot be listed, else empty
+    """
+
+    location: str
+    files: int = 0
+    total_bytes: int = 0
+    newest_seconds: float = 0.0
+    formats: Mapping[str, int] = {}
+    error: str = ""
+
+
+class Area(msgspec.Struct, frozen=True):
+    """A directory around a group of places and directories: that of a table, or of a database.
+
+    around  the tables in whose directory this one is
+    known   locations of tables, and directories that lead to them: they are not orphans themselves
+    """
+
+    location: str
+    table: Place | None = None
+    database: str = ""
+    around: tuple[Place, ...] = ()
+    known: frozenset[str] = frozenset()
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    """Limits for young and for small.
+
+    now_seconds       when the directories were listed
+    quiet_seconds     what changed since then may be work that goes on
+    small_bytes       mean size below which files are small
+    small_files_min   so many of them, at least
+    """
+
+    now_seconds: float
+    quiet_seconds: float = 86_400.0
+    small_bytes: int = 16 * 1024 * 1024
+    small_files_min: int = 10
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that is not as it should be.
+
+    partition  its name; of an orphan the one that it would have
+    fix        what can be done about it without a person's decision
+    """
+
+    severity: Severity
+    kind: Kind
+    database: str
+    table: str
+    partition: str | None
+    location: str
+    text: str
+    files: int = 0
+    total_bytes: int = 0
+    newest_seconds: float = 0.0
+    fix: Fix | None = None
+
+    @property
+    def full_name(self) -> str:
+        """The object's name; a database alone for a directory of no table."""
+        name = f"{self.database}.{self.table}" if self.table else self.database
+        return name if self.partition is None else f"{name}/{self.partition}"
+
+
+def location_of(text: str | None) -> str | None:
+    """A location in the one form in which they are compared here; None where it cannot be used."""
+    try:
+        location = parse_location(normalize_location(text))
+    except LocationError:
+        return None
+    scheme = location.scheme.lower()
+    changed = msgspec.structs.replace(location, scheme=_SAME_SCHEMES.get(scheme, scheme))
+    return str(changed).rstrip("/") or "/"
+
+
+def below(parent: str, child: str) -> str | None:
+    """The rest of `child`, empty where they are the same; None where it does not lie there."""
+    if child == parent:
+        return ""
+    return child[len(parent) + 1 :] if child.startswith(f"{parent}/") else None
+
+
+# Meanings of a directory's name: hidden, left over by an engine, a part of a partition's name.
+
+
+# Where engines put what is not yet, or no longer, data: Hadoop's committers, Hive, Spark, Impala, distcp.
+_LEFTOVER: Final = re.compile(
+    r"_temporary|_temporary_.*|_tmp\..*|_task_tmp\..*|\.hive-staging.*|\.spark-staging.*|_impala_insert_staging"
+    r"|\.distcp\.tmp\..*|-ext-[0-9]+|_hive_tmp.*|\.hive-staging_hive.*|__magic.*|_scratchdir.*"
+)
+# Where Hive puts the branches of a UNION ALL, and the values of a skewed column, inside of a table or partition.
+_BRANCH: Final = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+|HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME|[0-9]+")
+_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_BITS: Final = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+
+
+def is_hidden(name: str) -> bool:
+    """True if engines ignore a directory: `_a=1` is a partition all the same."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def is_leftover(name: str) -> bool:
+    """True if an engine has made it for work in progress and should have removed it."""
+    return _LEFTOVER.fullmatch(name) is not None
+
+
+def is_branch(name: str) -> bool:
+    """True if it is a part of a table or partition that Hive makes by itself."""
+    return _BRANCH.fullmatch(name) is not None
+
+
+def leftover_in(path: Sequence[str]) -> int | None:
+    """The number of names of a path up to the first leftover in it."""
+    return next((number for number, name in enumerate(path, 1) if is_leftover(name)), None)
+
+
+def spec_of(path: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Keys, in lower case, and values of `key=value` names; None where one of them is something else."""
+    found = [name.partition("=") for name in path]
+    if not all(head and mark and rest for head, mark, rest in found):
+        return None
+    return [(unescape(head).lower(), unescape(rest)) for head, _, rest in found]
+
+
+def is_written_well(value: str, type: str) -> bool:
+    """True if the value of a key reads back as it is written: `01` is the same int as `1`, and `x` is none."""
+    if value == DEFAULT_PARTITION_NAME:
+        return True
+    if type == "date":
+        return _is_date(value)
+    if type not in _BITS:
+        return True
+    found = _INTEGER.fullmatch(value)
+    return found is not None and value != "-0" and -(1 << _BITS[type]) <= int(value) < 1 << _BITS[type]
+
+
+def partition_name(keys: Sequence[Column], values: Sequence[str]) -> str:
+    """The name of the partition with these values."""
+    return make_name([key.name for key in keys], values)
+
+
+def _is_date(value: str) -> bool:
+    try:
+        return _DATE.fullmatch(value) is not None and date.fromisoformat(value) is not None
+    except ValueError:
+        return False
+
+
+# Areas and their parts: what is compared together, in one task.
+
+
+class Group(msgspec.Struct, frozen=True):
+    """`part` is a directory of the area, or empty: for the area's own, and for all of one that is not partitioned."""
+
+    area: str | None
+    part: str = ""
+
+
+class Areas:
+    """The directories of all tables and databases. Made on the driver, used on executors.
+
+    Only what lies in a partitioned table's or a database's directory is cut into parts, so that no part is a large
+    share of the catalog; whatever has to be compared is in one part.
+    """
+
+    def __init__(self, tables: Iterable[Place], databases: Mapping[str, Sequence[str]]) -> None:
+        """`databases` has the locations of each, as `location_of` makes them."""
+        self._tables: dict[str, list[Place]] = {}
+        for table in tables:
+            self._tables.setdefault(table.location, []).append(table)
+        self._databases = {location: name for name, locations in databases.items() for location in locations}
+        self._known = frozenset(_with_ancestors(self._tables))
+
+    def group_of(self, location: str) -> Group | None:
+        """None for what lies in no known directory."""
+        area = self._innermost(location)
+        if area is None:
+            return None
+        if area in self._tables and not any(_is_cut(table) for table in self._tables[area]):
+            return Group(area)
+        return Group(area, (below(area, location) or "").partition("/")[0])
+
+    def area(self, location: str) -> Area:
+        """The area that `group_of` names."""
+        tables = self._tables.get(location, [])
+        table = next(filter(_is_cut, tables), tables[0] if tables else None)
+        database = table.database if table else self._databases.get(location, "")
+        return Area(location, table, database, self._around(location) if table else (), self._known)
+
+    def leads_to_areas(self, location: str) -> bool:
+        """True if the directory of a table is at or below a location."""
+        return location in self._known
+
+    def _innermost(self, location: str) -> str | None:
+        while location not in self._tables and location not in self._databases:
+            if "/" not in location:
+                return None
+            location = location.rpartition("/")[0]
+        return location
+
+    def _around(self, location: str) -> tuple[Place, ...]:
+        """The tables of the innermost directory of a table around another one."""
+        while "/" in location:
+            location = location.rpartition("/")[0]
+            if location in self._tables:
+                return tuple(self._tables[location])
+        return ()
+
+
+def _is_cut(table: Place) -> bool:
+    return table.is_partitioned and table.storage is not FileOwner.LOGGED
+
+
+def _with_ancestors(locations: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for location in locations:
+        while location not in found:
+            found.add(location)
+            if "/" not in location:
+                break
+            location = location.rpartition("/")[0]
+    return found
+
+
+class Roots:
+    """Directories that are listed."""
+
+    def __init__(self, locations: Iterable[str]) -> None:
+        self._locations = frozenset(locations)
+
+    def group_of(self, location: str) -> Group | None:
+        """The innermost of them that a location lies in."""
+        while location not in self._locations:
+            if "/" not in location:
+                return None
+            location = location.rpartition("/")[0]
+        return Group(location)
+
+    def reach(self, location: str) -> bool:
+        """True if a location is listed with one of them: what lies in hidden directories is not."""
+        root = self.group_of(location)
+        names = (below(root.area or "", location) or "").split("/") if root else []
+        return root is not None and not any(map(is_hidden, names))
+
+
+def outermost(locations: Iterable[str]) -> list[str]:
+    """Without those that lie below others."""
+    kept: list[str] = []
+    # A slash sorts before most characters: what lies below a location need not follow it without one.
+    for location in sorted(set(locations), key=lambda one: f"{one}/"):
+        if not kept or below(kept[-1], location) is None:
+            kept.append(location)
+    return kept
+
+
+# Tables and partitions of the catalog as places: whose files are in their directories, and in which format.
+
+
+# Spark's marks: a table that Hive cannot read has its real location among the serde's parameters.
+_PROVIDER: Final = "spark.sql.sources.provider"
+_PARTITION_COLUMNS: Final = "spark.sql.sources.schema.numPartCols"
+_NO_LOCATION: Final = "-__PLACEHOLDER__"
+# Job `compact` notes here which directory it has left.
+_REPLACES: Final = "hms.compact.replaces"
+_FILE_PROVIDERS: Final = {
+    "hive": "",
+    "parquet": "parquet",
+    "orc": "orc",
+    "avro": "avro",
+    "csv": "text",
+    "json": "text",
+    "text": "text",
+    "xml": "text",
+}
+_LOGGED_PROVIDERS: Final = frozenset({"iceberg", "delta", "hudi"})
+_FORMATS: Final = (
+    ("parquet", "parquet"),
+    ("orc", "orc"),
+    ("avro", "avro"),
+    ("sequencefile", "sequence"),
+    ("rcfile", "rcfile"),
+    ("textinputformat", "text"),
+)
+_LOGGED_HANDLERS: Final = ("iceberg", "hudi", "hoodie", "delta")
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    """Fields that are read of a table."""
+
+    database: str
+    table: str
+    type: str | None
+    location: str | None
+    input_format: str | None
+    parameters: Mapping[str, str]
+    keys: tuple[Column, ...] = ()
+    path: str | None = None
+
+
+class PartitionRow(msgspec.Struct, frozen=True):
+    """Fields that are read of a partition."""
+
+    name: str
+    location: str | None
+    input_format: str | None
+    parameters: Mapping[str, str]
+
+
+def table_place(row: TableRow, bases: Sequence[str], is_audited: bool = True) -> Place | None:
+    """The place of a table; None without a location, as for views. `bases` are the locations of its database."""
+    location = location_of(row.path if (row.location or "").endswith(_NO_LOCATION) else row.location)
+    if location is None or is_view(row.type):
+        return None
+    is_managed = not is_external(row.parameters)
+    return Place(
+        database=row.database,
+        table=row.table,
+        location=location,
+        storage=storage_of(row),
+        is_managed=is_managed,
+        keys=row.keys,
+        format=format_of(row.input_format, row.parameters),
+        base=tuple(bases) if is_managed else (),
+        has_branches=_PARTITION_COLUMNS in row.parameters and not row.keys,
+        num_files=_count(row.parameters, "numFiles"),
+        total_bytes=_count(row.parameters, "totalSize"),
+        is_audited=is_audited,
+    )
+
+
+def partition_place(row: PartitionRow, table: Place) -> Place | None:
+    """The place of a partition; None where its location cannot be used."""
+    location = location_of(row.location)
+    if location is None:
+        return None
+    is_of_hive = table.format == _format_of_hive(row.input_format) or not row.input_format
+    return msgspec.structs.replace(
+        table,
+        location=location,
+        partition=row.name,
+        values=tuple(name_to_values(row.name)),
+        format=table.format if is_of_hive or table.format == "text" else _format_of_hive(row.input_format),
+        base=(table.location,),
+        num_files=_count(row.parameters, "numFiles"),
+        total_bytes=_count(row.parameters, "totalSize"),
+    )
+
+
+def replaced_place(place: Place, parameters: Mapping[str, str]) -> Place | None:
+    """The directory that a compaction has left, and will remove: it belongs to the place, which lies elsewhere now."""
+    location = location_of(parameters.get(_REPLACES)) if _REPLACES in parameters else None
+    if location is None or location == place.location:
+        return None
+    return msgspec.structs.replace(place, location=location, storage=FileOwner.NONE, keys=(), is_audited=False)
+
+
+def storage_of(row: TableRow) -> FileOwner:
+    """The owner of the decision which files belong to the table."""
+    provider = row.parameters.get(_PROVIDER, "").lower()
+    handler = row.parameters.get("storage_handler", "").lower()
+    kind = row.parameters.get("table_type", "").lower()
+    words = (provider.rpartition(".")[2], kind, "hudi" if "hudi" in (row.input_format or "").lower() else "")
+    if any(word in _LOGGED_PROVIDERS for word in words) or any(word in handler for word in _LOGGED_HANDLERS):
+        return FileOwner.LOGGED
+    if handler or (provider and provider not in _FILE_PROVIDERS):
+        return FileOwner.NONE
+    return FileOwner.ACID if is_transactional(row.parameters) else FileOwner.PLAIN
+
+
+def format_of(input_format: str | None, parameters: Mapping[str, str]) -> str:
+    """The format of a table's files: what Spark says, else what Hive's input format means; empty if unknown."""
+    return _FILE_PROVIDERS.get(parameters.get(_PROVIDER, "").lower(), "") or _format_of_hive(input_format)
+
+
+def _format_of_hive(input_format: str | None) -> str:
+    name = (input_format or "").lower()
+    return next((format for word, format in _FORMATS if word in name), "")
+
+
+def _count(parameters: Mapping[str, str], name: str) -> int | None:
+    text = parameters.get(name) or ""
+    return int(text) if text.isdecimal() and text.isascii() else None

@@ -1,1 +1,0 @@
-"""What is wrong with some tables, partitions, directories and footers: values in, findings out."""
