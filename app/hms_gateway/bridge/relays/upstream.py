@@ -268,12 +268,6 @@ class UpstreamConnection:
         """True if the server can hardly have closed it unnoticed."""
         return self.is_new or self._loop.time() - self.idle_since < FRESH_SECONDS
 
-    def _begin(self, seconds_max: float) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._headers, self._header_bytes, self._held = {}, 0, 0
-        self._answer, self._is_whole, self._seconds_max = None, False, seconds_max
-        self._protocol.is_idle = False
-
     async def request(
         self, head: bytes, body: bytes, seconds_max: float, held_bytes_max: int = HELD_BYTES_MAX
     ) -> Answer:
