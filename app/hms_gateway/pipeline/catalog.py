@@ -1,4 +1,4 @@
-"""Reads the objects of a metastore, of whichever version: what it does not know, it does not have."""
+"""Objects of a metastore of any version: read in pieces of bounded size, added and dropped; events of its log."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +20,8 @@ from hms_gateway.rpc.structs import (
     CheckConstraintsRequest,
     ClientCapabilities,
     ClientCapability,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Database,
     DefaultConstraintsRequest,
@@ -35,7 +37,6 @@ from hms_gateway.rpc.structs import (
     HiveObjectRef,
     HiveObjectType,
     MetaException,
-    NoSuchObjectException,
     NotificationEvent,
     NotificationEventRequest,
     NotNullConstraintsRequest,
@@ -53,29 +54,6 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 from hms_gateway.txn.rules.write_ids import ValidIds, valid_txns_text
-
-# Partitions of one call with the columns that they share sent once (`partitionColSchema`), which is less to read.
-
-
-def columns_once(partitions: Sequence[Partition]) -> tuple[list[Partition], list[FieldSchema] | None]:
-    """The partitions without the columns of the first one where theirs are the same, and these columns.
-
-    A partition without columns would get them: then all stay as they are, and there are no common ones.
-    """
-    given = [partition.sd.cols if partition.sd else None for partition in partitions]
-    if len(given) < 2 or not all(given):
-        return list(partitions), None
-    common = given[0]
-    return [
-        _without_columns(partition) if columns == common else partition
-        for partition, columns in zip(partitions, given, strict=True)
-    ], common
-
-
-def _without_columns(partition: Partition) -> Partition:
-    assert partition.sd is not None
-    return msgspec.structs.replace(partition, sd=msgspec.structs.replace(partition.sd, cols=None))
-
 
 Item = TypeVar("Item")
 
@@ -184,13 +162,6 @@ class CatalogReader:
 
     def databases(self) -> list[Database]:
         return [self.client.call("get_database", name) for name in self.client.call("get_all_databases")]
-
-    def database(self, name: str) -> Database | None:
-        try:
-            found: Database = self.client.call("get_database", name)
-        except NoSuchObjectException:
-            return None
-        return found
 
     def tables(self, database: str, names: Sequence[str]) -> dict[str, Table]:
         """The existing ones among the names."""
@@ -389,9 +360,29 @@ def table_names(client: CatalogCaller, wants: Wants = lambda *names: True) -> It
     """Database and name of the tables that are wanted: `wants(database)` and `wants(database, table)`."""
     for database in client.call("get_all_databases"):
         if wants(database):
-            yield from (
-                (database, table) for table in client.call("get_all_tables", database) if wants(database, table)
-            )
+            for table in client.call("get_all_tables", database):
+                if wants(database, table):
+                    yield database, table
+
+
+def columns_once(partitions: Sequence[Partition]) -> tuple[list[Partition], list[FieldSchema] | None]:
+    """The partitions without the columns of the first one where theirs are the same, and these columns.
+
+    A partition without columns would get them: then all stay as they are, and there are no common ones.
+    """
+    given = [partition.sd.cols if partition.sd else None for partition in partitions]
+    if len(given) < 2 or not all(given):
+        return list(partitions), None
+    common = given[0]
+    return [
+        _without_columns(partition) if columns == common else partition
+        for partition, columns in zip(partitions, given, strict=True)
+    ], common
+
+
+def _without_columns(partition: Partition) -> Partition:
+    assert partition.sd is not None
+    return msgspec.structs.replace(partition, sd=msgspec.structs.replace(partition.sd, cols=None))
 
 
 def add_partitions(
@@ -427,6 +418,14 @@ def drop_partitions(client: CatalogCaller, database: str, table: str, names: Seq
         needResult=False,
     )
     client.call("drop_partitions_req", request)
+
+
+def statistics_of(table: Table, partition: str | None, found: Sequence[ColumnStatisticsObj]) -> ColumnStatistics:
+    """Statistics of columns, described as those of a table or of one of its partitions."""
+    description = ColumnStatisticsDesc(
+        isTblLevel=partition is None, dbName=table.dbName, tableName=table.tableName, partName=partition
+    )
+    return ColumnStatistics(statsDesc=description, statsObj=list(found))
 
 
 def location_of(described: Table | Partition) -> str:

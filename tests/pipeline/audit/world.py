@@ -16,7 +16,8 @@ import pyarrow.parquet
 from msgspec.structs import replace
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.audit.places import Directory, Key, PartitionRow, TableRow, Thresholds
+from hms_gateway.pipeline.audit.places import Directory, PartitionRow, TableRow, Thresholds
+from hms_gateway.pipeline.footers.footer import Column
 
 NOW = 1_800_000_000.0
 OLD = NOW - 10 * 86_400
@@ -29,7 +30,7 @@ INPUT_FORMATS = {
     "orc": "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
     "text": "org.apache.hadoop.mapred.TextInputFormat",
 }
-KEYS = (Key("ds", "date"), Key("hr", "int"), Key("shop", "string"))
+KEYS = (Column("ds", "date"), Column("hr", "int"), Column("shop", "string"))
 VALUES = {
     "ds": ["2024-01-01", "2024-01-02", "2024-02-29", "__HIVE_DEFAULT_PARTITION__"],
     "hr": ["0", "1", "23"],
@@ -144,7 +145,7 @@ class World:
             yield Directory(location, len(files), sum(len(file.content) for file in files), newest, formats)
 
 
-def _row(world: World, name: str, keys: tuple[Key, ...], format: str, **changed: Any) -> Table:
+def _row(world: World, name: str, keys: tuple[Column, ...], format: str, **changed: Any) -> Table:
     database, _, table = name.partition(".")
     database = database if database in world.databases else f"{world.prefix}{database}"
     name = f"{database}.{table}"

@@ -7,11 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from hms_gateway.pipeline.footers.footer import FooterFigures, joined
+from hms_gateway.pipeline.footers.footer import Column, FooterFigures, joined
 from hms_gateway.pipeline.stats.column_statistics import (
     NotKnown,
     OtherType,
-    TableColumn,
     as_column,
     column_statistics,
     hive_decimal,
@@ -31,7 +30,7 @@ def known(low, high, **more):
 
 
 def data_of(column_type, figures):
-    return member(column_statistics(TableColumn("c", column_type), figures).statsData)
+    return member(column_statistics(Column("c", column_type), figures).statsData)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_what_is_not_known_is_said(column_type, figures, missing_words):
 
 def test_spark_gets_microseconds_and_what_is_known_only():
     moment = known(-1_000, 1_700_000_000_123_456_789)
-    assert spark_statistics(TableColumn("t", "timestamp"), moment) == {
+    assert spark_statistics(Column("t", "timestamp"), moment) == {
         "version": "2",
         "nullCount": "1",
         "min": "1969-12-31 23:59:59.999999",
@@ -114,14 +113,14 @@ def test_spark_gets_microseconds_and_what_is_known_only():
         "avgLen": "8",
         "maxLen": "8",
     }
-    assert "min" not in spark_statistics(TableColumn("n", "bigint"), FooterFigures(10, 1))
+    assert "min" not in spark_statistics(Column("n", "bigint"), FooterFigures(10, 1))
 
 
 @pytest.mark.parametrize("days", [-(10**7), 10**8])
 def test_times_that_a_calendar_does_not_have_are_left_out_for_spark(days):
-    assert "max" not in spark_statistics(TableColumn("d", "date"), known(days, days))
+    assert "max" not in spark_statistics(Column("d", "date"), known(days, days))
     nanoseconds = days * 86_400 * 10**9
-    assert "max" not in spark_statistics(TableColumn("t", "timestamp"), known(nanoseconds, nanoseconds))
+    assert "max" not in spark_statistics(Column("t", "timestamp"), known(nanoseconds, nanoseconds))
 
 
 def test_figures_of_a_narrower_type_are_those_of_the_column():

@@ -9,7 +9,6 @@ from pyarrow import parquet
 
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures
-from hms_gateway.pipeline.stats.column_statistics import TableColumn
 from hms_gateway.pipeline.stats.measuring import (
     File,
     data_files,
@@ -35,7 +34,7 @@ def test_a_file_without_a_column_has_nulls_there():
         Footer("parquet", 2, (Column("id", "int"),), {"id": known(2, 1, 2)}),
         Footer("parquet", 3, (Column("id", "bigint"), Column("n", "int")), {"id": known(3, 7, 9), "n": known(3, 0, 1)}),
     ]
-    found = of_footers("/t", files, [TableColumn("id", "bigint"), TableColumn("n", "int")])
+    found = of_footers("/t", files, [Column("id", "bigint"), Column("n", "int")])
     assert (found.rows, found.notes) == (5, ())
     assert (found.figures["id"].low, found.figures["id"].high, found.figures["n"].nulls) == (1, 9, 2)
     assert found.raw == 5 * 8 + 3 * 4
@@ -43,7 +42,7 @@ def test_a_file_without_a_column_has_nulls_there():
 
 def test_a_column_of_another_type_is_named_and_the_others_are_known():
     file = Footer("parquet", 1, (Column("id", "int"), Column("n", "int")), {"id": known(1, 1, 1), "n": known(1, 1, 1)})
-    found = of_footers("/t", [file], [TableColumn("id", "string"), TableColumn("n", "int")])
+    found = of_footers("/t", [file], [Column("id", "string"), Column("n", "int")])
     assert list(found.figures) == ["n"]
     assert [note.reason for note in found.notes] == ["has a column id that is int in the files and string in the table"]
 
@@ -51,14 +50,14 @@ def test_a_column_of_another_type_is_named_and_the_others_are_known():
 def test_columns_of_old_orc_files_are_found_by_their_place():
     columns = (Column("_col0", "int"), Column("_col1", "string"))
     file = Footer("orc", 1, columns, {"_col0": known(1, 4, 4), "_col1": known(1, b"x", b"x")})
-    found = of_footers("/t", [file], [TableColumn("id", "int"), TableColumn("note", "string")])
+    found = of_footers("/t", [file], [Column("id", "int"), Column("note", "string")])
     assert (found.figures["id"].low, found.figures["note"].low) == (4, b"x")
 
 
 def test_a_file_of_another_format_makes_the_partition_unknown(tmp_path):
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"id": [1]}), path)
-    found = measured(DISKS, f"file:{tmp_path}", data_files(str(tmp_path), DISKS), [TableColumn("id", "bigint")], "orc")
+    found = measured(DISKS, f"file:{tmp_path}", data_files(str(tmp_path), DISKS), [Column("id", "bigint")], "orc")
     assert found.failed
     assert [(note.path, note.reason) for note in found.notes] == [
         (str(path), "is a file of parquet where the metastore says orc")

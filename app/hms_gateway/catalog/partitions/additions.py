@@ -32,8 +32,6 @@ from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewher
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
-    FileSystem,
-    LookUp,
     NewPartition,
     OutcomeUnknown,
     Selection,
@@ -77,6 +75,7 @@ from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 OnInsert: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
 """Something to do with new partitions, which come as the call gave them."""
@@ -118,7 +117,7 @@ class PartitionAdditions:
     def __init__(
         self,
         store: Store,
-        files: FileSystem,
+        files: Directories,
         clock: Clock,
         settings: MetastoreSettings,
         events: EventMaker,
@@ -286,7 +285,7 @@ class PartitionAdditions:
         return added
 
     def _attempt(self, request: _Request, made: _Made) -> list[Partition]:
-        table, planned = self._store.read(LookUp(lambda snapshot: self._load(snapshot, request)))
+        table, planned = self._store.read(lambda snapshot: self._load(snapshot, request))
         if not planned:
             return []
         found = self._make_directories(table, planned, request.environment, made)

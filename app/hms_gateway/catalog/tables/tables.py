@@ -24,7 +24,7 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
-from hms_gateway.metastore.ports.store import CatalogWork, LookUp, Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.ports.store import CatalogWork, Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_pattern
 from hms_gateway.metastore.vocabulary.table_types import (
@@ -282,7 +282,7 @@ class Tables:
 
     def _get(self, name: TableName, *, newer: bool) -> Table:
         """Newer callers see the catalog, the id and the sources of a view; those before 4 do not know ids."""
-        found = self._store.read(LookUp(name.load, asks_once=True))
+        found = self._store.read(name.load, asks_once=True)
         return _in_default_catalog(complete_view(self._store, with_id(found))) if newer else found.table
 
     def _names(self, db_name: str | None, pattern: str | None = None, table_type: str | None = None) -> list[str]:

@@ -21,7 +21,6 @@ from hms_gateway.pipeline.audit.places import (
     FileOwner,
     Finding,
     Group,
-    Key,
     PartitionRow,
     Place,
     TableRow,
@@ -368,7 +367,7 @@ def _row(table: Table) -> TableRow:
         location=sd.location if sd else None,
         input_format=sd.inputFormat if sd else None,
         parameters=table.parameters or {},
-        keys=tuple(Key((key.name or "").lower(), (key.type or "").lower()) for key in table.partitionKeys or ()),
+        keys=tuple(Column((key.name or "").lower(), (key.type or "").lower()) for key in table.partitionKeys or ()),
         path=(serde.parameters or {}).get("path") if serde else None,
     )
 

@@ -12,7 +12,6 @@ from hms_gateway.pipeline.audit.places import (
     FileOwner,
     Finding,
     Fix,
-    Key,
     Kind,
     Place,
     Severity,
@@ -25,6 +24,7 @@ from hms_gateway.pipeline.audit.places import (
     partition_name,
     spec_of,
 )
+from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.reports import bytes_text
 
 # The content of an area, sorted by owner: places, leftovers, and strays without an owner.
@@ -203,7 +203,7 @@ def _in_table(area: Area, table: Place, sorter: Sorter, directory: Directory) ->
     return _unregistered(top, keys, [value for _, value in spec], sorter.holds_places(top))
 
 
-def _unregistered(location: str, keys: Sequence[Key], values: Sequence[str], holds_places: bool) -> Stray:
+def _unregistered(location: str, keys: Sequence[Column], values: Sequence[str], holds_places: bool) -> Stray:
     name = partition_name(keys, values)
     for key, value in zip(keys, values, strict=True):
         if not is_written_well(value, key.type):
@@ -256,7 +256,7 @@ def wrong_formats(format: str, found: dict[str, int]) -> dict[str, int]:
     return dict(sorted(binary.items(), key=lambda one: -one[1])[1:]) if len(found) > 1 else {}
 
 
-def _listed(keys: Sequence[Key]) -> str:
+def _listed(keys: Sequence[Column]) -> str:
     return "/".join(f"{key.name}=…" for key in keys)
 
 

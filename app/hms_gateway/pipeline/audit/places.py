@@ -11,6 +11,7 @@ import msgspec
 from hms_gateway.metastore.vocabulary.locations import LocationError, normalize_location, parse_location
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values, unescape
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view
+from hms_gateway.pipeline.footers.footer import Column
 
 # Values that an audit compares and finds.
 
@@ -80,13 +81,6 @@ class FileOwner(StrEnum):
     NONE = "none"
 
 
-class Key(msgspec.Struct, frozen=True):
-    """A partition key; `name` in lower case."""
-
-    name: str
-    type: str
-
-
 class Place(msgspec.Struct, frozen=True):
     """A table or partition, and where the catalog says that it lies.
 
@@ -105,7 +99,7 @@ class Place(msgspec.Struct, frozen=True):
     partition: str | None = None
     storage: FileOwner = FileOwner.PLAIN
     is_managed: bool = True
-    keys: tuple[Key, ...] = ()
+    keys: tuple[Column, ...] = ()
     values: tuple[str, ...] = ()
     format: str = ""
     base: tuple[str, ...] = ()
@@ -274,7 +268,7 @@ def is_written_well(value: str, type: str) -> bool:
     return found is not None and value != "-0" and -(1 << _BITS[type]) <= int(value) < 1 << _BITS[type]
 
 
-def partition_name(keys: Sequence[Key], values: Sequence[str]) -> str:
+def partition_name(keys: Sequence[Column], values: Sequence[str]) -> str:
     """The name of the partition with these values."""
     return make_name([key.name for key in keys], values)
 
@@ -433,7 +427,7 @@ class TableRow(msgspec.Struct, frozen=True):
     location: str | None
     input_format: str | None
     parameters: Mapping[str, str]
-    keys: tuple[Key, ...] = ()
+    keys: tuple[Column, ...] = ()
     path: str | None = None
 
 

@@ -10,7 +10,7 @@ import pyarrow
 
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.metastore.vocabulary.table_types import FORMATS
-from hms_gateway.pipeline.catalog import CatalogCaller, add_partitions, drop_partitions, location_of, named_tables
+from hms_gateway.pipeline.catalog import CatalogCaller, add_partitions, cut, drop_partitions, location_of, named_tables
 from hms_gateway.pipeline.compact.rules import is_of_one, left
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.tables import SAMPLES_MAX, NotAPartition, joined, spelled, split_component
@@ -279,11 +279,11 @@ class NamesOf:
                     names = client.call("get_partition_names", table["database"], table["table"], -1)
                 except NoSuchObjectException:
                     continue
-                for at in range(0, len(names), 10_000):
-                    yield _registered(table, names[at : at + 10_000])
+                for some in cut(names, 10_000):
+                    yield _registered(table, some)
 
 
-def _registered(table: dict[str, Any], names: list[str]) -> pyarrow.RecordBatch:
+def _registered(table: dict[str, Any], names: Sequence[str]) -> pyarrow.RecordBatch:
     same = names if set(table["types"]) == {"string"} else [_same(table, name) for name in names]
     columns = [
         pyarrow.array([one != other for one, other in zip(same, names, strict=True)], pyarrow.bool_()),
@@ -320,17 +320,16 @@ class Gone:
         database, table = batch.column("database")[0].as_py(), batch.column("table")[0].as_py()
         names = batch.column("name").to_pylist()
         with PatientClient(self.connection, self.patience_seconds) as client:
-            for at in range(0, len(names), _PARTITIONS_A_CALL):
-                some = names[at : at + _PARTITIONS_A_CALL]
+            for some in cut(names, _PARTITIONS_A_CALL):
                 rows = [row for row in self._rows(client, files, root, database, table, some) if row]
                 if rows:
                     yield pyarrow.RecordBatch.from_pylist(rows, GONE)
 
     def _rows(
-        self, client: PatientClient, files: Files, root: str, database: str, table: str, names: list[str]
+        self, client: PatientClient, files: Files, root: str, database: str, table: str, names: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
         by_values = {tuple(name_to_values(name)): name for name in names}
-        for partition in client.call("get_partitions_by_names", database, table, names):
+        for partition in client.call("get_partitions_by_names", database, table, list(names)):
             location = partition.sd.location
             if not location or not same_file_system(location, self.location):
                 continue

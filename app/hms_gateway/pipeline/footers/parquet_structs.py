@@ -1,6 +1,7 @@
 """The structs of a Parquet footer (parquet.thrift) as far as they are read here, by Apache thrift's compact protocol.
 
-What a struct does not name is skipped by the decoder.
+The decoder skips other fields. pyarrow reads a footer in half of the time, but shows neither how many bytes the texts
+of a column have, nor whether bounds are exact, nor their order: lengths and distinct values are made of these.
 """
 
 from dataclasses import dataclass, field, fields

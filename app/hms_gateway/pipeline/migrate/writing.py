@@ -18,12 +18,11 @@ from hms_gateway.pipeline.catalog import (
     cut,
     drop_partitions,
     is_view,
+    statistics_of,
 )
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.rpc.structs import (
     AlreadyExistsException,
-    ColumnStatistics,
-    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Database,
     DropConstraintRequest,
@@ -131,10 +130,10 @@ class Writer:
 
     def put_table_statistics(self, table: Table, found: Sequence[ColumnStatisticsObj]) -> None:
         if found:
-            self.client.call("update_table_column_statistics", _statistics(table, None, found))
+            self.client.call("update_table_column_statistics", statistics_of(table, None, found))
 
     def put_partition_statistics(self, table: Table, found: Mapping[str, Sequence[ColumnStatisticsObj]]) -> None:
-        named = [_statistics(table, name, each) for name, each in found.items() if each]
+        named = [statistics_of(table, name, each) for name, each in found.items() if each]
         for some in cut(named, _partitions_a_call(table)):
             request = SetPartitionsStatsRequest(colStats=list(some), needMerge=False)
             self.client.call("set_aggr_stats_for", request)
@@ -251,13 +250,6 @@ def _sent_partition(partition: Partition, table: Table) -> Partition:
         writeId=None,
         colStats=None,
     )
-
-
-def _statistics(table: Table, partition: str | None, found: Sequence[ColumnStatisticsObj]) -> ColumnStatistics:
-    described = ColumnStatisticsDesc(
-        isTblLevel=partition is None, dbName=table.dbName, tableName=table.tableName, partName=partition
-    )
-    return ColumnStatistics(statsDesc=described, statsObj=list(found))
 
 
 def _partitions_a_call(table: Table) -> int:

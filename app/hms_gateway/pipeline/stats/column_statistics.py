@@ -25,7 +25,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
     parse_accuracy,
     render_accuracy,
 )
-from hms_gateway.pipeline.footers.footer import FooterFigures
+from hms_gateway.pipeline.footers.footer import Column, FooterFigures
 from hms_gateway.rpc.structs import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,
@@ -95,13 +95,6 @@ _WIDTHS: Final = {
 }
 _BASE: Final = re.compile(r"[a-z_]*")
 _NANOSECONDS_A_DAY: Final = 86_400 * 10**9
-
-
-class TableColumn(msgspec.Struct, frozen=True):
-    """A column of a table; `type` is Hive's."""
-
-    name: str
-    type: str
 
 
 class OtherType(ValueError):
@@ -181,7 +174,7 @@ class NotKnown(ValueError):
     """The statistics of a column cannot be given; the text says what is missing."""
 
 
-def column_statistics(column: TableColumn, figures: FooterFigures) -> ColumnStatisticsObj:
+def column_statistics(column: Column, figures: FooterFigures) -> ColumnStatisticsObj:
     """The statistics of a column in a metastore. Raises NotKnown."""
     kind = kind_of(column.type)
     if kind is None:
@@ -284,7 +277,7 @@ def lengths(figures: FooterFigures) -> tuple[float, int]:
     return average, max(figures.longest or 0, math.ceil(average) if figures.longest is None else 0)
 
 
-def spark_statistics(column: TableColumn, figures: FooterFigures) -> dict[str, str]:
+def spark_statistics(column: Column, figures: FooterFigures) -> dict[str, str]:
     """Spark's properties of a column, by what follows its name; only what is known. Raises NotKnown."""
     kind = kind_of(column.type)
     if kind is None or figures.nulls is None:

@@ -5,23 +5,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow
-from pyspark.sql import Column, DataFrame, DataFrameReader
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql import functions as sql
 
 from hms_gateway.pipeline.errors import JobFailed
-from hms_gateway.pipeline.footers.footer import FooterFigures
+from hms_gateway.pipeline.footers.footer import Column, FooterFigures
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.spark import map_in_arrow
 from hms_gateway.pipeline.jobs.stored import Stored, numbers, spark_schema, texts
-from hms_gateway.pipeline.stats.column_statistics import (
-    TableColumn,
-    ValueKind,
-    base_of,
-    kind_of,
-    packed,
-    raw_bytes,
-    unpacked,
-)
+from hms_gateway.pipeline.stats.column_statistics import ValueKind, base_of, kind_of, packed, raw_bytes, unpacked
 from hms_gateway.pipeline.stats.measuring import (
     FAILED,
     FOUND,
@@ -139,8 +132,8 @@ def _pass(run: Run, group: Sequence[Mapping[str, Any]]) -> DataFrame:
 
 
 def _values(
-    read: DataFrameReader, library: str, table: Table, columns: Sequence[TableColumn], locations: list[str]
-) -> tuple[DataFrame, list[Column]]:
+    read: DataFrameReader, library: str, table: Table, columns: Sequence[Column], locations: list[str]
+) -> tuple[DataFrame, list[SparkColumn]]:
     """The data that Spark reads, and its columns with statistics. Raises JobFailed."""
     form = how_to_read(library)
     if form == "text":
@@ -153,7 +146,7 @@ def _values(
     return data, [sql.col(_quoted(column.name)) for column in columns]
 
 
-def _of_lines(columns: Sequence[TableColumn], written: TextForm) -> Iterator[Column]:
+def _of_lines(columns: Sequence[Column], written: TextForm) -> Iterator[SparkColumn]:
     """Fields of a line; one that is missing or no value of its type is null, as in Hive."""
     fields = sql.split("value", f"\\Q{written.separator}\\E", -1)
     for place, column in enumerate(columns):
@@ -163,7 +156,7 @@ def _of_lines(columns: Sequence[TableColumn], written: TextForm) -> Iterator[Col
             yield known.try_cast(_spark_type(column.type)).alias(column.name)
 
 
-def _spark_schema(columns: Sequence[TableColumn]) -> str:
+def _spark_schema(columns: Sequence[Column]) -> str:
     """All columns: ORC files of old Hive versions have places instead of names."""
     return ", ".join(f"{_quoted(column.name)} {_spark_type(column.type)}" for column in columns)
 
@@ -176,7 +169,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _aggregates(place: int, column: TableColumn) -> Iterator[Column]:
+def _aggregates(place: int, column: Column) -> Iterator[SparkColumn]:
     """Figures of one column; each has a name of its own."""
     value, kind = sql.col(_quoted(column.name)), kind_of(column.type)
     yield sql.count(value).alias(f"{place}_values")
@@ -194,7 +187,7 @@ def _aggregates(place: int, column: TableColumn) -> Iterator[Column]:
                 yield choose(_comparable(value, kind)).alias(f"{place}_{name}")
 
 
-def _comparable(value: Column, kind: ValueKind | None) -> Column:
+def _comparable(value: SparkColumn, kind: ValueKind | None) -> SparkColumn:
     match kind:
         case ValueKind.DATE:
             return sql.unix_date(value)
@@ -213,7 +206,7 @@ class PackCounted:
 
     database: str
     table: str
-    columns: tuple[TableColumn, ...]
+    columns: tuple[Column, ...]
 
     def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for piece in pieces:

@@ -17,7 +17,7 @@ from hms_gateway.metastore.vocabulary.table_types import is_view
 from hms_gateway.pipeline.catalog import cut, named_tables, partitions_or_table, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers.footer import Footer, FooterFigures, FooterProblem, joined
+from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures, FooterProblem, joined
 from hms_gateway.pipeline.footers.reading import read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -25,7 +25,6 @@ from hms_gateway.pipeline.jobs.stored import numbers, texts
 from hms_gateway.pipeline.stats.column_statistics import (
     TAKEN_OF,
     OtherType,
-    TableColumn,
     as_column,
     covered,
     kind_of,
@@ -211,13 +210,13 @@ def passed_by(table: Table) -> str:
     return "" if location_of(table.sd) else "has no location"
 
 
-def columns_of(table: Table) -> tuple[TableColumn, ...]:
+def columns_of(table: Table) -> tuple[Column, ...]:
     """The columns in the files, without partition keys."""
     fields = (table.sd.cols if table.sd else None) or ()
-    return tuple(TableColumn((field.name or "").lower(), (field.type or "").lower()) for field in fields)
+    return tuple(Column((field.name or "").lower(), (field.type or "").lower()) for field in fields)
 
 
-def columns_text(columns: Sequence[TableColumn]) -> str:
+def columns_text(columns: Sequence[Column]) -> str:
     """A text that changes when the columns do."""
     return "\n".join(f"{column.name} {column.type}" for column in columns)
 
@@ -331,7 +330,7 @@ class Measurement:
             for row, described in _described(client, table, list(rows)):
                 yield self._row(columns, row, described)
 
-    def _row(self, columns: Sequence[TableColumn], row: dict[str, Any], described: Table | Partition) -> dict[str, Any]:
+    def _row(self, columns: Sequence[Column], row: dict[str, Any], described: Table | Partition) -> dict[str, Any]:
         location, library = location_of(described.sd), library_of(described.sd)
         had_rows, had_columns = covered(described.parameters or {}, [column.name for column in columns])
         base = {
@@ -359,7 +358,7 @@ class Measurement:
         return base | self._measured(location, library, listed, columns)
 
     def _measured(
-        self, location: str, library: str, listed: Sequence[File], columns: Sequence[TableColumn]
+        self, location: str, library: str, listed: Sequence[File], columns: Sequence[Column]
     ) -> dict[str, Any]:
         has_footers = format_of(library) != ""
         if has_footers or not any(file.size for file in listed):
@@ -412,7 +411,7 @@ def _outcome(found: Measured) -> dict[str, Any]:
 
 
 def measured(
-    storage: Storage, location: str, listed: Sequence[File], columns: Sequence[TableColumn], wanted: str
+    storage: Storage, location: str, listed: Sequence[File], columns: Sequence[Column], wanted: str
 ) -> Measured:
     """Figures of the table's columns out of the footers of a partition's files.
 
@@ -441,7 +440,7 @@ def measured(
 
 
 def of_footers(
-    location: str, footers: Sequence[Footer], columns: Sequence[TableColumn], notes: Sequence[FileNote] = ()
+    location: str, footers: Sequence[Footer], columns: Sequence[Column], notes: Sequence[FileNote] = ()
 ) -> Measured:
     """Figures of the table's columns over several files; a column of another type in one of them is not known."""
     rows = sum(footer.rows for footer in footers)
@@ -465,7 +464,7 @@ def of_footers(
     return Measured(rows, raw, found, tuple(said))
 
 
-def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tuple[str, FooterFigures]]:
+def _by_column(footer: Footer, columns: Sequence[Column]) -> dict[str, tuple[str, FooterFigures]]:
     """Type and figures of the file's columns by the table's names.
 
     By place where an old Hive wrote ORC files without names.
@@ -476,7 +475,7 @@ def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tupl
     return found
 
 
-def _part(found: tuple[str, FooterFigures] | None, footer: Footer, column: TableColumn) -> FooterFigures:
+def _part(found: tuple[str, FooterFigures] | None, footer: Footer, column: Column) -> FooterFigures:
     if found is None:
         return missing(footer.rows)
     file_type, figures = found

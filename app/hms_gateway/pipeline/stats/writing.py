@@ -10,16 +10,15 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.catalog import CatalogReader, columns_once
+from hms_gateway.pipeline.catalog import CatalogReader, columns_once, statistics_of
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.footers.footer import FooterFigures, joined
+from hms_gateway.pipeline.footers.footer import Column, FooterFigures, joined
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.stored import numbers, texts
 from hms_gateway.pipeline.stats.column_statistics import (
     Amounts,
     NotKnown,
-    TableColumn,
     column_statistics,
     kind_of,
     packed,
@@ -44,8 +43,6 @@ from hms_gateway.pipeline.stats.measuring import (
 from hms_gateway.pipeline.storage import ListingProblem, Storage
 from hms_gateway.rpc.structs import (
     AlterPartitionsRequest,
-    ColumnStatistics,
-    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     EnvironmentContext,
     InvalidOperationException,
@@ -230,11 +227,11 @@ class WritePartitions:
             target.statistics = known_statistics(unpacked(target.row["figures"]), columns, unknown)
         if targets:
             _alter(client, database, table_name, targets, event)
-            _set_statistics(client, database, table_name, targets)
+            _set_statistics(client, table, targets)
         return _Written(len(targets), sum(len(target.statistics) for target in targets), refused, unknown)
 
     def _look_again(
-        self, client: PatientClient, table: Table, columns: Sequence[TableColumn], rows: dict[str, dict[str, Any]]
+        self, client: PatientClient, table: Table, columns: Sequence[Column], rows: dict[str, dict[str, Any]]
     ) -> tuple[list[_Target], list[Refusal]]:
         now = CatalogReader(client).partitions(table, list(rows))
         text = columns_text(columns)
@@ -270,7 +267,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def known_statistics(
-    figures: Mapping[str, FooterFigures], columns: Sequence[TableColumn], unknown: dict[tuple[str, str], int]
+    figures: Mapping[str, FooterFigures], columns: Sequence[Column], unknown: dict[tuple[str, str], int]
 ) -> list[ColumnStatisticsObj]:
     """Statistics of columns with known figures; others are counted in `unknown` by reason."""
     found = []
@@ -317,15 +314,8 @@ def is_of_others(refused: InvalidOperationException) -> bool:
     return (refused.message or "").startswith(("Refused: event ", f"Refused: {UNCHANGED_SINCE}"))
 
 
-def _set_statistics(client: PatientClient, database: str, table: str, targets: Sequence[_Target]) -> None:
-    given = [
-        ColumnStatistics(
-            statsDesc=ColumnStatisticsDesc(isTblLevel=False, dbName=database, tableName=table, partName=target.name),
-            statsObj=list(target.statistics),
-        )
-        for target in targets
-        if target.statistics
-    ]
+def _set_statistics(client: PatientClient, table: Table, targets: Sequence[_Target]) -> None:
+    given = [statistics_of(table, target.name, target.statistics) for target in targets if target.statistics]
     if given:
         client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=given))
 
@@ -393,9 +383,8 @@ def _written(
             return 0, CHANGED
         raise
     if statistics:
-        description = ColumnStatisticsDesc(isTblLevel=True, dbName=row["database"], tableName=row["table"])
-        given = ColumnStatistics(statsDesc=description, statsObj=statistics)
-        client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=[given]))
+        given = [statistics_of(table, None, statistics)]
+        client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=given))
     return len(statistics), ""
 
 
@@ -409,7 +398,7 @@ def with_distinct(figures: Mapping[str, FooterFigures], distinct: Mapping[str, i
 
 def _parameters(
     table: Table,
-    columns: Sequence[TableColumn],
+    columns: Sequence[Column],
     figures: Mapping[str, FooterFigures],
     row: Mapping[str, Any],
     written: Sequence[str],
