@@ -55,7 +55,7 @@ class Changes:
 
     def __init__(self, store: SqlStore, folder: str) -> None:
         self.root = f"file:{folder}/warehouse"
-        parts: Any = (
+        parts = (
             store,
             Directories({}, [self.root]),
             SystemClock(),
@@ -126,8 +126,9 @@ class Counters:
     def __init__(self, stores: Sequence[SqlStore], server_folder: Path | None) -> None:
         self._server_folder = server_folder
         self._statements = 0
-        for engine in (engine for store in stores for engine in (store._reading, store._writing)):
-            if server_folder is None:
+        for store in stores if server_folder is None else ():
+            store._pool.close_idle()
+            for engine in (store._reading, store._writing):
                 event.listen(engine, "checkout", self._traced)
                 engine.dispose()
 

@@ -34,7 +34,7 @@ def listed(store: SqlStore, of: StoredTable, selection: Selection | None = None)
 
 
 def connections_in_use(store: SqlStore) -> int:
-    return store._reading.pool.checkedout()  # type: ignore[attr-defined, no-any-return]
+    return store.connections_in_use
 
 
 def test_long_lists_equal_the_plain_ones(store: SqlStore, long_table: StoredTable) -> None:
@@ -160,7 +160,7 @@ def test_partitions_with_descriptors_of_their_own_work_too(store: SqlStore) -> N
 def test_readers_that_take_every_connection_are_told(
     store: SqlStore, long_table: StoredTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store._reading.pool, "_timeout", 0.05)
+    monkeypatch.setattr(store._pool, "wait_seconds_max", 0.05)
     held = [listed(store, long_table) for _ in range(READ_CONNECTIONS_MAX)]
     with pytest.raises(StoreUnavailable, match="connections for reading are in use"):
         listed(store, long_table)

@@ -53,7 +53,7 @@ SELECTIONS = {
 def selection(of: StoredTable, what: str) -> Selection:
     match what:
         case "names":
-            return Selection(names=[name(77), *(f"ds={number}" for number in range(200))])
+            return Selection(names=[name(77), *(f"ds={number}" for number in range(200))], limit=COUNT)
         case "leading value":
             return matching_partial(of, ["run-00077"])
         case "value in the middle":
@@ -101,6 +101,8 @@ def plan(database_url: str, statement: str, parameters: Any) -> str:
         return "\n".join(steps)
     explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN (COSTS OFF) "
     with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET enable_seqscan = off")
         rows = connection.exec_driver_sql(explain + statement, parameters).fetchall()
     engine.dispose()
     return "\n".join(str(row[-1]) for row in rows)

@@ -225,7 +225,7 @@ def running(
         settings,
         codecs=make_codecs(limits),
         processor=processor or CannedProcessor(),
-        cache=cache or FakeCache(),
+        cache=cast(Any, cache or FakeCache()),
         authenticator=authenticator or Anybody(),
         proxies=proxies,
         metrics=metrics,

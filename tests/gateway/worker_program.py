@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import build_gateway
@@ -25,7 +26,7 @@ def build(settings: Settings) -> Gateway:
         settings,
         codecs=make_codecs(Limits()),
         processor=processor,
-        cache=FakeCache(),
+        cache=cast(Any, FakeCache()),
         ready=lambda: None,
         metrics=Metrics({"get_all_databases"}),
         certificate=None,

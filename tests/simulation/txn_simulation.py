@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.rpc.structs import LockState, LockType, ThriftException
@@ -45,7 +46,7 @@ WHO = Client("u", "h", "a")
 
 
 class Server:
-    def __init__(self, store: FaultyStore) -> None:
+    def __init__(self, store: Any) -> None:
         settings = TxnSettings(
             timeout_ms=TIMEOUT_MS,
             remembered_ms=REMEMBERED_MS,

@@ -86,7 +86,7 @@ def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
     store: SqlStore, database_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On PostgreSQL the commit is part of a message, which is answered after it is done."""
-    commit, awaited = Connection.commit, postgres_pipeline._awaited
+    commit, awaited = Connection.commit, postgres_pipeline.PostgresPipeline.wait
 
     def cut_then_commit(connection: Connection) -> None:
         cut_connections(database_server)
@@ -100,7 +100,7 @@ def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
 
     with monkeypatch.context() as patched:
         if dialect_of(store._writing).has_pipeline:
-            patched.setattr(postgres_pipeline, "_awaited", answer_is_lost)
+            patched.setattr(postgres_pipeline.PostgresPipeline, "wait", answer_is_lost)
         else:
             patched.setattr(Connection, "commit", cut_then_commit)
         with pytest.raises(OutcomeUnknown, match="while committing"):
@@ -166,7 +166,7 @@ def raise_state(transaction: Any, state: str) -> None:
 def test_a_lock_that_is_never_given_back_is_an_answer(
     migrated_server_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("postgres", "mysql_engines"):
+    for module in ("postgres_pipeline", "mysql_engines"):
         monkeypatch.setattr(f"hms_gateway.storage.dialects.{module}.BUSY_SECONDS_MAX", 0.05)
     store = open_store(migrated_server_database, ManualClock(), Limits())
     engine = create_engine(migrated_server_database)

@@ -1,6 +1,6 @@
 """Calls on partitions by short names, as a client of Hive 2.3 makes them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from hms_gateway.catalog.partitions.reads import NameList, PartitionList, Partit
 from hms_gateway.catalog.statistics.column_statistics import StatisticsRules
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.store import FileSystem, Store
+from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
@@ -35,6 +35,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.files.directories import Directories
 
 CALL = Call("nobody")
 _NEWER = Call("nobody", dialect=Dialect.HIVE_4)
@@ -46,7 +47,7 @@ class PartitionCalls:
     def __init__(
         self,
         store: Store,
-        files: FileSystem,
+        files: Directories,
         clock: Clock,
         settings: MetastoreSettings,
         to_tjson: Callable[[Struct], bytes],
@@ -66,7 +67,7 @@ class PartitionCalls:
     def handlers(self) -> list[object]:
         return [self.reads, self.additions, self.drops, self.changes, self.exchanges]
 
-    def get(self, table: TableName, values: Sequence[str] | None, valid_write_ids: str | None = None) -> Any:
+    def get(self, table: TableName, values: Any, valid_write_ids: str | None = None) -> Any:
         request = GetPartitionRequest(None, table.db_name, table.tbl_name, values, valid_write_ids)
         return self.reads.get_partition_req(CALL, request).partition
 
@@ -79,14 +80,14 @@ class PartitionCalls:
     def list_by_filter(self, table: TableName, text: str | None, max_parts: int) -> PartitionList:
         return self.reads.get_partitions_by_filter(CALL, *_names(table), text, max_parts)
 
-    def list_by_partial_values(self, table: TableName, values: Sequence[str] | None, max_parts: int) -> PartitionList:
+    def list_by_partial_values(self, table: TableName, values: Any, max_parts: int) -> PartitionList:
         return self.reads.get_partitions_ps(CALL, *_names(table), values, max_parts)
 
     def list_by_partial_values_of_newer(self, table: TableName, values: list[str], max_parts: int) -> Any:
         request = GetPartitionsPsWithAuthRequest(None, table.db_name, table.tbl_name, values, max_parts)
         return self.reads.get_partitions_ps_with_auth_req(CALL, request).partitions  # type: ignore[union-attr]
 
-    def list_by_names(self, table: TableName, names: Sequence[str] | None) -> PartitionList:
+    def list_by_names(self, table: TableName, names: Any) -> PartitionList:
         return self.reads.get_partitions_by_names(CALL, *_names(table), names)
 
     def list_by_expression(self, table: TableName, expression: bytes | None, max_parts: int) -> tuple[Any, Any]:
@@ -97,7 +98,7 @@ class PartitionCalls:
         """`max_parts` as Hive 4 has it, where 0 is none."""
         return self.reads.get_partition_names(_NEWER, *_names(table), max_parts)
 
-    def names_by_partial_values(self, table: TableName, values: Sequence[str] | None, max_parts: int) -> NameList:
+    def names_by_partial_values(self, table: TableName, values: Any, max_parts: int) -> NameList:
         return self.reads.get_partition_names_ps(CALL, *_names(table), values, max_parts)
 
     def names_by_expression(self, table: TableName, expression: bytes | None, max_parts: int) -> NameList:
@@ -129,10 +130,10 @@ class PartitionCalls:
     def add(self, partition: Partition | None, environment: EnvironmentContext | None = None) -> Partition:
         return self.additions.add_partition_with_environment_context(CALL, partition, environment)
 
-    def add_all(self, partitions: Sequence[Partition] | None) -> int:
+    def add_all(self, partitions: Any) -> int:
         return self.additions.add_partitions(CALL, partitions)
 
-    def add_specs(self, specs: Sequence[PartitionSpec] | None) -> int:
+    def add_specs(self, specs: Any) -> int:
         return self.additions.add_partitions_pspec(CALL, specs)
 
     def add_to(
@@ -148,9 +149,7 @@ class PartitionCalls:
         )
         return self.additions.add_partitions_req(CALL, request).partitions or []
 
-    def append(
-        self, table: TableName, values: Sequence[str] | None, environment: EnvironmentContext | None = None
-    ) -> Partition:
+    def append(self, table: TableName, values: Any, environment: EnvironmentContext | None = None) -> Partition:
         return self.additions.append_partition_with_environment_context(CALL, *_names(table), values, environment)
 
     def append_by_name(
@@ -158,7 +157,7 @@ class PartitionCalls:
     ) -> Partition:
         return self.additions.append_partition_by_name_with_environment_context(CALL, *_names(table), name, environment)
 
-    def drop(self, table: TableName, values: Sequence[str] | None, *, deletes_data: bool) -> None:
+    def drop(self, table: TableName, values: Any, *, deletes_data: bool) -> None:
         assert self.drops.drop_partition(CALL, *_names(table), values, deletes_data)
 
     def drop_by_name(self, table: TableName, name: str | None, *, deletes_data: bool) -> None:
@@ -178,7 +177,7 @@ class PartitionCalls:
     def alter_all(
         self,
         table: TableName,
-        partitions: Sequence[Partition] | None,
+        partitions: Any,
         environment: EnvironmentContext | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
@@ -195,10 +194,10 @@ class PartitionCalls:
         )
         self.changes.alter_partitions_req(CALL, request)
 
-    def rename(self, table: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:
+    def rename(self, table: TableName, values: Any, partition: Partition | None) -> None:
         self.changes.rename_partition(CALL, *_names(table), values, partition)
 
-    def exchange(self, spec: Mapping[str, str] | None, source: TableName, target: TableName) -> list[Partition]:
+    def exchange(self, spec: Any, source: TableName, target: TableName) -> list[Partition]:
         return self.exchanges.exchange_partitions(CALL, spec, *_names(source), *_names(target))
 
 

@@ -14,7 +14,7 @@ from hms_gateway.catalog.tables.tables import Tables
 from hms_gateway.catalog.tables.truncate import Truncations
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.ports.store import FileSystem, Store
+from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.rpc.structs import (
@@ -33,6 +33,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.files.directories import Directories
 
 CALL = Call("nobody", capabilities="INSERT_ONLY_TABLES")
 NEWER = Call("nobody", dialect=Dialect.HIVE_4)
@@ -65,7 +66,7 @@ class DatabaseCalls:
 
 class TableCalls:
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self.service = TableService(store, files, clock, settings, events)
         self.methods = Tables(store, self.service, StatisticsRules(clock, events), events, Limits())
@@ -114,7 +115,7 @@ class TableCalls:
 
 class AlterationCalls:
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self.methods = TableAlterations(store, files, clock, settings, events)
         self._moves = DirectoryMoves(store, files)
@@ -143,7 +144,7 @@ class AlterationCalls:
 
 
 class TruncationCalls:
-    def __init__(self, store: Store, files: FileSystem, clock: Clock, events: EventMaker) -> None:
+    def __init__(self, store: Store, files: Directories, clock: Clock, events: EventMaker) -> None:
         self.methods = Truncations(store, files, clock, events)
 
     def truncate(

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 import structlog
 
-from hms_gateway.metastore.ports.store import EventId, StoredEvent
+from hms_gateway.metastore.ports.store import EventId, StoredEvent, VersionWatch
 
 ANSWER_SECONDS_MAX: Final = 5.0
 # So many are applied by the event loop at once.
@@ -26,45 +26,18 @@ Done: TypeAlias = Callable[[Exception | None], None]
 _log = structlog.get_logger("hms_gateway.cache")
 
 
-class VersionWatch(Protocol):
-    """A connection that asks for the newest event's id without waiting. After an error it is of no more use."""
-
-    @property
-    def sees_lasting_only(self) -> bool:
-        """Whether what it reports is never lost again. Else a crash may lose it, and loses the connection then."""
-
-    @property
-    def knows_changes(self) -> bool:
-        """Whether it can be asked for them."""
-
-    def fileno(self) -> int:
-        """The socket, readable when there may be an answer."""
-
-    def ask(self) -> None:
-        """Send the question. Raises StoreUnavailable."""
-
-    def answer(self) -> EventId | None:
-        """The answer as far as it has arrived, None before. Raises StoreUnavailable."""
-
-    def ask_changes(self, event_id: EventId) -> None:
-        """The question for the events after that one. Raises StoreUnavailable."""
-
-    def changes(self) -> Sequence[StoredEvent] | None:
-        """The answer to this, as `answer`."""
-
-    def close(self) -> None:
-        """Give the connection back."""
-
-
 class QueriedFeed(Protocol):
     def version_watch(self) -> VersionWatch | None:
         """A new watch, None where the database has none. Connects, so it takes time. Raises StoreUnavailable."""
 
     def version(self) -> EventId:
-        """See `replies.ChangeFeed`."""
+        """The id of the newest committed event."""
 
     def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
-        """See `replies.ChangeFeed`."""
+        """Events after `event_id` in order; their messages may be empty, but for commits.
+
+        Old events are forgotten, the newest never is: the first is not `event_id + 1` when some are missing.
+        """
 
 
 class Freshness:

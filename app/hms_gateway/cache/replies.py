@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
-from hms_gateway.cache.freshness import Done, Freshness, VersionWatch
+from hms_gateway.cache.freshness import Done, Freshness, QueriedFeed
 from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
 from hms_gateway.cache.scopes import Scope, scopes_changed, scopes_read
 from hms_gateway.metastore.changes.events import COMMIT_TXN, committed_write_ids
@@ -50,23 +50,11 @@ _TICKET_DIGITS_MAX = 19  # Python does not read numbers of any length
 _log = structlog.get_logger("hms_gateway.cache")
 
 
-class ChangeFeed(Protocol):
+class ChangeFeed(QueriedFeed, Protocol):
     """Where the newest events come from; a store."""
 
     def data_version(self) -> int | None:
         """A number that differs whenever anything was committed; None where only a query shows it."""
-
-    def version_watch(self) -> VersionWatch | None:
-        """See `freshness.QueriedFeed`; asked for only without a data version."""
-
-    def version(self) -> EventId:
-        """The id of the newest committed event."""
-
-    def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
-        """Events after `event_id` in order; their messages may be empty, but for commits.
-
-        Old events are forgotten, the newest never is: the first is not `event_id + 1` when some are missing.
-        """
 
 
 class CurrentAnswer(NamedTuple):

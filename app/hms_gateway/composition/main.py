@@ -158,7 +158,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         users = user_file(settings)
         delegation = _delegation_tokens(settings, store, tokens, clock, users)
         handlers.append(Tokens(store, tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
-        handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
+        handlers.append(ChangeTrails(store.changes_made, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         steps, keeper = call_steps(settings, store)
         handlers.append(_explained_rights(settings, store, keeper))
@@ -508,11 +508,7 @@ def directories(settings: Settings) -> Directories:
             check_roots(roots, protected)
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
-    if settings.otel.endpoint is None:
-        return Directories(policies, settings.roots, default=default)
-    from hms_gateway.storage.files.directories import NotedDirectories
-
-    return NotedDirectories(policies, settings.roots, default=default)
+    return Directories(policies, settings.roots, default=default)
 
 
 def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:

@@ -6,7 +6,7 @@ from typing import Final
 
 from hms_gateway.catalog.arguments import database_name
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.ports.store import ChangeSelection, ChangeTrail, MadeChange
+from hms_gateway.metastore.ports.store import ChangeSelection, MadeChange
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, InvalidName, check_catalog_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
@@ -366,8 +366,8 @@ _CHANGES_DEFAULT: Final = 100
 class ChangeTrails:
     """For administrators, since it names users, their addresses and every object."""
 
-    def __init__(self, trail: ChangeTrail, administrators: Collection[str]) -> None:
-        self._trail = trail
+    def __init__(self, changes_made: Callable[..., list[MadeChange]], administrators: Collection[str]) -> None:
+        self._changes_made = changes_made
         self._administrators = administrators
 
     def list_changes(self, call: Call, rqst: ChangesRequest | None) -> list[Change]:
@@ -389,7 +389,7 @@ class ChangeTrails:
             rqst.before_event_id,
             limit,
         )
-        return [_change(made) for made in self._trail.changes_made(selection)]
+        return [_change(made) for made in self._changes_made(selection)]
 
 
 def _change(made: MadeChange) -> Change:

@@ -82,7 +82,7 @@ def test_a_slow_directory_holds_neither_the_writer_nor_a_connection(catalog: Cat
     with ThreadPoolExecutor(len(slow) + 1) as pool:
         waiting: list[Future[object]] = [pool.submit(each) for each in slow]
         held.wait(len(slow))
-        assert catalog.store._reading.pool.checkedout() == 0  # type: ignore[attr-defined]
+        assert catalog.store.connections_in_use == 0
         assert catalog.store._writing.pool.checkedout() == 0  # type: ignore[attr-defined]
 
         def others() -> None:

@@ -142,7 +142,7 @@ def test_connections_are_compared_with_what_the_database_allows(server_database,
     said = found(settings(database_url=server_database, workers=16))
     text = r"the database allows (\d+) connections, and its gateways \(processes: 16\) may take (\d+): .*"
     allowed, wanted = map(int, re.fullmatch(text, said["warning database"]).groups())
-    assert 50 < allowed < wanted == 16 * 52
+    assert 50 < allowed < wanted == 16 * 44
     assert "lower database_connections_max (40) or workers" in said["warning database"]
     assert "warning database" not in found(settings(database_url=server_database, database_connections_max=2))
 

@@ -86,7 +86,7 @@ def test_the_log_of_a_later_start_is_json_with_start_and_stop(tmp_path, workers)
 def test_a_start_compares_connections_with_what_the_database_allows(tmp_path, migrated_postgres_database):
     settings = {"database_connections_max": 300}
     with GatewayServer(tmp_path, database=migrated_postgres_database, settings=settings) as gateway:
-        until(lambda: "connections, and its gateways (processes: 1) may take 312" in gateway.log_text())
+        until(lambda: "connections, and its gateways (processes: 1) may take 304" in gateway.log_text())
 
 
 def test_a_given_password_is_not_shown(server):

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage.dialects.mysql_version_watch import open_mysql_watch
+from hms_gateway.storage.dialects.mysql_engines import open_mysql_watch
 from hms_gateway.storage.writing.store import open_store
 from tests.storage.dialects.test_version_watch import asked, change
 

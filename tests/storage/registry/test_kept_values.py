@@ -18,7 +18,7 @@ from hms_gateway.rpc.structs import (
     SkewedInfo,
     StorageDescriptor,
 )
-from hms_gateway.storage.registry.kept_values import (
+from hms_gateway.storage.registry.outcomes import (
     KEPT_BYTES_MAX,
     TAGS,
     packed,

@@ -25,7 +25,6 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.suspension import Job, Result
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
-from hms_gateway.storage.partitions.reads import SharedSnapshot
 from hms_gateway.storage.schema.catalog import (
     CATALOG,
     DESCRIPTORS,
@@ -36,7 +35,8 @@ from hms_gateway.storage.schema.catalog import (
     PARTITIONS,
     TABLES,
 )
-from hms_gateway.storage.writing.snapshot import SqlSnapshot
+from hms_gateway.storage.sql.repository import ReadPool
+from hms_gateway.storage.writing.store import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock
@@ -203,10 +203,14 @@ def changes(
 
 
 def stored(engine: Engine, name: str, names: Sequence[str]) -> tuple[StoredTable, list[StoredPartition]] | None:
-    with engine.connect() as connection:
-        snapshot = SqlSnapshot(connection, SharedSnapshot(connection))
-        found = snapshot.table("d", name)
-        return None if found is None else (found, snapshot.partitions(found, Selection(names=names)))
+    pool = ReadPool(engine, 1)
+    shared = pool.take(asks_once=False)
+    snapshot = SqlSnapshot(shared)
+    found = snapshot.table("d", name)
+    partitions = [] if found is None else snapshot.partitions(found, Selection(names=names))
+    shared.release()
+    pool.close()
+    return None if found is None else (found, partitions)
 
 
 def changed(one: StoredPartition, note: str, serde: str) -> StoredPartition:

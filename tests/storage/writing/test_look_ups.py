@@ -1,4 +1,4 @@
-"""Reads by names take the short way, and the usual one wherever that cannot answer."""
+"""Reads by names go past SQLAlchemy, and go on with it where they ask for more."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +8,10 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from hms_gateway.metastore.ports.store import CatalogWork, LookUp, NewPartition, Selection, Snapshot
+from hms_gateway.metastore.ports.store import CatalogWork, NewPartition, Selection, Snapshot
 from hms_gateway.rpc.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.storage.writing import store as writing
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.storage.test_outage import cut_connections
 from tests.support.patience import until
@@ -42,16 +41,16 @@ def add(store: SqlStore, name: str) -> None:
 
 
 @pytest.fixture
-def usual(store: SqlStore) -> Iterator[list[object]]:
-    """A connection for each read in the usual way."""
-    taken: list[object] = []
+def usual(store: SqlStore) -> Iterator[list[str]]:
+    """Statements of reads that SQLAlchemy runs."""
+    run: list[str] = []
 
-    def note(connection: object, *_: object) -> None:
-        taken.append(connection)
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        run.append(statement)
 
-    event.listen(store._reading, "checkout", note)
-    yield taken
-    event.remove(store._reading, "checkout", note)
+    event.listen(store._reading, "before_cursor_execute", note)
+    yield run
+    event.remove(store._reading, "before_cursor_execute", note)
 
 
 def names(snapshot: Snapshot) -> tuple[list[str | None], list[str]]:
@@ -70,11 +69,11 @@ def parts(snapshot: Snapshot) -> tuple[list[str], list[list[str] | None]]:
     ]
 
 
-def test_names_are_looked_up_past_the_pool(store, usual):
+def test_names_are_looked_up_past_sqlalchemy(store, usual):
     for _ in range(3):
-        assert store.read(LookUp(names, asks_once=True)) == (["t", None], ["d"])
-        assert store.read(LookUp(parts)) == (["k=1"], [["1"]])
-        assert store.read(LookUp(lambda snapshot: snapshot.table("d", "none"), asks_once=True)) is None
+        assert store.read(names, asks_once=True) == (["t", None], ["d"])
+        assert store.read(parts) == (["k=1"], [["1"]])
+        assert store.read(lambda snapshot: snapshot.table("d", "none"), asks_once=True) is None
     assert usual == []
 
 
@@ -88,16 +87,19 @@ def test_every_look_up_sees_what_was_committed_before_and_one_state_only(store):
                 add(store, f"later{number}")
             return [before, snapshot.table("d", f"later{number}") is not None]
 
-        assert store.read(LookUp(work)) == [True, False]
+        assert store.read(work) == [True, False]
 
 
-def test_what_asks_for_more_is_run_again_in_the_usual_way(store, usual):
-    assert store.read(LookUp(parts, asks_once=True)) == (["k=1"], [["1"]])
-    assert store.read(LookUp(lambda snapshot: (snapshot.table("d", "t") is None, snapshot.table_names("d")))) == (
-        False,
-        ["t"],
-    )
-    assert len(usual) == 2
+def test_what_asks_for_more_goes_on_in_the_same_state(store, usual):
+    def work(snapshot: Snapshot) -> tuple[bool, list[str]]:
+        found = snapshot.table("d", "t")
+        add(store, f"t{found is not None}")
+        return found is None, snapshot.table_names("d")
+
+    assert store.read(parts, asks_once=True) == (["k=1"], [["1"]])
+    assert usual == []
+    assert store.read(work) == (False, ["t"])
+    assert len(usual) == 1
 
 
 def test_what_it_raises_passes_through(store, usual):
@@ -107,22 +109,9 @@ def test_what_it_raises_passes_through(store, usual):
 
     for asks_once in (True, False):
         with pytest.raises(LookupError, match=r"d\.x"):
-            store.read(LookUp(work, asks_once=asks_once))
-    assert store.read(LookUp(parts))[0] == ["k=1"]
+            store.read(work, asks_once=asks_once)
+    assert store.read(parts)[0] == ["k=1"]
     assert usual == []
-
-
-@pytest.mark.slow
-def test_more_than_there_are_connections_for_go_the_usual_way(store, usual, monkeypatch):
-    def nested(snapshot: Snapshot, depth: int) -> int:
-        assert snapshot.table("d", "t") is not None
-        return 1 if depth == 0 else 1 + store.read(LookUp(lambda inner: nested(inner, depth - 1)))
-
-    assert (
-        store.read(LookUp(lambda snapshot: nested(snapshot, writing.LOOK_UP_CONNECTIONS_MAX)))
-        == writing.LOOK_UP_CONNECTIONS_MAX + 1
-    )
-    assert len(usual) == 1
 
 
 @pytest.mark.postgres
@@ -132,12 +121,11 @@ def test_lost_connections_are_replaced(migrated_postgres_database, postgres_serv
         store.write(lambda tx: tx.insert_database(Database("d", None, "file:/d", {})))
         for _ in range(2):
             for asks_once in (True, False):
-                work = LookUp(lambda snapshot: snapshot.database("d") is not None, asks_once=asks_once)
-                assert store.read(work)
+                for _ in range(3):
+                    assert store.read(lambda snapshot: snapshot.database("d") is not None, asks_once=asks_once)
                 cut_connections(postgres_server)
-                assert store.read(work)
-                assert store.read(work)
-        assert store._look_ups._places == writing.LOOK_UP_CONNECTIONS_MAX - 1
+                assert store.read(lambda snapshot: snapshot.database("d") is not None, asks_once=asks_once)
+        assert store.connections_in_use == 0
     finally:
         store.close()
 
@@ -148,8 +136,8 @@ def test_names_that_no_database_can_store_are_not_asked_for(store, usual, asks_o
         snapshot.foresee([("d\0", "t")])
         return snapshot.table("d\0", "t")
 
-    assert store.read(LookUp(work, asks_once=asks_once)) is None
-    assert store.read(LookUp(names, asks_once=True)) == (["t", None], ["d"])
+    assert store.read(work, asks_once=asks_once) is None
+    assert store.read(names, asks_once=True) == (["t", None], ["d"])
     assert usual == []
 
 
@@ -168,8 +156,8 @@ def test_a_plan_from_when_tables_were_small_does_not_read_all_of_them(migrated_p
         before = whole_reads(connection)
         store = open_store(migrated_postgres_database, SystemClock(), Limits())
         for _ in range(10):
-            store.read(LookUp(names, asks_once=True))
-            store.read(LookUp(parts))
+            store.read(names, asks_once=True)
+            store.read(parts)
         store.close()
         assert whole_reads(connection) == before
 

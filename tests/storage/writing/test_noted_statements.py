@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.catalog.functions import FunctionRows
-from hms_gateway.metastore.ports.store import CatalogWork, LookUp
+from hms_gateway.metastore.ports.store import CatalogWork
 from hms_gateway.rpc.structs import Database, StorageDescriptor, Table
 from hms_gateway.runtime.call_record import TraceSpan, TraceSpans, set_notes
 from hms_gateway.runtime.clock import SystemClock
@@ -48,7 +48,7 @@ def test_reads_and_changes_note_what_they_run(store):
     usual = noted()
     assert store.read(lambda snapshot: FunctionRows(snapshot).find("d", "planted_name")) is None
     short = noted()
-    store.read(LookUp(lambda snapshot: snapshot.table("d", "planted_name"), asks_once=True))
+    store.read(lambda snapshot: snapshot.table("d", "planted_name"), asks_once=True)
     set_notes(None)
     store.read(lambda snapshot: snapshot.current_event_id())
     for notes in (change, batched, usual, short):

@@ -369,7 +369,7 @@ def test_a_connection_lost_before_the_commit_is_answered_leaves_the_outcome_unkn
 def test_a_lock_that_is_never_given_back_is_an_answer(
     migrated_postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hms_gateway.storage.dialects.postgres.BUSY_SECONDS_MAX", 0.05)
+    monkeypatch.setattr("hms_gateway.storage.dialects.postgres_pipeline.BUSY_SECONDS_MAX", 0.05)
     store = new_store(migrated_postgres_database)
     services = Services(store)
 

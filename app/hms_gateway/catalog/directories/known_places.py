@@ -11,18 +11,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from hms_gateway.catalog.directories.places import DatabasePlace, PartitionPlace, PlaceRows, TablePlace
-from hms_gateway.metastore.ports.store import (
-    DirectoryTrees,
-    FileSystem,
-    FileSystemError,
-    PendingMove,
-    Reach,
-    Snapshot,
-    Store,
-    Transaction,
-)
+from hms_gateway.metastore.ports.store import FileSystemError, PendingMove, Reach, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.locations import is_under, parse_location
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
+from hms_gateway.storage.files.directories import Directories
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -52,7 +44,7 @@ class KnownPlaces:
     announcements are read before the tables as well as after them.
     """
 
-    def __init__(self, store: Store, files: DirectoryTrees) -> None:
+    def __init__(self, store: Store, files: Directories) -> None:
         self._store = store
         self._files = files
         self._last_table_id = self._last_partition_id = 0
@@ -283,7 +275,7 @@ def _highest(roots: Sequence[str]) -> list[str]:
 class OutsidePlaces:
     """Collects what lies outside; memory holds only a few names and roots of it."""
 
-    def __init__(self, files: FileSystem, may_be_root: Callable[[str], bool]) -> None:
+    def __init__(self, files: Directories, may_be_root: Callable[[str], bool]) -> None:
         self._files = files
         self.databases: Final = CountedPlaces()
         self.tables: Final = CountedPlaces()
@@ -328,7 +320,7 @@ class OutsidePlaces:
 
 
 def find_outside(
-    store: Store, files: FileSystem, beginnings: Sequence[str], may_be_root: Callable[[str], bool]
+    store: Store, files: Directories, beginnings: Sequence[str], may_be_root: Callable[[str], bool]
 ) -> OutsidePlaces:
     """Find what the catalog owns outside. `beginnings` are those of locations in the roots, which the database skips.
 

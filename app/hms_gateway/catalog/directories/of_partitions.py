@@ -12,8 +12,9 @@ import msgspec
 
 from hms_gateway.catalog.directories.warehouse import check_place
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
-from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach
+from hms_gateway.metastore.ports.store import FileSystemError, Reach
 from hms_gateway.metastore.vocabulary.locations import is_under, join, relative_part
+from hms_gateway.storage.files.directories import Directories
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class Found(msgspec.Struct, frozen=True):
 class PartitionDirectories:
     """Directories of many partitions at once, in threads where each is a request to a remote store."""
 
-    def __init__(self, files: FileSystem, threads_max: int, seconds: Callable[[], float] = perf_counter) -> None:
+    def __init__(self, files: Directories, threads_max: int, seconds: Callable[[], float] = perf_counter) -> None:
         """`seconds` is the clock that measures what is slow."""
         self._files = files
         self._threads_max = threads_max

@@ -22,19 +22,11 @@ from hms_gateway.catalog.directories.known_places import (
     table_places,
 )
 from hms_gateway.catalog.directories.places import DatabasePlace, PartitionPlace, PlaceRows, TablePlace
-from hms_gateway.metastore.ports.store import (
-    DirectoryTrees,
-    FileSystem,
-    FileSystemError,
-    Reach,
-    Snapshot,
-    Store,
-    Transaction,
-    Tree,
-)
+from hms_gateway.metastore.ports.store import FileSystemError, Reach, Snapshot, Store, Transaction, Tree
 from hms_gateway.metastore.vocabulary.locations import database_path, join
 from hms_gateway.metastore.vocabulary.names import TableId, is_default_database
 from hms_gateway.metastore.vocabulary.partition_names import escape
+from hms_gateway.storage.files.directories import Directories
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +49,7 @@ class DirectoryRemoval:
     def __init__(
         self,
         store: Store,
-        files: DirectoryTrees,
+        files: Directories,
         known: KnownPlaces,
         older_than: Callable[[Tree], bool],
         *,
@@ -163,7 +155,7 @@ class UnknownDirectories:
     def __init__(
         self,
         store: Store,
-        files: DirectoryTrees,
+        files: Directories,
         warehouse_root: str,
         problem: Callable[[str, str], None],
         *,
@@ -289,7 +281,7 @@ class MissingDirectory(msgspec.Struct, frozen=True):
 class MissingDirectories:
     """Looks at each table and partition once; on the way it counts what is external and outside the roots."""
 
-    def __init__(self, store: Store, files: FileSystem, trees: DirectoryTrees) -> None:
+    def __init__(self, store: Store, files: Directories, trees: Directories) -> None:
         self._store = store
         self._files = files
         self._trees = trees

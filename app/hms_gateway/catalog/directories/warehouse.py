@@ -9,7 +9,6 @@ from typing import Final
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.ports.store import (
     DirectoryNotMade,
-    FileSystem,
     FileSystemError,
     OutcomeUnknown,
     PendingMove,
@@ -32,11 +31,12 @@ from hms_gateway.metastore.vocabulary.locations import (
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.structs import Database, MetaException
 from hms_gateway.runtime.call_keys import answering
+from hms_gateway.storage.files.directories import Directories
 
 _ADVICE: Final = "name a directory around it in file_roots, or make the table external"
 
 
-def check_place(files: FileSystem, location: str, *, is_owned: bool) -> None:
+def check_place(files: Directories, location: str, *, is_owned: bool) -> None:
     """Check that a location may be recorded. Raises MetaException.
 
     `is_owned` means that the catalog owns the data there: it is a database's, or that of a table that is not external.
@@ -56,7 +56,7 @@ _LOG: Final = logging.getLogger(__name__)
 class Warehouse:
     """Directories by the warehouse's rules. File errors are MetaExceptions unless a method says otherwise."""
 
-    def __init__(self, settings: MetastoreSettings, files: FileSystem) -> None:
+    def __init__(self, settings: MetastoreSettings, files: Directories) -> None:
         self._default_file_system = settings.default_file_system
         self._files = files
         self.root: Final = self.normalized(settings.warehouse_location)
@@ -165,7 +165,7 @@ class MoveTakenBack(Exception):
 class DirectoryMoves:
     """The steps of a move; between `moved` and the end of `settle`'s unit of work lies the change of the catalog."""
 
-    def __init__(self, store: Store, files: FileSystem) -> None:
+    def __init__(self, store: Store, files: Directories) -> None:
         self._store = store
         self._files = files
 

@@ -27,13 +27,11 @@ from hms_gateway.catalog.partitions.writes import (
 )
 from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, java_text, required
-from hms_gateway.metastore.checks.selection import TableName, values_name
+from hms_gateway.metastore.checks.selection import TableName, named_values, values_name
 from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewhere
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
-    FileSystem,
-    LookUp,
     NewPartition,
     OutcomeUnknown,
     Selection,
@@ -57,7 +55,6 @@ from hms_gateway.metastore.vocabulary.parameters import (
     with_fast_statistics,
     with_new_ddl_time,
 )
-from hms_gateway.metastore.vocabulary.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.rpc.call import Call
@@ -77,6 +74,7 @@ from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 OnInsert: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
 """Something to do with new partitions, which come as the call gave them."""
@@ -118,7 +116,7 @@ class PartitionAdditions:
     def __init__(
         self,
         store: Store,
-        files: FileSystem,
+        files: Directories,
         clock: Clock,
         settings: MetastoreSettings,
         events: EventMaker,
@@ -242,16 +240,12 @@ class PartitionAdditions:
         self, table_name: TableName, name: str | None, environment: EnvironmentContext | None
     ) -> Partition:
         """As `_append` by the partition's name (semantics §2.8, §2.13)."""
-
-        def values(table: StoredTable) -> list[str]:
-            try:
-                return parse_name(table.key_names, name)
-            except InvalidPartitionName as error:
-                raise MetaException(str(error)) from error
-            except PartitionNameError as error:
-                raise InvalidObjectException(str(error)) from error
-
-        return self._append(table_name, values, environment, f"{table_name} table not found")
+        return self._append(
+            table_name,
+            lambda table: named_values(table, name, InvalidObjectException),
+            environment,
+            f"{table_name} table not found",
+        )
 
     def _append(
         self,
@@ -286,7 +280,7 @@ class PartitionAdditions:
         return added
 
     def _attempt(self, request: _Request, made: _Made) -> list[Partition]:
-        table, planned = self._store.read(LookUp(lambda snapshot: self._load(snapshot, request)))
+        table, planned = self._store.read(lambda snapshot: self._load(snapshot, request))
         if not planned:
             return []
         found = self._make_directories(table, planned, request.environment, made)

@@ -33,9 +33,7 @@ from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewher
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     Event,
-    FileSystem,
     FileSystemError,
-    LookUp,
     Selection,
     Snapshot,
     Store,
@@ -76,6 +74,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.catalog.statistics import StatisticsRows
+from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.write_ids import ValidIds
 
@@ -96,7 +95,7 @@ class PartitionMoves:
     that a change that is taken back is never seen.
     """
 
-    def __init__(self, store: Store, files: FileSystem) -> None:
+    def __init__(self, store: Store, files: Directories) -> None:
         self._store = store
         self._moves = DirectoryMoves(store, files)
 
@@ -137,7 +136,7 @@ class PartitionChanges:
     def __init__(
         self,
         store: Store,
-        files: FileSystem,
+        files: Directories,
         clock: Clock,
         settings: MetastoreSettings,
         events: EventMaker,
@@ -236,7 +235,7 @@ class PartitionChanges:
         is_single: bool = False,
     ) -> None:
         table, changes = self._store.read(
-            LookUp(lambda snapshot: self._load(snapshot, table_name, partitions, is_single=is_single))
+            lambda snapshot: self._load(snapshot, table_name, partitions, is_single=is_single)
         )
         if changes:
             self._check_places(table, changes)

@@ -18,8 +18,6 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName, java_list, matching_expression, named_values, values_name
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
-    FileSystem,
-    LookUp,
     Selection,
     Snapshot,
     Store,
@@ -42,6 +40,7 @@ from hms_gateway.rpc.structs import (
     RequestPartsSpec,
 )
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage.files.directories import Directories
 
 _IS_ARCHIVED: Final = "is_archived"
 _ORIGINAL_LOCATION: Final = "original_location"
@@ -57,7 +56,7 @@ class PartitionDrops:
     """
 
     def __init__(
-        self, store: Store, files: FileSystem, settings: MetastoreSettings, events: EventMaker, limits: Limits
+        self, store: Store, files: Directories, settings: MetastoreSettings, events: EventMaker, limits: Limits
     ) -> None:
         self._store = store
         self._directories = PartitionDirectories(files, settings.directory_threads_max)
@@ -144,7 +143,7 @@ class PartitionDrops:
 
     def _drop_one(self, table_name: TableName, load: Callable[[Snapshot], _Dropped], deletes_data: bool | None) -> bool:
         """What can be refused is refused before it waits for its turn. True, as the methods answer."""
-        table, found = self._store.read(LookUp(load))
+        table, found = self._store.read(load)
         names = [one.name for one in found]
 
         def work(transaction: Transaction) -> _Dropped:

@@ -22,7 +22,6 @@ from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.checks.selection import TableName, java_list
 from hms_gateway.metastore.checks.table_shape import elsewhere
 from hms_gateway.metastore.ports.store import (
-    FileSystem,
     FileSystemError,
     NewPartition,
     Selection,
@@ -37,6 +36,7 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name, partial_
 from hms_gateway.metastore.vocabulary.table_types import is_external
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import FieldSchema, MetaException, Partition
+from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import target
 
 
@@ -60,7 +60,7 @@ class _Exchange(msgspec.Struct, frozen=True):
 class PartitionExchange:
     """Methods that move partitions between tables, all that match or none. Raise MetaException."""
 
-    def __init__(self, store: Store, files: FileSystem, events: EventMaker) -> None:
+    def __init__(self, store: Store, files: Directories, events: EventMaker) -> None:
         self._store = store
         self._files = files
         self._events = PartitionEvents(events)

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.arguments import is_newer, plain_table, table_in, table_named, with_fields
+from hms_gateway.catalog.arguments import is_newer, table_in, table_named, with_fields, with_plain_name
 from hms_gateway.catalog.constraints import ConstraintRows
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack, Warehouse
 from hms_gateway.catalog.statistics.aggregation import after_concurrent_write, seen_by
@@ -36,9 +36,7 @@ from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DatabaseId,
     DuplicateKey,
-    FileSystem,
     FileSystemError,
-    LookUp,
     PendingMove,
     Snapshot,
     Store,
@@ -79,6 +77,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import StatisticsRows
+from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import Target
 
 _ATTEMPTS: Final = 10
@@ -153,7 +152,7 @@ class TableAlterations:
     """alter_table in all its forms. Raise InvalidOperationException, MetaException."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._files = files
@@ -209,7 +208,7 @@ class TableAlterations:
         The compare-and-set may come as arguments or in the environment. With `by_newer` every bucketing column must
         be a column, and names may have hyphens, as from Hive 4 on. `valid_write_ids` are those that the caller sees.
         """
-        request = self._checked(name, plain_table(table), environment, by_newer=by_newer)
+        request = self._checked(name, with_plain_name(table), environment, by_newer=by_newer)
         request = msgspec.structs.replace(
             request,
             cascade=cascade or request.cascade,
@@ -218,7 +217,7 @@ class TableAlterations:
             valid_write_ids=valid_write_ids,
         )
         for _ in range(_ATTEMPTS):
-            plan = self._store.read(LookUp(lambda snapshot: self._plan(snapshot, request), asks_once=True))
+            plan = self._store.read(lambda snapshot: self._plan(snapshot, request), asks_once=True)
             with nullcontext() if plan.files.move is None else self._held(plan):
                 if self._attempt(request, plan):
                     return

@@ -15,8 +15,6 @@ from hms_gateway.metastore.checks.errors import database_not_found, required, un
 from hms_gateway.metastore.ports.store import (
     DatabaseId,
     DuplicateKey,
-    FileSystem,
-    LookUp,
     Snapshot,
     Store,
     StoredDatabase,
@@ -55,6 +53,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 
 class _Doomed(msgspec.Struct, frozen=True):
@@ -73,7 +72,7 @@ class Databases:
     """Methods on databases."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._warehouse: Final = Warehouse(settings, files)
@@ -238,7 +237,7 @@ class Databases:
             self._delete_directories(doomed)
 
     def _find(self, key: str) -> StoredDatabase | None:
-        return self._store.read(LookUp(lambda snapshot: _find(snapshot, key), asks_once=True))
+        return self._store.read(lambda snapshot: _find(snapshot, key), asks_once=True)
 
     def _insert(self, database: Database, spelled: str) -> None:
         name, location = database.name or "", database.locationUri or ""
@@ -315,7 +314,7 @@ class Databases:
 
 
 def create_default_database(
-    store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+    store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
 ) -> None:
     """Make sure that the default database exists (semantics §1.3); for the start of a server."""
     databases = Databases(store, files, clock, settings, events)

@@ -27,8 +27,6 @@ from hms_gateway.metastore.checks.table_shape import (
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
-    FileSystem,
-    LookUp,
     Snapshot,
     Store,
     StoredDatabase,
@@ -55,13 +53,14 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
+from hms_gateway.storage.files.directories import Directories
 
 
 class TableService:
     """Names are as callers spell them, without catalog."""
 
     def __init__(
-        self, store: Store, files: FileSystem, clock: Clock, settings: MetastoreSettings, events: EventMaker
+        self, store: Store, files: Directories, clock: Clock, settings: MetastoreSettings, events: EventMaker
     ) -> None:
         self._store = store
         self._clock = clock
@@ -97,7 +96,7 @@ class TableService:
             if on_insert is not None:
                 on_insert(tx)
 
-        database = self._store.read(LookUp(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True))
+        database = self._store.read(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True)
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType) or not location or not self._warehouse.manages(location):

@@ -7,11 +7,11 @@ from hms_gateway.catalog.arguments import (
     database_name,
     in_catalog,
     is_newer,
-    plain_table,
     table_in,
     table_named,
     table_shown,
     with_fields,
+    with_plain_name,
 )
 from hms_gateway.catalog.constraints import plain
 from hms_gateway.catalog.indexes import IndexRows, remove_index
@@ -24,7 +24,7 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
-from hms_gateway.metastore.ports.store import CatalogWork, LookUp, Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.ports.store import CatalogWork, Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_pattern
 from hms_gateway.metastore.vocabulary.table_types import (
@@ -129,7 +129,7 @@ class Tables:
         self._create(call, request.table, request.envContext, constraints)
 
     def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
-        return _in_default_catalog(self._tables.preview(plain_table(required(request, "request").table)))
+        return _in_default_catalog(self._tables.preview(with_plain_name(required(request, "request").table)))
 
     def drop_table(self, call: Call, dbname: str, name: str, deleteData: bool) -> None:
         self._drop(table_named(dbname, name), deleteData)
@@ -251,7 +251,7 @@ class Tables:
         environment: EnvironmentContext | None = None,
         constraints: Sequence[Struct] = (),
     ) -> None:
-        new = plain_table(table)
+        new = with_plain_name(table)
         by_newer = table is not None and (is_newer(call, table.dbName) or table.catName is not None)
         on_insert = None if new is None or new.colStats is None else self._statistics.of_new_table(new)
         self._tables.create(new, environment, on_insert, constraints=constraints, allows_hyphen=by_newer)
@@ -282,7 +282,7 @@ class Tables:
 
     def _get(self, name: TableName, *, newer: bool) -> Table:
         """Newer callers see the catalog, the id and the sources of a view; those before 4 do not know ids."""
-        found = self._store.read(LookUp(name.load, asks_once=True))
+        found = self._store.read(name.load, asks_once=True)
         return _in_default_catalog(complete_view(self._store, with_id(found))) if newer else found.table
 
     def _names(self, db_name: str | None, pattern: str | None = None, table_type: str | None = None) -> list[str]:

@@ -12,7 +12,6 @@ from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import with_parameters
 from hms_gateway.metastore.ports.store import (
-    FileSystem,
     Reach,
     Selection,
     Snapshot,
@@ -35,6 +34,7 @@ from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data, is_v
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import EnvironmentContext, MetaException, TruncateTableRequest, TruncateTableResponse
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import Target, target
 
 _KEEPS_FILES: Final = "truncateSkipDataDeletion"
@@ -64,7 +64,7 @@ class _Emptied(msgspec.Struct, frozen=True):
 class Truncations:
     """truncate_table in both forms. Raise MetaException, the only exception declared."""
 
-    def __init__(self, store: Store, files: FileSystem, clock: Clock, events: EventMaker) -> None:
+    def __init__(self, store: Store, files: Directories, clock: Clock, events: EventMaker) -> None:
         self._store = store
         self._files = files
         self._clock = clock

@@ -25,7 +25,7 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.file_versions import is_open_to_all
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
-from hms_gateway.storage.dialects.errors import translated
+from hms_gateway.storage.dialects.kinds import translated
 from hms_gateway.storage.dialects.statements import DATABASE_NOW
 from hms_gateway.storage.files.places import RootRefused, check_roots
 from hms_gateway.storage.migrations.revisions import revision_of

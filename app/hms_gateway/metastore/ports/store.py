@@ -4,7 +4,7 @@ Primitives below, semantics above: nothing here knows Hive's error texts. Tables
 methods of a unit of work; the rows of any other aggregate are a class over its connection, in `catalog`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
@@ -375,27 +375,14 @@ class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
         return self.work(transaction)
 
 
-class LookUp(msgspec.Struct, Generic[T], frozen=True):
-    """A read that asks for a few tables, databases and partitions by their names only.
-
-    A store has a shorter way for it, and runs it again from its beginning if it asks for anything else. With
-    `asks_once` it asks for all at once, by `foresee` or as the only thing.
-    """
-
-    work: Callable[[Snapshot], T]
-    asks_once: bool = False
-
-    def __call__(self, snapshot: Snapshot) -> T:
-        return self.work(snapshot)
-
-
 class Store(Protocol):
     """Units of work. `work` may run more than once before it succeeds, so it touches nothing but its argument."""
 
-    def read(self, work: Callable[[Snapshot], T]) -> T:
+    def read(self, work: Callable[[Snapshot], T], *, asks_once: bool = False) -> T:
         """Run `work` on one consistent state. An EncodedList in the result stays readable until it is closed.
 
-        Raises StoreUnavailable.
+        With `asks_once` it asks for tables and databases by their names, for all at once: by `foresee` or as the only
+        thing. It runs again from its beginning if it asks for more. Raises StoreUnavailable.
         """
 
     def write(self, work: Callable[[Transaction], T]) -> T:
@@ -423,6 +410,36 @@ class Store(Protocol):
         """Finish the writes that are waiting, then give back everything."""
 
 
+class VersionWatch(Protocol):
+    """A connection that asks for the newest event's id without waiting. After an error it is of no more use."""
+
+    @property
+    def sees_lasting_only(self) -> bool:
+        """True if what it reports is never lost again. Else a crash may lose it, and loses the connection then."""
+
+    @property
+    def knows_changes(self) -> bool:
+        """True if it can be asked for them."""
+
+    def fileno(self) -> int:
+        """The socket, readable when there may be an answer."""
+
+    def ask(self) -> None:
+        """Send the question. Raises StoreUnavailable."""
+
+    def answer(self) -> EventId | None:
+        """The answer as far as it has arrived, None before. Raises StoreUnavailable."""
+
+    def ask_changes(self, event_id: EventId) -> None:
+        """The question for the events after that one. Raises StoreUnavailable."""
+
+    def changes(self) -> Sequence[StoredEvent] | None:
+        """The answer to this, as `answer`."""
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
 class Reach(StrEnum):
     """What a location is to this server.
 
@@ -436,41 +453,6 @@ class Reach(StrEnum):
     OUTSIDE = "outside"
     IGNORED = "ignored"
     REFUSED = "refused"
-
-
-class FileSystem(Protocol):
-    """Directories by location (`file:/a/b`, `hdfs://nn/a`). Raises FileSystemError with Hive's text.
-
-    Only what is MANAGED is ever looked at. To make, move or delete what is OUTSIDE is an error; what is IGNORED is left
-    alone silently.
-    """
-
-    def reach(self, location: str) -> Reach: ...
-
-    def manages(self, location: str) -> bool:
-        """Whether the location is MANAGED. Raises FileSystemError where it is REFUSED."""
-
-    def is_directory(self, location: str) -> bool: ...
-
-    def exists(self, location: str) -> bool: ...
-
-    def make_directory(self, location: str) -> bool:
-        """Make it and its parents; True when this call made it, False when it was there already."""
-
-    def directory_maker(self) -> Callable[[str], bool | None]:
-        """`make_directory` for many locations, cheaper than one by one; None for what is not MANAGED."""
-
-    def delete_directory(self, location: str) -> None:
-        """Delete it with all that is in it. A missing one is ignored."""
-
-    def delete_empty_parents(self, location: str, levels: int) -> None:
-        """Remove up to `levels` parents of `location`, upwards, as long as they are empty."""
-
-    def move_directory(self, source: str, target: str) -> None:
-        """Within one file system; the target's parents are made, and nothing that is there is replaced."""
-
-    def quick_statistics(self, location: str) -> tuple[int, int]:
-        """Number and total bytes of the visible files below (semantics §3.6)."""
 
 
 class FileSystemError(Exception):
@@ -507,13 +489,6 @@ class MadeChange(msgspec.Struct, frozen=True):
     actor: Actor
 
 
-class ChangeTrail(Protocol):
-    """Record of who changed what; a store keeps it."""
-
-    def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
-        """The newest first. Raises StoreUnavailable."""
-
-
 # The needs of a check of the directories from file systems.
 
 
@@ -524,32 +499,3 @@ class Tree(NamedTuple):
     files: int
     total_bytes: int
     newest_seconds: float
-
-
-class DirectoryTrees(Protocol):
-    """What a check needs of the file systems: directories of this machine below the roots. Raises FileSystemError."""
-
-    def roots(self) -> list[str]: ...
-
-    def is_local(self, location: str) -> bool:
-        """Whether it is below a root on this machine; of other locations there is nothing to see here."""
-
-    def is_directory(self, location: str) -> bool: ...
-
-    def real_location(self, location: str) -> str:
-        """The same text for all spellings of a location, and for all symbolic links that lead to it."""
-
-    def names_below(self, location: str) -> Iterator[str]:
-        """Names of the directories directly below, read as they are asked for."""
-
-    def measure(self, location: str) -> Tree | None:
-        """None for a directory that does not exist. Raises where part of it cannot be read."""
-
-    def move_directory(self, source: str, target: str) -> None:
-        """Nothing that is there is replaced."""
-
-    def delete_directory(self, location: str) -> None:
-        """With all that is in it."""
-
-    def delete_directories(self, location: str) -> bool:
-        """With the directories in it; False when there is more than directories."""

@@ -229,7 +229,7 @@ _BASES: Final = (
 
 
 class CatalogBatch:
-    """Within one database transaction, from `begin` to `commit`. Raises what `errors.translated` knows."""
+    """Within one database transaction, from `begin` to `commit`. Raises what `kinds.translated` knows."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.connection = connection

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, insert, update
@@ -130,12 +130,6 @@ class CatalogChanges:
         self.lessened |= later.lessened
         self.events += later.events
         self.outcomes += later.outcomes
-
-    def has(self, row: Values) -> bool:
-        """Whether the row is one of these changes themselves, not an equal one."""
-        new = (self.new_tables, self.table_values, self.new_descriptors, self.new_partitions, self.partition_values)
-        rows = chain(*(each.values() for each in new), self.events, self.outcomes)
-        return any(each is row for each in rows)
 
     def statements(self, dialect: Dialect) -> list[Statement]:
         """Statements that write it, in this order: a name that is free again may be taken. Unused descriptors stay."""

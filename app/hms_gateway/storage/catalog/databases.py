@@ -5,39 +5,28 @@ partitions are asked for by the ids of tables, which are not given again.
 """
 
 from collections import namedtuple
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.rpc.structs import Database
-from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import (
     DATABASES,
     DESCRIPTORS,
     DROPPED_TABLES,
-    FUNCTIONS,
     FURTHER_KEYS,
-    OF_PARTITIONED,
-    OF_TABLES,
     PARTITIONS,
-    TABLES,
 )
 from hms_gateway.storage.sql.filter_sql import has_id_among, matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
-from hms_gateway.storage.txn.batch_statements import PURGED
 
 DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
-_PARTITION_COUNTS: Final = select(TABLES.c.table_id, TABLES.c.partition_count).where(
-    TABLES.c.database_id == bindparam("the_database")
-)
-
-
 _DatabaseRow: Final = namedtuple("_DatabaseRow", DATABASES.c.keys())  # type: ignore[misc]
 
 
@@ -77,29 +66,16 @@ class DatabaseWrites(DatabaseReads):
         self._check_free(database.name or "", except_for=database_id)
         self._connection.execute(update(DATABASES).where(DATABASES.c.database_id == database_id).values(_row(database)))
 
-    def delete_database(self, database_id: DatabaseId) -> None:
-        of_database = select(DATABASES.c.name).where(DATABASES.c.database_id == database_id).scalar_subquery()
-        for table in PURGED:
-            self._connection.execute(delete(table).where(table.c.db_name == of_database))
-        found = self._connection.execute(_PARTITION_COUNTS, {"the_database": database_id}).all()
-        later = [table_id for table_id, count in found if self._dialect.deletes_later(count)]
-        if later:
-            self._connection.execute(insert(DROPPED_TABLES), [{"table_id": table_id} for table_id in later])
-        self._delete_of(
-            OF_PARTITIONED, [table_id for table_id, count in found if not self._dialect.deletes_later(count)]
-        )
-        self._delete_of(OF_TABLES, [table_id for table_id, _ in found])
-        for owned in (TABLES, FUNCTIONS, DATABASES):
-            self._connection.execute(delete(owned).where(owned.c.database_id == database_id))
-
     def delete_dropped(self, table_id: int) -> None:
-        """Some of the partitions of a table that is dropped already."""
-        delete_piece(self._connection, table_id)
-
-    def _delete_of(self, children: Sequence[Table], table_ids: Collection[int]) -> None:
-        # By their ids: MariaDB would go through all rows for those of a query.
-        for child in children if table_ids else ():
-            self._connection.execute(delete(child).where(has_id_among(child.c.table_id, table_ids, self._dialect)))
+        """Delete the next partitions of a dropped table, with the last ones everything else that it has left."""
+        of_table = PARTITIONS.c.table_id == table_id
+        next_ones = select(PARTITIONS.c.partition_id).where(of_table).order_by(PARTITIONS.c.part_name).limit(PIECE_ROWS)
+        ids = self._connection.scalars(next_ones).all()
+        for table in (FURTHER_KEYS, PARTITIONS):
+            self._connection.execute(delete(table).where(has_id_among(table.c.partition_id, ids, self._dialect)))
+        if len(ids) < PIECE_ROWS:
+            for table in (DESCRIPTORS, DROPPED_TABLES):
+                self._connection.execute(delete(table).where(table.c.table_id == table_id))
 
     def _check_free(self, name: str, except_for: DatabaseId | None) -> None:
         check_name("database", name, self._dialect)
@@ -143,15 +119,3 @@ PIECE_ROWS: Final = 1_000
 def first_dropped(connection: Connection) -> int | None:
     """The id of a table whose partitions are still to be deleted."""
     return connection.execute(select(DROPPED_TABLES.c.table_id).order_by(DROPPED_TABLES.c.table_id).limit(1)).scalar()
-
-
-def delete_piece(connection: Connection, table_id: int) -> None:
-    """Delete the next partitions of a dropped table, with the last ones everything else that it has left."""
-    of_table = PARTITIONS.c.table_id == table_id
-    next_ones = select(PARTITIONS.c.partition_id).where(of_table).order_by(PARTITIONS.c.part_name).limit(PIECE_ROWS)
-    ids = connection.scalars(next_ones).all()
-    for table in (FURTHER_KEYS, PARTITIONS):
-        connection.execute(delete(table).where(has_id_among(table.c.partition_id, ids, dialect_of(connection))))
-    if len(ids) < PIECE_ROWS:
-        for table in (DESCRIPTORS, DROPPED_TABLES):
-            connection.execute(delete(table).where(table.c.table_id == table_id))

@@ -19,7 +19,7 @@ from hms_gateway.metastore.ports.store import (
     TableId,
 )
 from hms_gateway.runtime.presented import Actor
-from hms_gateway.storage.dialects.statements import ChangesQuery, Rows
+from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
 from hms_gateway.storage.schema.catalog import CATALOG, CHANGES, NOTIFICATIONS, PENDING_MOVES
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.repository import Repository, check_text, is_storable
@@ -50,7 +50,8 @@ _CHANGES = (
 
 class EventReads(Repository):
     def current_event_id(self) -> EventId:
-        return EventId(self._connection.execute(_LAST_EVENT_ID).scalar_one())
+        ((newest,),) = self._run_together([Statement(_LAST_EVENT_ID, {})])[0]
+        return EventId(newest)
 
     def events_after(self, event_id: EventId, limit: int | None = None) -> list[StoredEvent]:
         return self.events(EventSelection(event_id, limit=limit))
@@ -115,11 +116,15 @@ class EventWrites(EventReads):
         if first is None:
             return 0
         end = min(self.current_event_id() if first_kept is None else first_kept, first + count_max)
-        keep_changes(self._connection, EventId(end))
+        # Who made the changes outlives their events.
+        columns = [NOTIFICATIONS.c[name] for name in _COLUMNS]
+        noted = select(*columns).where(NOTIFICATIONS.c.event_id < end, NOTIFICATIONS.c.principal.is_not(None))
+        self._connection.execute(insert(CHANGES).from_select(list(_COLUMNS), noted))
         return self._connection.execute(delete(NOTIFICATIONS).where(NOTIFICATIONS.c.event_id < end)).rowcount
 
     def delete_changes_before(self, seconds: int) -> int:
-        return delete_changes_before(self._connection, seconds)
+        """Forget who made the changes before that time, of those whose events are forgotten; how many."""
+        return self._connection.execute(delete(CHANGES).where(CHANGES.c.event_time < seconds)).rowcount
 
     def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int:
         check_text("location", source)
@@ -154,18 +159,6 @@ CHANGES_QUERY: Final = ChangesQuery(_CHANGES, _changes)
 
 
 _COLUMNS: Final = ("event_id", "event_time", "event_type", "db_name", "table_name", "principal", "actor")
-
-
-def keep_changes(connection: Connection, end: EventId) -> None:
-    """Keep who made the changes of the events before `end`, which are about to be deleted."""
-    columns = [NOTIFICATIONS.c[name] for name in _COLUMNS]
-    noted = select(*columns).where(NOTIFICATIONS.c.event_id < end, NOTIFICATIONS.c.principal.is_not(None))
-    connection.execute(insert(CHANGES).from_select(list(_COLUMNS), noted))
-
-
-def delete_changes_before(connection: Connection, seconds: int) -> int:
-    """Forget who made the changes before that time, of those whose events are forgotten; how many."""
-    return connection.execute(delete(CHANGES).where(CHANGES.c.event_time < seconds)).rowcount
 
 
 def changes_made(connection: Connection, selection: ChangeSelection) -> list[MadeChange]:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, exists, select, type_coerce
 
 from hms_gateway.metastore.filters.table_filter import TableFilter
 from hms_gateway.metastore.ports.store import DatabaseId, StoredTable, TableId
@@ -30,7 +30,8 @@ from hms_gateway.storage.sql.fragments import (
 )
 from hms_gateway.storage.sql.repository import Repository, check_text, is_storable
 
-_HAS_INDEXES = exists().where(TABLE_INDEXES.c.table_id == TABLES.c.table_id).label("has_indexes")
+# As an integer it comes as it is from the driver.
+_HAS_INDEXES = type_coerce(exists().where(TABLE_INDEXES.c.table_id == TABLES.c.table_id), Integer).label("has_indexes")
 _ROWS = select(TABLES, DATABASES.c.name.label("db_name"), _HAS_INDEXES).join(
     DATABASES, DATABASES.c.database_id == TABLES.c.database_id
 )

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, func
 from sqlalchemy.exc import DBAPIError
 
-from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.metastore.ports.store import StoreUnavailable, VersionWatch
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.dialects.statements import ChangesQuery, ConnectionLost, Rows, Statement
 
 if TYPE_CHECKING:
     import sqlite3
-
-    from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
-    from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
 
 BUSY_SECONDS_MAX: Final = 20
 # A process that hangs inside a unit of work loses its connection, and with it the lock the others wait for.
@@ -52,19 +49,6 @@ class LongRows(Protocol):
         """Read no more."""
 
 
-class LookUpConnection(Protocol):
-    """A connection that reads past SQLAlchemy. After an error it is of no more use."""
-
-    def run(self, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
-        """As `Dialect.run_together`, of one consistent state until `end`. With `is_all` nothing follows."""
-
-    def end(self) -> None:
-        """The state is not needed any more. Raises when the connection is of no more use."""
-
-    def close(self) -> None:
-        """Give the connection back."""
-
-
 class Dialect(ABC):
     """One kind of database. It has no state: there is one instance for a process.
 
@@ -73,7 +57,6 @@ class Dialect(ABC):
     has_pipeline         units of work on transactions are sent by the event loop (`postgres_pipeline`)
     is_migrated_at_open  opening a database brings its schema to our revision
     undoes_migrations    a migration that fails on the way leaves nothing behind
-    plans_kept_seconds   how long connections that write keep the plans of statements, None for ever
     deleted_with_table_max  of a table with more partitions they are deleted after it, some at a time; None: never
     """
 
@@ -82,7 +65,6 @@ class Dialect(ABC):
     has_pipeline: ClassVar[bool] = False
     is_migrated_at_open: ClassVar[bool] = False
     undoes_migrations: ClassVar[bool] = True
-    plans_kept_seconds: ClassVar[float | None] = None
     deleted_with_table_max: ClassVar[int | None] = None
 
     # Connections.
@@ -99,7 +81,7 @@ class Dialect(ABC):
         """
 
     @abstractmethod
-    def reading_engine(self, url: URL, connections_max: int) -> Engine:
+    def reading_engine(self, url: URL) -> Engine:
         """For snapshots: read-only connections, each transaction one consistent state."""
 
     def file(self, url: URL) -> Path | None:
@@ -111,22 +93,13 @@ class Dialect(ABC):
         return None
 
     @abstractmethod
-    def version_watch(
-        self, engine: Engine, url: URL, changes: ChangesQuery
-    ) -> "PostgresVersionWatch | MysqlVersionWatch | None":
+    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> VersionWatch | None:
         """A connection that asks for the newest event without waiting, None where it is not needed. Connects.
 
         Where it `knows_changes` it finds them by the query `changes`.
 
         Raises StoreUnavailable.
         """
-
-    def look_up_connection(self, engine: Engine, url: URL) -> LookUpConnection | None:
-        """A new connection for snapshots of a few statements; None where `engine`, which reads, is as good.
-
-        Connects. Raises what `errors.translated` knows.
-        """
-        return None
 
     def run_on_driver(self, connection: Connection, statement: str) -> None:
         """Run a statement that controls the transaction."""
@@ -139,10 +112,24 @@ class Dialect(ABC):
     def run_together(self, connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
         """Run statements that do not need each other's rows; the rows of each. They are sent together where possible.
 
-        Raises what `errors.translated` knows.
+        Raises what `kinds.translated` knows.
         """
         answers = [connection.execute(*statement) for statement in statements]
         return [answer.all() if answer.returns_rows else () for answer in answers]
+
+    def read(self, connection: Connection, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        """The same of a connection that reads, in one state from the first statement on.
+
+        With `is_all` no statements follow. `leave_driver` comes before statements by SQLAlchemy.
+        """
+        return self.run_together(connection, statements)
+
+    def leave_driver(self, connection: Connection) -> None:  # noqa: B027 - most databases need nothing
+        """Have the connection, which reads, ready for statements by SQLAlchemy."""
+
+    def end_reading(self, connection: Connection) -> None:
+        """End the transaction of a connection that reads, if there is one."""
+        connection.rollback()
 
     def commit_with(self, connection: Connection, statements: Sequence[Statement]) -> None:
         """The same with the commit behind. Raises ConnectionLost when that may have happened or not."""

@@ -5,18 +5,22 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, bindparam, text
 from sqlalchemy.types import NULLTYPE
 
-from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText
-from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, TOO_BUSY, Dialect, LongRows, NoAnswer, Retryable
+from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText, VersionWatch
+from hms_gateway.storage.dialects.base import (
+    BUSY_SECONDS_MAX,
+    TOO_BUSY,
+    Dialect,
+    LongRows,
+    NoAnswer,
+    Retryable,
+)
 from hms_gateway.storage.dialects.statements import ChangesQuery
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
-
-if TYPE_CHECKING:
-    from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
 
 PAGE_ROWS: Final = 10_000
 
@@ -72,7 +76,7 @@ _NO_ANSWER: Final = frozenset({2003, 2013})
 _READ_ONLY: Final = frozenset({1290, 1792, 1836})
 _FULL: Final = frozenset({1021, 1114})
 _TOO_LONG: Final = 1406
-PACKET_TOO_LARGE: Final = 1153
+_PACKET_TOO_LARGE: Final = 1153
 # An established connection is lost: ended by the server, the network or an administrator.
 _GONE: Final = frozenset({0, 1053, 1317, 1927, 2006, 2013, 2014, 2045, 2055, 4031})
 # There is none to be had: too many, the server does not listen, is starting or not ready, host refused.
@@ -101,13 +105,13 @@ class MysqlDialect(Dialect):
 
         return mysql_writing_engine(url)
 
-    def reading_engine(self, url: URL, connections_max: int) -> Engine:
+    def reading_engine(self, url: URL) -> Engine:
         from hms_gateway.storage.dialects.mysql_engines import mysql_reading_engine
 
-        return mysql_reading_engine(url, connections_max)
+        return mysql_reading_engine(url)
 
-    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> "MysqlVersionWatch":
-        from hms_gateway.storage.dialects.mysql_version_watch import open_mysql_watch
+    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> VersionWatch:
+        from hms_gateway.storage.dialects.mysql_engines import open_mysql_watch
 
         return open_mysql_watch(engine, url)
 
@@ -141,7 +145,7 @@ class MysqlDialect(Dialect):
             return StoreUnavailable("the database's disk is full")
         if code == _TOO_LONG:
             return UnstorableText("a text is longer than this database can keep where it belongs")
-        if code == PACKET_TOO_LARGE:
+        if code == _PACKET_TOO_LARGE:
             return StoreError("the change is larger than the database takes at once: its setting max_allowed_packet")
         return None
 

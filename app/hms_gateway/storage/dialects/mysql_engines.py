@@ -1,4 +1,6 @@
-"""Connections to MariaDB and MySQL. Loaded only for those, as is their driver.
+"""Connections to MariaDB and MySQL, and that on which they are asked for the newest event without blocking.
+
+Loaded only for those, as is their driver.
 
 MariaDB is what this runs on in the tests; MySQL differs in its collation and in how a stuck process is got rid of.
 """
@@ -10,20 +12,19 @@ from typing import Any, Final
 
 import pymysql
 from pymysql.connections import MySQLResult
-from pymysql.constants import CR
+from pymysql.constants import CR, ER
+from pymysql.constants.COMMAND import COM_QUERY
 from pymysql.protocol import MysqlPacket
-from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy import URL, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import ArgumentError
 
-from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.metastore.ports.store import EventId, StoreError, StoreUnavailable
 from hms_gateway.storage.dialects.base import (
     BUSY_SECONDS_MAX,
     CONNECT_SECONDS_MAX,
-    POOL_WAIT_SECONDS_MAX,
     STUCK_SECONDS_MAX,
 )
-from hms_gateway.storage.dialects.errors import translated
-from hms_gateway.storage.dialects.mysql import PACKET_TOO_LARGE
+from hms_gateway.storage.dialects.kinds import translated
 
 _PACKET_BYTES_MAX: Final = 0xFFFFFF
 _ERROR, _END, _NULL = 0xFF, 0xFE, 0xFB
@@ -144,7 +145,7 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
         if self.statement_bytes_max is not None and len(sql) * 4 > self.statement_bytes_max:
             length = len(sql if isinstance(sql, bytes) else sql.encode(self.encoding, "surrogateescape"))
             if length >= self.statement_bytes_max:
-                raise pymysql.err.DataError(PACKET_TOO_LARGE, "longer than max_allowed_packet")
+                raise pymysql.err.DataError(ER.NET_PACKET_TOO_LARGE, "longer than max_allowed_packet")
         return super().query(sql, unbuffered)
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:
@@ -177,16 +178,9 @@ def mysql_writing_engine(url: URL) -> Engine:
     return _writing_engine(url.set(drivername=f"{kind}+pymysql"))
 
 
-def mysql_reading_engine(url: URL, connections_max: int) -> Engine:
+def mysql_reading_engine(url: URL) -> Engine:
     """For snapshots: each transaction is one consistent state, and changes nothing."""
-    engine = _engine(
-        url,
-        pool_size=connections_max,
-        max_overflow=0,
-        pool_timeout=POOL_WAIT_SECONDS_MAX,
-        pool_use_lifo=True,
-        isolation_level="REPEATABLE READ",
-    )
+    engine = _engine(url, poolclass=NullPool, isolation_level="REPEATABLE READ")
 
     @event.listens_for(engine, "connect")
     def _read_only(connection: Any, record: Any) -> None:
@@ -335,3 +329,82 @@ def _is_mariadb(connection: Any) -> bool:
 def _run(connection: Any, statement: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement)
+
+
+_QUERY: Final = "SELECT last_event_id FROM catalog"
+# The event loop would wait so long for the rest of an answer that the network has cut in two.
+_READ_SECONDS_MAX: Final = 5
+
+
+class _WatchConnection(Connection):
+    """Sends and reads apart, by methods that PyMySQL calls itself; a test names the version it was tried with."""
+
+    def send(self, statement: str) -> None:
+        self._execute_command(COM_QUERY, statement)
+
+    def receive(self) -> Any:
+        """The rows."""
+        self.next_result()
+        return self._result.rows
+
+
+class MysqlVersionWatch:
+    """See `cache.freshness.VersionWatch`."""
+
+    # InnoDB shows a change to others before it has written it to the disk.
+    sees_lasting_only = False
+    knows_changes = False
+
+    def __init__(self, connection: _WatchConnection) -> None:
+        """`connection` commits by itself and belongs to the watch from now on."""
+        self._connection = connection
+        # Kept, since a reader of the socket is removed by its number, also when the connection is lost.
+        self._number = connection.fileno()
+        self._is_asked = False
+
+    def fileno(self) -> int:
+        return self._number
+
+    def ask(self) -> None:
+        try:
+            self._connection.send(_QUERY)
+        except pymysql.Error as error:
+            raise _watch_lost() from error
+        self._is_asked = True
+
+    def answer(self) -> EventId | None:
+        # What a server sends without a question is why it closes the connection.
+        if not self._is_asked:
+            raise _watch_lost()
+        self._is_asked = False
+        try:
+            rows = self._connection.receive()
+        except pymysql.Error as error:
+            raise _watch_lost() from error
+        if not rows:
+            raise StoreUnavailable("the catalog in the database has no newest event; restore the database")
+        return EventId(rows[0][0])
+
+    def ask_changes(self, event_id: EventId) -> None:
+        raise NotImplementedError
+
+    def changes(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        if self._connection.open:
+            self._connection.close()
+
+
+def open_mysql_watch(engine: Engine, url: URL) -> MysqlVersionWatch:
+    """Connect as `engine` would. Raises StoreUnavailable."""
+    positional, named = engine.dialect.create_connect_args(without_tls_options(url))
+    ours = {**connect_arguments(url), "autocommit": True, "read_timeout": _READ_SECONDS_MAX}
+    with translated(engine):
+        connection = _WatchConnection(*positional, **{**named, **ours})
+        set_up_session(connection)
+    return MysqlVersionWatch(connection)
+
+
+def _watch_lost() -> StoreUnavailable:
+    return StoreUnavailable("the connection that watches for changes is lost")

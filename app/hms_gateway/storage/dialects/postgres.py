@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import (
     ARRAY,
@@ -15,6 +14,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Integer,
+    NullPool,
     Select,
     Table,
     Text,
@@ -29,31 +29,22 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects.postgresql import REGCLASS
-from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.sql.selectable import TableValuedAlias
 
-from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.metastore.ports.store import StoreUnavailable, VersionWatch
 from hms_gateway.storage.dialects.base import (
-    BUSY_SECONDS_MAX,
     CONNECT_SECONDS_MAX,
-    POOL_WAIT_SECONDS_MAX,
-    STUCK_SECONDS_MAX,
     TOO_BUSY,
     Dialect,
     LongRows,
-    LookUpConnection,
     NoAnswer,
     Retryable,
 )
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
 
-if TYPE_CHECKING:
-    from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
-
 _MIGRATION_LOCK: Final = 0x686D7367
 _RETRYABLE_STATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
 _LOCK_TIMEOUT: Final = "55P03"
-# Connection exceptions, server starting up or shutting down, too many connections.
 # Of a connection that was never made psycopg has no state.
 _LOGIN_REFUSED: Final = re.compile('authentication failed|no password supplied|role ".*" (does not exist|is not permi)')
 # Without the slots of superusers; NULL is no bound of role or database.
@@ -64,7 +55,6 @@ _CONNECTIONS_ALLOWED: Final = text("""
         (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
         (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
     )""")
-_LOST_STATES: Final = ("08", "57P0", "53300")
 
 
 _SEQUENCE: Final = func.pg_get_serial_sequence(bindparam("the_table", type_=Text), bindparam("the_column", type_=Text))
@@ -74,9 +64,6 @@ _NEW_IDS: Final = select(func.nextval(cast(_SEQUENCE, REGCLASS))).select_from(_N
 
 class PostgresDialect(Dialect):
     has_pipeline = True
-    # PostgreSQL keeps the plan of a statement that comes often until it has counted the table anew, a minute after. A
-    # table that was empty then and is not now would be read whole by every batch.
-    plans_kept_seconds = 1.0
 
     def check_url(self, url: URL) -> None:
         """Nothing is wrong with any: what is left out has a default."""
@@ -92,52 +79,40 @@ class PostgresDialect(Dialect):
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "prepare_threshold": None},
         )
 
-        @event.listens_for(engine, "checkout")
-        def _plans_again(connection: Any, record: Any, proxy: Any) -> None:
-            now = monotonic()
-            if now - record.info.setdefault("planned_at", now) >= self.plans_kept_seconds:
-                record.info["planned_at"] = now
-                try:
-                    connection.execute("DISCARD PLANS")
-                except engine.dialect.loaded_dbapi.OperationalError as error:
-                    # The connection was lost while it was idle: the pool then makes a new one.
-                    raise DisconnectionError(str(error)) from error
-
         @event.listens_for(engine, "connect")
         def _bounded_waits(connection: Any, record: Any) -> None:
+            from hms_gateway.storage.dialects.postgres_pipeline import bound_waits
+
             bound_waits(connection)
             connection.commit()
 
         return engine
 
-    def reading_engine(self, url: URL, connections_max: int) -> Engine:
+    def reading_engine(self, url: URL) -> Engine:
         engine = create_engine(
             url,
             hide_parameters=True,
-            pool_size=connections_max,
-            max_overflow=0,
-            pool_timeout=POOL_WAIT_SECONDS_MAX,
-            pool_use_lifo=True,
+            poolclass=NullPool,
             isolation_level="REPEATABLE READ",
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "prepare_threshold": None},
         )
 
         @event.listens_for(engine, "connect")
         def _read_only(connection: Any, record: Any) -> None:
+            from hms_gateway.storage.dialects.postgres_pipeline import find_by_index
+
             connection.read_only = True
+            connection.execute("SET default_transaction_isolation = 'repeatable read'")
+            find_by_index(connection)
+            connection.commit()
 
         return engine
 
-    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> "PostgresVersionWatch":
+    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> VersionWatch:
         # Only here, since the driver costs a tenth of a server's memory, and some commands need no connection.
-        from hms_gateway.storage.dialects.postgres_version_watch import open_watch
+        from hms_gateway.storage.dialects.postgres_pipeline import open_watch
 
         return open_watch(engine, url, changes)
-
-    def look_up_connection(self, engine: Engine, url: URL) -> LookUpConnection:
-        from hms_gateway.storage.dialects.postgres_pipeline import open_look_ups
-
-        return open_look_ups(engine, url)
 
     def text_of(self, statements: Sequence[Statement]) -> str:
         from hms_gateway.storage.dialects.postgres_pipeline import text_of
@@ -148,6 +123,21 @@ class PostgresDialect(Dialect):
         from hms_gateway.storage.dialects.postgres_pipeline import run_together
 
         return run_together(connection, statements)
+
+    def read(self, connection: Connection, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        from hms_gateway.storage.dialects.postgres_pipeline import read
+
+        return read(connection, statements, is_all=is_all)
+
+    def leave_driver(self, connection: Connection) -> None:
+        from hms_gateway.storage.dialects.postgres_pipeline import leave
+
+        leave(connection)
+
+    def end_reading(self, connection: Connection) -> None:
+        from hms_gateway.storage.dialects.postgres_pipeline import roll_back
+
+        roll_back(connection)
 
     def commit_with(self, connection: Connection, statements: Sequence[Statement]) -> None:
         from hms_gateway.storage.dialects.postgres_pipeline import commit_with
@@ -172,6 +162,8 @@ class PostgresDialect(Dialect):
         return StoreUnavailable(TOO_BUSY) if state == _LOCK_TIMEOUT else None
 
     def is_lost(self, original: BaseException | None) -> bool:
+        from hms_gateway.storage.dialects.postgres_pipeline import is_lost_state
+
         return original is not None and is_lost_state(self.error_code(original))
 
     def refuses_login(self, original: BaseException) -> bool:
@@ -187,15 +179,6 @@ class PostgresDialect(Dialect):
         array = ARRAY(Text() if isinstance(column.type, Text) else column.type)
         bound: Any = bindparam(name, type_=array) if name is not None else bindparam(None, value, type_=array)
         return column == func.any(bound)
-
-    def with_ids(self, rows: Select[Any], column: ColumnElement[Any]) -> Select[Any]:
-        each = func.unnest(bindparam("ids", type_=ARRAY(column.type))).table_valued("wanted").render_derived()
-        return _looked_up(rows.where(column == each.c.wanted), each)
-
-    def with_pairs(self, rows: Select[Any], first: Column[str], second: Column[str]) -> Select[Any]:
-        firsts, seconds = (bindparam(name, type_=ARRAY(Text)) for name in ("firsts", "seconds"))
-        each = func.unnest(firsts, seconds).table_valued("first", "second", name="pair").render_derived()
-        return _looked_up(rows.where(first == each.c.first, second == each.c.second), each)
 
     def has_name(
         self, id: Column[int], name: Column[str], names: str | Sequence[str], condition: ColumnElement[bool]
@@ -228,22 +211,11 @@ class PostgresDialect(Dialect):
         return connection.execute(rows, execution_options={"stream_results": True, "max_row_buffer": at_once})
 
 
-def bound_waits(connection: Any) -> None:
-    """Bound what a connection that writes waits for, and what others wait for because of it."""
-    connection.execute(f"SET lock_timeout = {int(BUSY_SECONDS_MAX * 1000)}")
-    connection.execute(f"SET idle_in_transaction_session_timeout = '{STUCK_SECONDS_MAX}s'")
-
-
-def is_lost_state(state: str) -> bool:
-    """Whether the state of an error says that the connection is at its end."""
-    return state.startswith(_LOST_STATES)
-
-
 def _looked_up(rows: Select[Any], each: TableValuedAlias) -> Select[Any]:
     """`rows` for each row of `each`, one after the other.
 
-    PostgreSQL would rather read all of a table while it has no figures about it, and keeps to that plan while the
-    table grows. OFFSET makes it look up one by one.
+    PostgreSQL would rather read all of one table's partitions while it has no figures about them. OFFSET makes it look
+    up one by one.
     """
     found = rows.offset(literal_column("0")).correlate(each).lateral()
     return select(found).select_from(each.join(found, true())).correlate(None)

@@ -1,4 +1,4 @@
-"""A connection on which PostgreSQL is sent several statements at once, without blocking for the answers.
+"""Connections on which PostgreSQL is sent several statements at once, without blocking for the answers.
 
 Below SQLAlchemy's connections and psycopg's cursors, whose share of the time is several times PostgreSQL's own; the
 calls are libpq's, in its pipeline mode. Statements are made from SQLAlchemy's, and prepared when they are first used.
@@ -6,7 +6,8 @@ calls are libpq's, in its pipeline mode. Statements are made from SQLAlchemy's, 
 
 import select
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -18,12 +19,13 @@ from sqlalchemy import URL, Connection, Engine, Executable, Insert, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import OperationalError
 
-from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.metastore.ports.store import EventId, StoredEvent, StoreUnavailable
 from hms_gateway.runtime.call_record import TraceSpans, current_notes
-from hms_gateway.storage.dialects.base import CONNECT_SECONDS_MAX
-from hms_gateway.storage.dialects.postgres import bound_waits, is_lost_state
+from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, CONNECT_SECONDS_MAX, STUCK_SECONDS_MAX
+from hms_gateway.storage.dialects.kinds import dialect_of, not_connected
 from hms_gateway.storage.dialects.statements import (
     COMMIT,
+    ChangesQuery,
     ConnectionEnded,
     ConnectionLost,
     Rows,
@@ -37,7 +39,8 @@ _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
 # More partitions are inserted by COPY.
 FEW_ROWS: Final = 20
-_BEGIN: Final = Statement(text("BEGIN"), {})
+# Connection exceptions, server starting up or shutting down, too many connections.
+_LOST_STATES: Final = ("08", "57P0", "53300")
 _ROLLBACK: Final = Statement(text("ROLLBACK"), {})
 
 
@@ -56,11 +59,11 @@ class PostgresPipeline:
         self._prepared: dict[_Key, _Prepared] = {}
         # What was sent and is not answered yet; the answer to None, which prepares a statement, is of no interest.
         self._sent: list[_Prepared | None] = []
-        self._rows: list[Values] = []  # the values of each
         self._answered: list[Rows] = []
         self._answered_count = 0
         self._refusal: psycopg.Error | None = None
         self._name_count = 0
+        self._is_rolling_back = False
         self._pgconn.nonblocking = 1
 
     def enter(self) -> None:
@@ -69,9 +72,21 @@ class PostgresPipeline:
             self._pgconn.enter_pipeline_mode()
         except psycopg.Error as error:
             raise ConnectionLost from error
+        if self._is_rolling_back:
+            self.wait()
+            self._is_rolling_back = False
 
     def exit(self) -> None:
         self._pgconn.exit_pipeline_mode()
+
+    def roll_back(self) -> None:
+        """End a transaction without waiting for it. Raises ConnectionLost."""
+        if self._pgconn.pipeline_status == pq.PipelineStatus.OFF:
+            self._connection.rollback()
+        elif self.is_in_transaction and not self._is_rolling_back:
+            self.send([_ROLLBACK])
+            self.flush()
+            self._is_rolling_back = True
 
     @cached_property
     def begin(self) -> Statement:
@@ -88,7 +103,7 @@ class PostgresPipeline:
         return self._fileno
 
     def send(self, statements: Iterable[Statement]) -> None:
-        self._sent, self._rows, self._answered, self._answered_count, self._refusal = [], [], [], 0, None
+        self._sent, self._answered, self._answered_count, self._refusal = [], [], 0, None
         # First of all of them, so that nothing is sent when one cannot be.
         written = [_parameters(*statement) for statement in statements]
         try:
@@ -117,30 +132,37 @@ class PostgresPipeline:
                     if self._refusal is not None:
                         # Which statements it has prepared is not known.
                         self._prepared.clear()
-                        row = self._rows[self._answered_count]
-                        raise StatementRefused(self._refusal.sqlstate, row) from self._refusal
+                        raise StatementRefused(self._refusal.sqlstate) from self._refusal
                     return self._answered
                 self._take(result)
         except psycopg.Error as error:
             raise ConnectionLost from error
         return None
 
+    def wait(self) -> list[Rows]:
+        """The answers, when they have come. Raises as `answers`."""
+        waiting = select.poll()
+        is_sent = self.flush()
+        while (answers := self.answers()) is None:
+            waiting.register(self._fileno, select.POLLIN if is_sent else select.POLLIN | select.POLLOUT)
+            waiting.poll()
+            is_sent = is_sent or self.flush()
+        return answers
+
     def close(self) -> None:
         self._connection.close()
         # Another file may get the number.
         self._fileno = -1
 
-    def _send_one(self, key: "_Key", row: Values, parameters: list[bytes | None], formats: list[int] | None) -> None:
+    def _send_one(self, key: "_Key", parameters: list[bytes | None], formats: list[int] | None) -> None:
         prepared = self._prepared.get(key)
         if prepared is None:
             self._name_count += 1
             prepared = self._prepared[key] = _Prepared(b"s%d" % self._name_count, compiled(*key))
             self._pgconn.send_prepare(prepared.name, prepared.compiled.text)
             self._sent.append(None)
-            self._rows.append(row)
         self._pgconn.send_query_prepared(prepared.name, parameters, formats)
         self._sent.append(prepared)
-        self._rows.append(row)
 
     def _take(self, result: Any) -> None:
         if self._refusal is not None:
@@ -199,62 +221,22 @@ def open_pipeline(engine: Engine, url: URL) -> PostgresPipeline:
         raise StoreUnavailable("the database cannot be reached") from error
 
 
-class PostgresLookUps:
-    """See `base.LookUpConnection`. What ends a state is sent and not waited for."""
-
-    def __init__(self, connection: psycopg.Connection) -> None:
-        """`connection` commits by itself, and begins transactions that read one consistent state."""
-        self._pipeline = PostgresPipeline(connection)
-        self._pipeline.enter()
-        self._is_begun = False
-        self._is_owed = False  # an answer
-        self._has_failed = False
-
-    def run(self, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
-        if not statements:
-            return []
-        # All that is sent up to an answer is a transaction, also without a BEGIN.
-        before = [] if is_all or self._is_begun else [_BEGIN]
-        self._has_failed = True
-        if self._is_owed:
-            _awaited(self._pipeline)
-        notes, begin = current_notes(), time.perf_counter()
-        self._pipeline.send([*before, *statements])
-        answers = _awaited(self._pipeline)
-        _note(notes, begin, statements)
-        self._is_begun, self._is_owed, self._has_failed = not is_all, False, False
-        return answers[len(before) :]
-
-    def end(self) -> None:
-        if self._has_failed:
-            raise ConnectionLost
-        if self._is_begun:
-            self._pipeline.send([_ROLLBACK])
-            self._pipeline.flush()
-            self._is_begun, self._is_owed = False, True
-
-    def fileno(self) -> int:
-        return self._pipeline.fileno()
-
-    def close(self) -> None:
-        self._pipeline.close()
+def bound_waits(connection: Any) -> None:
+    """Bound what a connection that writes waits for, and what others wait for because of it."""
+    connection.execute(f"SET lock_timeout = {int(BUSY_SECONDS_MAX * 1000)}")
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{STUCK_SECONDS_MAX}s'")
+    find_by_index(connection)
 
 
-def open_look_ups(engine: Engine, url: URL) -> PostgresLookUps:
-    """Connect as `engine`, which reads, does. Raises psycopg.Error, ConnectionLost."""
-    positional, named = engine.dialect.create_connect_args(url)
-    ours = {"autocommit": True, "connect_timeout": CONNECT_SECONDS_MAX, "client_encoding": "utf8"}
-    connection = psycopg.connect(*positional, **{**named, **ours})
-    try:
-        connection.execute("SET default_transaction_isolation = 'repeatable read'")
-        connection.execute("SET default_transaction_read_only = on")
-        # By index always. A plan is kept, and that of a small table would read all of it after it has grown.
-        connection.execute("SET enable_seqscan = off")
-        connection.execute("SET jit = off")
-        return PostgresLookUps(connection)
-    except BaseException:
-        connection.close()
-        raise
+def find_by_index(connection: Any) -> None:
+    """Have no table read whole: plans are kept, and that of a small table would be used when it has grown."""
+    connection.execute("SET enable_seqscan = off")
+    connection.execute("SET jit = off")
+
+
+def is_lost_state(state: str) -> bool:
+    """Whether the state of an error says that the connection is at its end."""
+    return state.startswith(_LOST_STATES)
 
 
 def run_together(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
@@ -268,6 +250,32 @@ def run_together(connection: Connection, statements: Sequence[Statement]) -> lis
         return [*answers, (), *_run(connection, statements[bulk + 1 :])]
     except ConnectionLost as error:
         raise _disconnect(error) from error
+
+
+def read(connection: Connection, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+    """See `Dialect.read`. The connection stays in pipeline mode."""
+    try:
+        # All that is sent up to an answer is a transaction, also without a BEGIN.
+        return _run(connection, statements, begins=not is_all, stays=True)
+    except ConnectionLost as error:
+        raise _disconnect(error) from error
+
+
+def leave(connection: Connection) -> None:
+    """See `Dialect.leave_driver`."""
+    pipeline = _pipeline_of(connection)
+    try:
+        pipeline.enter()
+        pipeline.exit()
+    except ConnectionLost as error:
+        connection.invalidate()
+        raise _disconnect(error) from error
+
+
+def roll_back(connection: Connection) -> None:
+    """See `Dialect.end_reading`."""
+    connection.rollback()
+    _pipeline_of(connection).roll_back()
 
 
 def commit_with(connection: Connection, statements: Sequence[Statement]) -> None:
@@ -304,18 +312,21 @@ def _copy(connection: Connection, sql: Any, rows: Any) -> None:
             copy.write_row([row[name] for name in columns])
 
 
-def _run(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
+def _run(
+    connection: Connection, statements: Sequence[Statement], *, begins: bool = True, stays: bool = False
+) -> list[Rows]:
     """On SQLAlchemy's own connection and in its transaction. Raises ConnectionLost, and what psycopg raises."""
     if not statements:
         return []
     pipeline = _pipeline_of(connection)
-    before = [] if pipeline.is_in_transaction else [pipeline.begin]
     notes, begin = current_notes(), time.perf_counter()
     try:
         pipeline.enter()
+        before = [pipeline.begin] if begins and not pipeline.is_in_transaction else []
         pipeline.send([*before, *statements])
-        answers = _awaited(pipeline)
-        pipeline.exit()
+        answers = pipeline.wait()
+        if not stays:
+            pipeline.exit()
         _note(notes, begin, statements)
         return answers[len(before) :]
     except StatementRefused as refused:
@@ -354,25 +365,14 @@ def _pipeline_of(connection: Connection) -> PostgresPipeline:
     return found
 
 
-def _awaited(pipeline: PostgresPipeline) -> list[Rows]:
-    """The answers, when they have come."""
-    waiting = select.poll()
-    is_sent = pipeline.flush()
-    while (answers := pipeline.answers()) is None:
-        waiting.register(pipeline.fileno(), select.POLLIN if is_sent else select.POLLIN | select.POLLOUT)
-        waiting.poll()
-        is_sent = is_sent or pipeline.flush()
-    return answers
-
-
 def _parameters(
     sql: Executable, values: Values | Sequence[Values]
-) -> tuple[_Key, list[tuple[Values, list[bytes | None], list[int] | None]]]:
-    """Each row and what is sent for it; all have values for the same parameters."""
+) -> tuple[_Key, list[tuple[list[bytes | None], list[int] | None]]]:
+    """The parameters of each row; all have values for the same ones."""
     rows = values if isinstance(values, Sequence) else (values,)
     key = sql, tuple(rows[0])
     made = compiled(*key)
-    return key, [(row, *made.parameters(row)) for row in rows]
+    return key, [made.parameters(row) for row in rows]
 
 
 @cache
@@ -410,3 +410,101 @@ def _quoted(text: str) -> bytes:
     """As an element of an array."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'.encode()
+
+
+_STATEMENT: Final = b"newest_event"
+_QUERY: Final = b"SELECT last_event_id FROM catalog"
+_CHANGES_STATEMENT: Final = b"changes"
+
+
+class PostgresVersionWatch:
+    """See `cache.freshness.VersionWatch`."""
+
+    sees_lasting_only = True
+    knows_changes = True
+
+    def __init__(self, connection: psycopg.Connection, changes: ChangesQuery) -> None:
+        """`connection` commits by itself and belongs to the watch from now on. Raises StoreUnavailable."""
+        self._connection = connection
+        self._changes = changes
+        self._changes_query = compiled(changes.sql, ("after",))
+        self._pgconn = connection.pgconn
+        self._loaders = Transformer(connection)
+        # Kept, since libpq forgets the number of a socket it lost, and who waits for the socket has to name it to stop.
+        self._socket = connection.fileno()
+        with _unavailable():
+            find_by_index(connection)
+            prepared = [
+                self._pgconn.prepare(_STATEMENT, _QUERY),
+                self._pgconn.prepare(_CHANGES_STATEMENT, self._changes_query.text),
+            ]
+        if any(each.status != pq.ExecStatus.COMMAND_OK for each in prepared):
+            raise StoreUnavailable("the database cannot be asked for its newest event")
+        self._pgconn.nonblocking = 1
+
+    def fileno(self) -> int:
+        return self._socket
+
+    def ask(self) -> None:
+        self._send(_STATEMENT, None)
+
+    def answer(self) -> EventId | None:
+        rows = self._rows()
+        if rows is None:
+            return None
+        if not rows:
+            raise StoreUnavailable("the database did not return its newest event")
+        return EventId(rows[0][0])
+
+    def ask_changes(self, event_id: EventId) -> None:
+        parameters, _ = self._changes_query.parameters({"after": event_id})
+        self._send(_CHANGES_STATEMENT, parameters)
+
+    def changes(self) -> list[StoredEvent] | None:
+        rows = self._rows()
+        return None if rows is None else self._changes.read(rows)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _send(self, statement: bytes, parameters: list[bytes | None] | None) -> None:
+        with _unavailable():
+            self._pgconn.send_query_prepared(statement, parameters)
+            # So few bytes, one question at a time: they always fit into the socket's buffer.
+            self._pgconn.flush()
+
+    def _rows(self) -> Sequence[Sequence[Any]] | None:
+        """Of the answer, None before it is there."""
+        with _unavailable():
+            self._pgconn.consume_input()
+            if self._pgconn.is_busy():
+                return None
+            rows: Sequence[Sequence[Any]] | None = None
+            while (result := self._pgconn.get_result()) is not None:
+                if result.status != pq.ExecStatus.TUPLES_OK:
+                    raise StoreUnavailable("the database did not return its newest event")
+                self._loaders.set_pgresult(result)
+                rows = self._loaders.load_rows(0, result.ntuples, list)
+            return rows
+
+
+def open_watch(engine: Engine, url: URL, changes: ChangesQuery) -> PostgresVersionWatch:
+    """Connect as `engine` would. Raises StoreUnavailable."""
+    positional, named = engine.dialect.create_connect_args(url)
+    try:
+        connection = psycopg.connect(*positional, autocommit=True, connect_timeout=CONNECT_SECONDS_MAX, **named)
+    except psycopg.Error as error:
+        raise dialect_of(engine).translation(error) or not_connected(engine, error) from error
+    try:
+        return PostgresVersionWatch(connection, changes)
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def _unavailable() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise StoreUnavailable("the connection that watches for changes is lost") from error

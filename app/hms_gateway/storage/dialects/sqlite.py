@@ -18,6 +18,9 @@ from sqlalchemy import (
     Engine,
     Executable,
     Insert,
+    NullPool,
+    Pool,
+    QueuePool,
     Select,
     Table,
     Text,
@@ -35,7 +38,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.runtime.call_record import current_notes
-from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, POOL_WAIT_SECONDS_MAX, Dialect, LongRows
+from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, Dialect, LongRows
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement, Values
 
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
@@ -74,10 +77,10 @@ class SqliteDialect(Dialect):
 
     def writing_engine(self, url: URL) -> Engine:
         _make_private_file(Path(str(url.database)))
-        return self._engine(url, "BEGIN IMMEDIATE", read_only=False, pool_size=1)
+        return self._engine(url, "BEGIN IMMEDIATE", QueuePool, read_only=False)
 
-    def reading_engine(self, url: URL, connections_max: int) -> Engine:
-        return self._engine(url, "BEGIN", read_only=True, pool_size=connections_max)
+    def reading_engine(self, url: URL) -> Engine:
+        return self._engine(url, "BEGIN", NullPool, read_only=True)
 
     def file(self, url: URL) -> Path:
         return Path(str(url.database))
@@ -90,9 +93,6 @@ class SqliteDialect(Dialect):
     def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> None:
         """None: `PRAGMA data_version` answers at once."""
 
-    def look_up_connection(self, engine: Engine, url: URL) -> "SqliteLookUps":
-        return SqliteLookUps(self.watching_connection(url))
-
     def run_on_driver(self, connection: Connection, statement: str) -> None:
         # Without SQLAlchemy's share of the time, which is most of it here.
         connection.connection.cursor().execute(statement)
@@ -101,7 +101,18 @@ class SqliteDialect(Dialect):
         # Past SQLAlchemy, whose share of a statement is several times SQLite's.
         if not connection.in_transaction():
             connection.begin()
-        return SqliteLookUps(connection.connection, is_begun=True).run(statements, is_all=False)
+        return _run(connection.connection.driver_connection, statements)
+
+    def read(self, connection: Connection, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        driver: Any = connection.connection.driver_connection
+        if not driver.in_transaction and not (is_all and len(statements) == 1):
+            driver.execute("BEGIN")
+        return _run(driver, statements)
+
+    def end_reading(self, connection: Connection) -> None:
+        connection.rollback()
+        driver: Any = connection.connection.driver_connection
+        driver.rollback()
 
     def backup_advice(self, url: URL, target: Path) -> None:
         """None: the file is copied while it is used."""
@@ -160,14 +171,11 @@ class SqliteDialect(Dialect):
     def leave_no_traces(self, connection: Connection) -> None:
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
 
-    def _engine(self, url: URL, begin: str, *, read_only: bool, pool_size: int) -> Engine:
+    def _engine(self, url: URL, begin: str, poolclass: type[Pool], *, read_only: bool) -> Engine:
         engine = create_engine(
             url,
             hide_parameters=True,
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_timeout=POOL_WAIT_SECONDS_MAX,
-            pool_use_lifo=True,
+            poolclass=poolclass,
             # No implicit BEGIN by the driver: a DDL statement or a SAVEPOINT belongs to our transaction as well.
             connect_args={"check_same_thread": False, "isolation_level": None, "timeout": BUSY_SECONDS_MAX},
         )
@@ -178,46 +186,30 @@ class SqliteDialect(Dialect):
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
-            self.run_on_driver(connection, begin)
+            driver: Any = connection.connection.driver_connection
+            if not driver.in_transaction:  # `read` may have begun
+                driver.execute(begin)
 
         return engine
 
 
-class SqliteLookUps:
-    """See `base.LookUpConnection`."""
-
-    def __init__(self, connection: Any, *, is_begun: bool = False) -> None:
-        self._connection = connection
-        self._is_begun = is_begun
-
-    def run(self, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
-        if not self._is_begun and (len(statements) > 1 or not is_all):
-            self._connection.execute("BEGIN")
-            self._is_begun = True
-        cursor = self._connection.cursor()
-        answers: list[Rows] = []
-        notes, begin = current_notes(), time.perf_counter()
-        for sql, values in statements:
-            if isinstance(values, Mapping):
-                statement = _compiled(sql, tuple(values))
-                rows = cursor.execute(statement.text, statement.parameters(values)).fetchall()
-                answers.append(statement.read(rows) if statement.readers else rows)
-            else:
-                statement = _compiled(sql, tuple(values[0]))
-                cursor.executemany(statement.text, [statement.parameters(row) for row in values])
-                answers.append(())
-            if notes is not None:
-                begin = notes.add("sql", begin, statement.text)
-        cursor.close()
-        return answers
-
-    def end(self) -> None:
-        if self._is_begun:
-            self._is_begun = False
-            self._connection.execute("ROLLBACK")
-
-    def close(self) -> None:
-        self._connection.close()
+def _run(driver: Any, statements: Sequence[Statement]) -> list[Rows]:
+    cursor = driver.cursor()
+    answers: list[Rows] = []
+    notes, begin = current_notes(), time.perf_counter()
+    for sql, values in statements:
+        if isinstance(values, Mapping):
+            statement = _compiled(sql, tuple(values))
+            rows = cursor.execute(statement.text, statement.parameters(values)).fetchall()
+            answers.append(statement.read(rows) if statement.readers else rows)
+        else:
+            statement = _compiled(sql, tuple(values[0]))
+            cursor.executemany(statement.text, [statement.parameters(row) for row in values])
+            answers.append(())
+        if notes is not None:
+            begin = notes.add("sql", begin, statement.text)
+    cursor.close()
+    return answers
 
 
 class _Compiled(NamedTuple):

@@ -41,14 +41,7 @@ class ConnectionEnded(ConnectionLost):
 
 
 class StatementRefused(Exception):
-    """The database did not do a statement, nor what was sent after it, a commit included. The text is its state.
-
-    `row` is the values that it refused, the ones that were handed over.
-    """
-
-    def __init__(self, state: str | None, row: Values | None = None) -> None:
-        super().__init__(state)
-        self.row = row
+    """The database did not do a statement, nor what was sent after it, a commit included. The text is its state."""
 
 
 class _DatabaseNow(FunctionElement[int]):

@@ -1,1 +1,1 @@
-"""Directories of databases, tables and partitions: the `FileSystem` the metastore's rules ask for (design D12)."""
+"""Directories of databases, tables and partitions: what the metastore's rules ask of file systems (design D12)."""

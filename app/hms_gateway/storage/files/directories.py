@@ -27,6 +27,7 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 # What below a root has to be taken apart to know where it leads; libraries for remote ones read more into a path.
 _IS_UNUSUAL: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0").search
 _IS_UNUSUAL_REMOTE: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0|::|%").search
+_MAKING: Final = "make_directory"
 _REACH: Final = {
     FilePolicy.MANAGE: Reach.OUTSIDE,
     FilePolicy.IGNORE: Reach.IGNORED,
@@ -86,7 +87,10 @@ class _Root:
 
 
 class Directories:
-    """The `FileSystem` of `metastore.ports.store`.
+    """Directories by location (`file:/a/b`, `hdfs://nn/a`). Raises FileSystemError with Hive's text.
+
+    Only what is MANAGED is ever looked at. To make, move or delete what is OUTSIDE is an error; what is IGNORED is left
+    alone silently.
 
     policies   what to do with each scheme; see `FilePolicy`
     roots      locations below which directories are managed; of a scheme without any nothing is touched
@@ -94,7 +98,6 @@ class Directories:
     options    by scheme, options of fsspec (endpoint, credentials, ...)
 
     For a call that records what another metastore knows, what is managed is ignored.
-    Raises FileSystemError.
     """
 
     def __init__(
@@ -132,16 +135,17 @@ class Directories:
         return Reach.MANAGED if reach is Reach.OUTSIDE and self._found(place) else reach
 
     def manages(self, location: str) -> bool:
+        """True if the location is MANAGED. Raises FileSystemError where it is REFUSED."""
         return self._managed(location) is not None
 
     def is_directory(self, location: str) -> bool:
         managed = self._managed(location)
-        with _translated(location):
+        with _translated("is_directory", location):
             return managed is not None and managed[0].backend.is_directory(managed[1])
 
     def exists(self, location: str) -> bool:
         managed = self._managed(location)
-        with _translated(location):
+        with _translated("exists", location):
             return managed is not None and managed[0].backend.exists(managed[1])
 
     def make_directory(self, location: str) -> bool:
@@ -154,6 +158,7 @@ class Directories:
             return root.backend.make(path)
 
     def directory_maker(self) -> Callable[[str], bool | None]:
+        """`make_directory` for many locations, cheaper than one by one; None for what is not MANAGED."""
         makers: dict[_Root, Callable[[str], bool]] = {}
 
         def make(location: str) -> bool | None:
@@ -161,39 +166,43 @@ class Directories:
             if managed is None:
                 return None
             root, path = managed
+            notes, begin = current_notes(), time.perf_counter()
             try:
                 maker = makers.get(root)
                 if maker is None:
                     maker = makers.setdefault(root, root.backend.maker())
-                return maker(path)
+                made = maker(path)
             except Exception:
                 with _translated_making(location):
                     raise
+            if notes is not None:
+                notes.add(f"files {_MAKING}", begin)
+            return made
 
         return make
 
     def delete_directory(self, location: str) -> None:
+        """Delete it with all that is in it. A missing one is ignored."""
         changeable = self._changeable(location)
         if changeable is None:
             return
         self._check_free_of_roots(location, "deleted")
         root, path = changeable
-        with _translated(location):
+        with _translated("delete_directory", location):
             root.backend.delete(path)
 
     def delete_empty_parents(self, location: str, levels: int) -> None:
+        """Remove up to `levels` parents of `location`, upwards, as long as they are empty."""
         place = parse_place(location)
-        for _ in range(levels):
-            place = place._replace(path=place.path.rpartition("/")[0])
-            managed = self._managed_place(place)
-            if managed is None or self._holds_root(place):
-                return
-            root, path = managed
-            with _translated(location):
-                if not root.backend.delete_if_empty(path):
+        with _translated("delete_empty_parents", location):
+            for _ in range(levels):
+                place = place._replace(path=place.path.rpartition("/")[0])
+                managed = self._managed_place(place)
+                if managed is None or self._holds_root(place) or not managed[0].backend.delete_if_empty(managed[1]):
                     return
 
     def move_directory(self, source: str, target: str) -> None:
+        """Within one file system; the target's parents are made, and nothing that is there is replaced."""
         origin, destination = self._changeable(source), self._changeable(target)
         if origin is None or destination is None:
             return
@@ -201,15 +210,16 @@ class Directories:
             raise FileSystemError(f"{target} is on a different file system than {source}")
         self._check_free_of_roots(source, "moved")
         self._check_free_of_roots(target, "replaced")
-        with _translated(source):
+        with _translated("move_directory", source):
             origin[0].backend.move(origin[1], destination[0].backend, destination[1])
 
     def quick_statistics(self, location: str) -> tuple[int, int]:
+        """Number and total bytes of the visible files below (semantics §3.6)."""
         managed = self._managed(location)
         if managed is None:
             return 0, 0
         root, path = managed
-        with _translated(location):
+        with _translated("quick_statistics", location):
             sizes = [size for name, size in root.backend.file_sizes(path) if not _is_hidden(name)]
         return len(sizes), sum(sizes)
 
@@ -222,22 +232,26 @@ class Directories:
         return f"file:{_real_path(place.path)}" if place.is_local and not place.is_elsewhere else str(place)
 
     def is_local(self, location: str) -> bool:
+        """True if it is below a root on this machine; of other locations there is nothing to see here."""
         return self._local(location) is not None
 
     def names_below(self, location: str) -> Iterator[str]:
+        """Names of the directories directly below, read as they are asked for."""
         local = self._local(location)
-        with _translated(location):
+        with _translated("names_below", location):
             yield from () if local is None else local[0].names(local[1])
 
     def measure(self, location: str) -> Tree | None:
+        """None for a directory that does not exist. Raises where part of it cannot be read."""
         local = self._local(location)
-        with _translated(location):
+        with _translated("measure", location):
             return None if local is None else local[0].measure(local[1])
 
     def delete_directories(self, location: str) -> bool:
+        """Delete it and the directories in it; False when there is more than directories."""
         local = self._local(location)
         self._check_free_of_roots(location, "deleted")
-        with _translated(location):
+        with _translated("delete_directories", location):
             return local is not None and local[0].delete_directories(local[1])
 
     def _local(self, location: str) -> tuple[LocalDirectories, str] | None:
@@ -330,7 +344,7 @@ def _no_file_system(scheme: str) -> FileSystemError:
 @contextmanager
 def _translated_making(location: str) -> Iterator[None]:
     try:
-        with _translated(location):
+        with _translated(_MAKING, location):
             yield
     except FileSystemError as error:
         cause = error.__cause__
@@ -342,8 +356,9 @@ def _translated_making(location: str) -> Iterator[None]:
 
 
 @contextmanager
-def _translated(location: str) -> Iterator[None]:
-    """Foreign errors become ours here. fsspec's libraries raise anything, so anything is caught."""
+def _translated(operation: str, location: str) -> Iterator[None]:
+    """Note the operation; foreign errors become ours. fsspec's libraries raise anything, so anything is caught."""
+    notes, begin = current_notes(), time.perf_counter()
     try:
         yield
     except FileSystemError:
@@ -358,52 +373,6 @@ def _translated(location: str) -> Iterator[None]:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {reason}") from error
     except Exception as error:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {error}") from error
-
-
-class NotedDirectories(Directories):
-    def is_directory(self, location: str) -> bool:
-        with _noted("is_directory"):
-            return super().is_directory(location)
-
-    def exists(self, location: str) -> bool:
-        with _noted("exists"):
-            return super().exists(location)
-
-    def make_directory(self, location: str) -> bool:
-        with _noted("make_directory"):
-            return super().make_directory(location)
-
-    def directory_maker(self) -> Callable[[str], bool | None]:
-        make = super().directory_maker()
-
-        def noted(location: str) -> bool | None:
-            with _noted("make_directory"):
-                return make(location)
-
-        return noted
-
-    def delete_directory(self, location: str) -> None:
-        with _noted("delete_directory"):
-            super().delete_directory(location)
-
-    def delete_empty_parents(self, location: str, levels: int) -> None:
-        with _noted("delete_empty_parents"):
-            super().delete_empty_parents(location, levels)
-
-    def move_directory(self, source: str, target: str) -> None:
-        with _noted("move_directory"):
-            super().move_directory(source, target)
-
-    def quick_statistics(self, location: str) -> tuple[int, int]:
-        with _noted("quick_statistics"):
-            return super().quick_statistics(location)
-
-
-@contextmanager
-def _noted(operation: str) -> Iterator[None]:
-    notes, begin = current_notes(), time.perf_counter()
-    try:
-        yield
     finally:
         if notes is not None:
             notes.add(f"files {operation}", begin)

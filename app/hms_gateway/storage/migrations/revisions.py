@@ -1,16 +1,34 @@
 """Which revision of the schema a database has, and bringing it to ours."""
 
-from pathlib import Path
+from typing import Final
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    delete,
+    insert,
+    inspect,
+    text,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
-from hms_gateway.storage.dialects.errors import translated
+from hms_gateway.storage.dialects.kinds import translated
 from hms_gateway.storage.schema.catalog import REVISION
 
-_MIGRATIONS = Path(__file__).parent
+# As Alembic made it.
+_VERSION: Final = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 
 
 def migrate(url: str) -> None:
@@ -66,25 +84,29 @@ def check_revision(engine: Engine) -> None:
 
 
 def current_revision(connection: Connection) -> str | None:
-    """The revision Alembic has noted in the database, None for a database without schema."""
+    """The revision noted in the database, None for a database without schema."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def _upgrade(connection: Connection) -> None:
+    """Run the steps behind the revision of the database, and note each."""
     # Only here, since importing Alembic costs a good part of the start.
-    from alembic import command
-    from alembic.config import Config
-    from alembic.util import CommandError
+    from alembic.operations import Operations
+    from alembic.runtime.migration import MigrationContext
 
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    try:
-        command.upgrade(config, "head")
-    except CommandError as error:
+    from hms_gateway.storage.migrations.steps import STEPS
+
+    found = current_revision(connection)
+    if found is not None and found not in STEPS:
         raise StoreError(
-            f"the database's schema has revision {current_revision(connection)}, which this program does not know:"
-            " it belongs to a newer version"
-        ) from error
+            f"the database's schema has revision {found}, which this program does not know: it belongs to a newer version"
+        )
+    _VERSION.create(connection, checkfirst=True)
+    with Operations.context(MigrationContext.configure(connection)):
+        for revision, step in STEPS.items():
+            if revision > (found or ""):
+                step()
+                connection.execute(delete(_VERSION))
+                connection.execute(insert(_VERSION).values(version_num=revision))

@@ -3,13 +3,12 @@
 Long lists of partitions and of their names are read while they are sent: memory stays flat at any length (D5).
 """
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, false, func, literal, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, false, func, literal, or_, select
 
 from hms_gateway.metastore.filters.binding import BoundFilter
 from hms_gateway.metastore.ports.store import Selection, StoredPartition, StoredTable
@@ -18,8 +17,7 @@ from hms_gateway.metastore.vocabulary.partition_names import canonical_value, es
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
 from hms_gateway.rpc.structs import EncodedList, PartitionGroup, Struct, Table
 from hms_gateway.rpc.structs.base import EncodedTexts
-from hms_gateway.storage.dialects.errors import translated
-from hms_gateway.storage.dialects.statements import Statement
+from hms_gateway.storage.dialects.kinds import translated
 from hms_gateway.storage.partitions.rows import (
     ROW_COLUMNS,
     Descriptor,
@@ -45,7 +43,7 @@ from hms_gateway.storage.sql.filter_sql import (
     unindexed,
 )
 from hms_gateway.storage.sql.fragments import decode_texts
-from hms_gateway.storage.sql.repository import Repository, is_storable
+from hms_gateway.storage.sql.repository import Repository, SharedSnapshot, is_storable
 
 CHUNK_ROWS: Final = 100
 # Lists up to here are read at once: they cost little memory and need not keep a snapshot open for a slow client.
@@ -56,31 +54,6 @@ _CHUNK_NAMES: Final = 2_000
 _DESCRIPTORS_KEPT: Final = 1_000
 
 T = TypeVar("T")
-
-
-class SharedSnapshot:
-    """Keeps a snapshot's connection for as long as it is read from."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self._holders = 1
-        self._lock = threading.Lock()
-
-    def retain(self) -> None:
-        with self._lock:
-            self._holders += 1
-
-    def release(self) -> None:
-        """When the last holder does it, the transaction ends and the connection goes back to the pool."""
-        with self._lock:
-            self._holders -= 1
-            is_last = self._holders == 0
-        if is_last:
-            self.end()
-
-    def end(self) -> None:
-        """End the snapshot under everybody's feet; harmless when it has ended."""
-        self.connection.close()
 
 
 class Rows:
@@ -215,10 +188,6 @@ class PartitionList(_LeasedRows):
 LOOKED_AT_MAX: Final = 1_000
 # Among so many names, those that a filter selects are looked for first.
 NEAR_NAMES: Final = 2_000
-# Made once: building a statement costs more than running it.
-_ONE_NAME: Final = select(PARTITIONS.c.part_name).where(
-    PARTITIONS.c.table_id == bindparam("the_table"), PARTITIONS.c.part_name == bindparam("the_name")
-)
 
 
 class _NearNames(NamedTuple):
@@ -268,17 +237,10 @@ class PartitionReads(Repository):
         )
 
     def partition_names(self, table: StoredTable, selection: Selection) -> list[str]:
-        names = selection.names or ()
-        if len(names) == 1 and names_only(selection):
-            return self._one_name(table, names[0])
+        if names_only(selection):
+            rows, *_ = self._run_together(rows_by_names(table.table_id, selection.names or (), self._dialect)[:1])
+            return sorted(row[1] for row in rows)
         return [row[0] for row in self._rows(self._selected(table, selection, PARTITIONS.c.part_name)).fetchall()]
-
-    def _one_name(self, table: StoredTable, name: str) -> list[str]:
-        """The name where there is such a partition."""
-        if not is_storable(name):
-            return []
-        statement = Statement(_ONE_NAME, {"the_table": table.table_id, "the_name": name})
-        return [found for (found,) in self._run_together([statement])[0]]
 
     def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
         bounds = (table.partition_count, selection.limit)

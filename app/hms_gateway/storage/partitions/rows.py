@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
-from sqlalchemy import Select, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Select, and_, bindparam, func, select, update
 
 from hms_gateway.metastore.ports.store import PartitionId, StoredPartition, StoredTable, TableId
 from hms_gateway.rpc.structs import FieldSchema, Partition, StorageDescriptor, Table
@@ -212,34 +212,8 @@ class Descriptors(Repository):
         return found_descriptors(self._run_together([descriptors_by_ids(ids, self._dialect)])[0])
 
     def of_table(self, table_id: TableId) -> list[Descriptor]:
-        return self._found(select(*DESCRIPTOR_COLUMNS).where(DESCRIPTORS.c.table_id == table_id))
-
-    def ids_of(self, table_id: TableId, wanted: Iterable[DescriptorKey]) -> dict[DescriptorKey, int]:
-        """The ids of these descriptors; those that are new are stored, with no partition counted yet."""
-        keys = list(wanted)
-        known = self._known(table_id, {content.content_hash for content, _ in keys})
-        ids = {key: known.get((key[0].content_hash, key[1])) for key in keys}
-        new = [key for key, found in ids.items() if found is None]
-        if new:
-            # One unit of work runs at a time, so no other one can take these ids.
-            first = (self._connection.execute(LAST_DESCRIPTOR).scalar() or 0) + 1
-            ids.update(zip(new, range(first, first + len(new)), strict=True))
-            self._connection.execute(insert(DESCRIPTORS), [descriptor_row(table_id, ids[key], *key) for key in new])
-        return {key: found for key, found in ids.items() if found is not None}
-
-    def add_to_counts(self, table_id: TableId, differences: Mapping[int | None, int]) -> None:
-        """So many partitions more or fewer use these descriptors; unused ones are deleted."""
-        changes = [
-            {"the_descriptor": descriptor_id, "difference": difference}
-            for descriptor_id, difference in differences.items()
-            if descriptor_id is not None and difference
-        ]
-        if not changes:
-            return
-        self._connection.execute(ADD_TO_DESCRIPTOR, changes)
-        if any(difference < 0 for difference in differences.values()):
-            unused = and_(DESCRIPTORS.c.table_id == table_id, DESCRIPTORS.c.partition_count == 0)
-            self._connection.execute(delete(DESCRIPTORS).where(unused))
+        statement = select(*DESCRIPTOR_COLUMNS).where(DESCRIPTORS.c.table_id == table_id)
+        return found_descriptors(self._connection.execute(statement))
 
     def replace_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> None:
         """Give every descriptor of the table these columns."""
@@ -254,13 +228,6 @@ class Descriptors(Repository):
         ]
         if changes:
             self._connection.execute(_REPLACE_COLUMNS, changes)
-
-    def _found(self, statement: Any) -> list[Descriptor]:
-        return found_descriptors(self._connection.execute(statement))
-
-    def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
-        statement = known_descriptors(table_id, hashes, self._dialect)
-        return {(content_hash, base): found for content_hash, base, found in self._connection.execute(*statement)}
 
 
 def descriptors_by_ids(ids: Iterable[int], dialect: Dialect) -> Statement:

@@ -111,24 +111,25 @@ class PartitionKeys(Repository):
 
 
 class PartitionLocations(Repository):
-    def move(self, table_id: TableId, old_path: str, new_path: str) -> None:
+    def move(self, table_id: TableId, old_path: str, new_path: str) -> list[str]:
         """Give what lies under `old_path` the same place under `new_path`.
 
-        Changes a row for each descriptor, and rows of partitions only where they lie outside their table's directory
-        or under a part of it that moves.
+        Changes a row for each descriptor, and rows of partitions that lie outside their table's directory. The names
+        of those that lie below a part of their base, and so leave it, are returned.
         """
         check_text("location", new_path)
-        old_path, new_path = old_path.rstrip("/"), new_path.rstrip("/")
-        descriptors = Descriptors(self._connection).of_table(table_id)
-        # Absolute locations first: those that become absolute below have arrived already.
-        for descriptor in sorted(descriptors, key=lambda one: one.base_location is not None):
+        names: list[str] = []
+        for descriptor in Descriptors(self._connection).of_table(table_id):
             base = descriptor.base_location
             if base is None:
                 self._move_absolute(table_id, descriptor, old_path, new_path)
             elif base == old_path or base.startswith(old_path + "/"):
                 self._move_base(descriptor, new_path + base[len(old_path) :])
             elif old_path.startswith(base + "/"):
-                self._move_part_of_base(table_id, descriptor, old_path[len(base) :], new_path)
+                below = func.coalesce(PARTITIONS.c.location, literal("/") + PARTITIONS.c.part_name)
+                is_moved = and_(_uses(table_id, descriptor), _is_at_or_below(below, old_path[len(base) :]))
+                names += self._connection.execute(select(PARTITIONS.c.part_name).where(is_moved)).scalars()
+        return names
 
     def _move_base(self, descriptor: Descriptor, base: str) -> None:
         moved = update(DESCRIPTORS).where(DESCRIPTORS.c.descriptor_id == descriptor.descriptor_id)
@@ -139,20 +140,6 @@ class PartitionLocations(Repository):
         moved = update(PARTITIONS).where(_uses(table_id, descriptor), _is_at_or_below(location, old_path))
         new_location = literal(new_path) + func.substr(location, len(old_path) + 1)
         self._connection.execute(moved.values(location=new_location))
-
-    def _move_part_of_base(self, table_id: TableId, descriptor: Descriptor, old_below: str, new_path: str) -> None:
-        """Make the locations of partitions that leave their base absolute."""
-        below = func.coalesce(PARTITIONS.c.location, literal("/") + PARTITIONS.c.part_name)
-        condition = and_(_uses(table_id, descriptor), _is_at_or_below(below, old_below))
-        counted = select(func.count()).select_from(PARTITIONS).where(condition)
-        count = self._connection.execute(counted).scalar_one()
-        if not count:
-            return
-        descriptors = Descriptors(self._connection)
-        (absolute,) = descriptors.ids_of(table_id, [(descriptor.content, None)]).values()
-        location = literal(new_path) + func.substr(below, len(old_below) + 1)
-        self._connection.execute(update(PARTITIONS).where(condition).values(descriptor_id=absolute, location=location))
-        descriptors.add_to_counts(table_id, {absolute: count, descriptor.descriptor_id: -count})
 
 
 def _uses(table_id: TableId, descriptor: Descriptor) -> ColumnElement[bool]:

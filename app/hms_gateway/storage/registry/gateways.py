@@ -3,7 +3,7 @@
 One row for each process. It is written every few seconds, by the database's clock.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
@@ -55,7 +55,11 @@ _INSERT: Final = insert(GATEWAYS).values(
 _FORGET_OLD: Final = delete(GATEWAYS).where(GATEWAYS.c.seen_ms < _NOW - KEPT_MS)
 _FORGET: Final = delete(GATEWAYS).where(_IS_IT)
 _SHOWN: Final = (
-    select(GATEWAYS, _NOW.label("now_ms"))
+    select(
+        *(column for column in GATEWAYS.c if column is not GATEWAYS.c.behind_since),
+        GATEWAYS.c.behind_since.label("behind_since_seconds"),
+        _NOW.label("now_ms"),
+    )
     .where(GATEWAYS.c.seen_ms > _NOW - SHOWN_MS)
     .order_by(GATEWAYS.c.name, GATEWAYS.c.pid)
 )
@@ -72,23 +76,8 @@ def note_gateway(connection: Connection, row: GatewayRow) -> list[GatewayRow]:
 
 def known_gateways(connection: Connection) -> list[GatewayRow]:
     """Those that were seen in the last minute."""
-    return [_row(found) for found in connection.execute(_SHOWN)]
+    return [GatewayRow(**found._asdict()) for found in connection.execute(_SHOWN)]
 
 
 def forget_gateway(connection: Connection, gateway_id: str) -> None:
     connection.execute(_FORGET, {"id": gateway_id})
-
-
-def _row(found: Any) -> GatewayRow:
-    return GatewayRow(
-        gateway_id=found.gateway_id,
-        name=found.name,
-        pid=found.pid,
-        version=found.version,
-        event_id=found.event_id,
-        started_ms=found.started_ms,
-        seen_ms=found.seen_ms,
-        newest_event_id=found.newest_event_id,
-        behind_since_seconds=found.behind_since,
-        now_ms=found.now_ms,
-    )

@@ -1,7 +1,7 @@
 """The relational schema: one narrow row for each object, partitions sharing their storage descriptors (design D6).
 
 Texts that are only handed out again are kept as compact TJSON fragments (design D5) in plain text columns; texts that
-are compared lie in columns of binary collation. Indexes over some rows only are in `partial_indexes`.
+are compared lie in columns of binary collation. Indexes over some rows only are in the migrations.
 """
 
 from typing import Final
@@ -516,4 +516,3 @@ GATEWAYS: Final = Table(
 
 # What goes with a table, in an order that keeps every reference whole; the first ones those with partitions have.
 OF_PARTITIONED: Final = (FURTHER_KEYS, PARTITIONS, DESCRIPTORS)
-OF_TABLES: Final = (TABLE_INDEXES, PARTITION_MARKS)

@@ -17,7 +17,6 @@ from time import monotonic, perf_counter
 from typing import Final, NamedTuple, Protocol
 
 import structlog
-from sqlalchemy import text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_record import TraceSpans, shared_notes
@@ -53,7 +52,6 @@ def _hand_over(results: Sequence[tuple[Done, Result]]) -> None:
 BATCH_MAX: Final = 500
 CONNECT_AGAIN_SECONDS: Final = 1.0
 
-_FORGET_PLANS: Final = Statement(text("DISCARD PLANS"), {})
 _LOCK: Final = Statement(LOCK_CATALOG, {})
 
 _log = structlog.get_logger("hms_gateway.storage")
@@ -119,7 +117,6 @@ class PipelinedWriter:
         self._is_connecting = False
         self._is_closed = False
         self._connect_at = 0.0
-        self._planned_at = 0.0
 
     def take(self, job: Job) -> bool:
         """Whether the job is run here: one that gets its outcome later. Raises StoreUnavailable when too many wait."""
@@ -184,7 +181,6 @@ class PipelinedWriter:
             if self._pipeline is not None:  # of a loop that is closed
                 self._pipeline.close()
             self._pipeline, self._loop = pipeline, loop
-            self._planned_at = monotonic()
             loop.add_reader(pipeline.fileno(), self._readable)
 
     def _close_arriving(self) -> None:
@@ -284,7 +280,7 @@ class PipelinedWriter:
         """Gives what is to be sent, is sent what came back, and ends with what became of each job."""
         batch = TxnBatch(self._dialect, self._clock, jobs)
         notes = shared_notes(job.notes for job in jobs)
-        reading = batch.reading([BEGIN, *self._forgetting_plans(), _LOCK])
+        reading = batch.reading([BEGIN, _LOCK])
         asked = next(reading)
         while asked:
             begin = perf_counter()
@@ -312,14 +308,6 @@ class PipelinedWriter:
             return None
         except Exception as error:
             return Result(None, error)
-
-    def _forgetting_plans(self) -> Sequence[Statement]:
-        """See `Dialect.plans_kept_seconds`."""
-        now, kept_seconds = monotonic(), self._dialect.plans_kept_seconds
-        if kept_seconds is None or now - self._planned_at < kept_seconds:
-            return ()
-        self._planned_at = now
-        return (_FORGET_PLANS,)
 
 
 def _tell(jobs: Sequence[Job], results: Sequence[Result | None]) -> list[Job]:

@@ -1,156 +1,53 @@
 """The store: snapshots to read from a pool of connections, units of work through the one writer."""
 
-import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, event, select
+from sqlalchemy import URL, Connection, Engine, event
 
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.changes.implicit_locks import locked
 from hms_gateway.metastore.ports.store import (
     ChangeSelection,
     EventId,
-    LookUp,
     MadeChange,
     Snapshot,
     StoredEvent,
     StoreError,
     StoreUnavailable,
     Transaction,
+    VersionWatch,
 )
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.call_record import WorkTimes, current_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Done
-from hms_gateway.storage.catalog.databases import first_dropped
-from hms_gateway.storage.catalog.events import CHANGES_QUERY, change_headers, changes_made
-from hms_gateway.storage.dialects import Dialect, dialect_of_url, parse_url
-from hms_gateway.storage.dialects.base import LookUpConnection, Retryable
-from hms_gateway.storage.dialects.errors import as_unavailable, is_worth_another_try, translated
-from hms_gateway.storage.dialects.kinds import system_of
+from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, first_dropped, found_database
+from hms_gateway.storage.catalog.events import CHANGES_QUERY, EventReads, change_headers, changes_made
+from hms_gateway.storage.catalog.names import NameReads
+from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
+from hms_gateway.storage.dialects import dialect_of_url, parse_url
+from hms_gateway.storage.dialects.base import Retryable
+from hms_gateway.storage.dialects.kinds import as_unavailable, is_worth_another_try, system_of, translated
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
-from hms_gateway.storage.partitions.reads import SharedSnapshot
+from hms_gateway.storage.partitions.reads import PartitionReads
 from hms_gateway.storage.registry.gateways import GatewayRow, forget_gateway, known_gateways, note_gateway
 from hms_gateway.storage.registry.outcomes import find_outcome
-from hms_gateway.storage.schema.catalog import CATALOG
+from hms_gateway.storage.sql.repository import AsksMore, ReadPool, SharedSnapshot, is_storable
+from hms_gateway.storage.txn.txns import SqlTxnReads
 from hms_gateway.storage.writing.availability import Availability
-from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.txn.ports.txn import TxnWork
 
 if TYPE_CHECKING:
-    from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
     from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
-    from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
-
-LOOK_UP_CONNECTIONS_MAX: Final = 8
-
-_look_up_log = logging.getLogger(__name__)
-
-
-class _InUsualWay(BaseException):
-    """The read has to be run in the usual way. Not an Exception, so that the read does not handle it."""
-
-
-class LookUps:
-    """`connect` gives a new connection, None where the database has none of this kind."""
-
-    def __init__(self, connect: Callable[[], LookUpConnection | None], dialect: Dialect) -> None:
-        self._connect = connect
-        self._dialect = dialect
-        self._lock = threading.Lock()
-        self._idle: list[LookUpConnection] = []
-        self._places = LOOK_UP_CONNECTIONS_MAX
-
-    @contextmanager
-    def snapshot(self, *, asks_once: bool) -> Iterator[Snapshot | None]:
-        """None, or one in which a read ends early that has to be run in the usual way. As in `LookUp`."""
-        connection = self._taken()
-        if connection is None:
-            yield None
-            return
-        try:
-            yield _LookUpSnapshot(self._dialect, connection, asks_once=asks_once)
-        except _InUsualWay:
-            pass
-        finally:
-            self._give_back(connection)
-
-    def close(self) -> None:
-        """No read begins this way any more."""
-        with self._lock:
-            idle, self._idle, self._places = self._idle, [], -LOOK_UP_CONNECTIONS_MAX
-        for connection in idle:
-            connection.close()
-
-    def _taken(self) -> LookUpConnection | None:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-            if self._places <= 0:
-                return None
-            self._places -= 1
-        connection = None
-        try:
-            connection = self._connect()
-        except Exception:
-            _look_up_log.debug("no connection for look-ups", exc_info=True)  # the usual way says what is wrong
-        if connection is None:
-            self._gone()
-        return connection
-
-    def _give_back(self, connection: LookUpConnection) -> None:
-        try:
-            connection.end()
-        except Exception:
-            # Others that were idle have probably been lost with it.
-            with self._lock:
-                lost, self._idle = [connection, *self._idle], []
-            for each in lost:
-                each.close()
-                self._gone()
-            return
-        with self._lock:
-            is_open = self._places >= 0
-            if is_open:
-                self._idle.append(connection)
-        if not is_open:
-            connection.close()
-
-    def _gone(self) -> None:
-        with self._lock:
-            self._places += 1
-
-
-class _LookUpSnapshot(SqlSnapshot):
-    def __init__(self, dialect: Dialect, connection: LookUpConnection, *, asks_once: bool) -> None:
-        self._dialect = dialect
-        self._look_ups = connection
-        self._asks_once = asks_once
-        self._has_asked = False
-
-    @property
-    def _connection(self) -> Connection:  # type: ignore[override]
-        raise _InUsualWay
-
-    def _run_together(self, statements: Sequence[Statement]) -> list[Rows]:
-        if self._asks_once and self._has_asked:
-            raise _InUsualWay
-        self._has_asked = True
-        try:
-            return self._look_ups.run(statements, is_all=self._asks_once)
-        except Exception as error:
-            raise _InUsualWay from error
-
 
 _BEGIN: Final = "statement began at"
 
@@ -177,7 +74,6 @@ _OTHER_CONNECTIONS: Final = 4
 _ATTEMPTS_MAX: Final = 3
 # Of `delete_dropped`: the thread has other chores.
 _PIECES_MAX: Final = 40
-_LAST_EVENT_ID: Final = select(CATALOG.c.last_event_id)
 
 
 def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int = READ_CONNECTIONS_MAX) -> "SqlStore":
@@ -199,12 +95,40 @@ def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int
         raise
     parsed = parsed.set(drivername=writing.url.drivername)
     watching = dialect.watching_connection(parsed)
-    return SqlStore(parsed, dialect.reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
+    reading = ReadPool(dialect.reading_engine(parsed), read_connections_max)
+    return SqlStore(parsed, reading, writing, watching, clock, limits)
 
 
 def connections_wanted(read_connections_max: int) -> int:
     """The number of connections to a database server a store may have at the same time."""
-    return read_connections_max + LOOK_UP_CONNECTIONS_MAX + _OTHER_CONNECTIONS
+    return read_connections_max + _OTHER_CONNECTIONS
+
+
+class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, NameReads):
+    """`ports.Snapshot` inside a read-only transaction that `shared` keeps open."""
+
+    def __init__(self, shared: SharedSnapshot) -> None:
+        self._dialect = shared.dialect
+        self._shared: SharedSnapshot = shared
+
+    @property
+    def _connection(self) -> Connection:  # type: ignore[override]
+        return self._shared.connection
+
+    def _run_together(self, statements: Sequence[Statement]) -> list[Rows]:
+        return self._shared.run(statements)
+
+    def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
+        names = [name for name in dict.fromkeys(tables) if all(map(is_storable, name))]
+        databases = dict.fromkeys(db_name for db_name, _ in names)
+        statements = [*map(table_statement, names), *map(database_statement, databases)]
+        answers = iter(self._run_together(statements))
+        self._foreseen_tables = {name: table_row(next(answers)) for name in names}
+        self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
+
+    @property
+    def txns(self) -> SqlTxnReads:
+        return SqlTxnReads(self._connection)
 
 
 class SqlStore:
@@ -213,14 +137,15 @@ class SqlStore:
     def __init__(
         self,
         url: URL,
-        reading: Engine,
+        reading: ReadPool,
         writing: Engine,
         watching: sqlite3.Connection | None,
         clock: Clock,
         limits: Limits,
     ) -> None:
         self._url = url
-        self._reading = reading
+        self._pool = reading
+        self._reading = reading.engine
         self._writing = writing
         self._watching = watching
         self._watching_lock = threading.Lock()
@@ -228,20 +153,19 @@ class SqlStore:
         self.times = WorkTimes()
         self.availability = Availability()
         self._dialect = dialect_of_url(url)
-        for engine in (reading, writing) if self._dialect.has_clock else ():
+        for engine in (reading.engine, writing) if self._dialect.has_clock else ():
             # A connection that looked at the revision is not known here.
             engine.dispose()
             event.listen(engine, "do_connect", lambda *_: self.availability.check())
             event.listen(engine, "connect", lambda connection, _: self.availability.keep(connection))
         connect = self._open_pipeline if self._dialect.has_pipeline else None
-        self._look_ups = LookUps(self._open_look_ups, self._dialect)
         self._writer = ThreadWriter(writing, clock, limits.write_queue_max, connect, self.times, self.availability)
 
-    def read(self, work: Callable[[Snapshot], T]) -> T:
+    def read(self, work: Callable[[Snapshot], T], *, asks_once: bool = False) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
         begin = time.perf_counter()
         try:
-            result = self._read(work)
+            result = self._read(work, asks_once=asks_once)
         except BaseException as error:
             self.availability.note("read", error)
             raise
@@ -250,13 +174,6 @@ class SqlStore:
             return result
         finally:
             self.times.note("read", begin)
-
-    def _read(self, work: Callable[[Snapshot], T]) -> T:
-        if isinstance(work, LookUp):
-            with self._look_ups.snapshot(asks_once=work.asks_once) as snapshot:
-                if snapshot is not None:
-                    return cast(T, work.work(snapshot))
-        return self._on_a_working_connection(partial(self._read_once, work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
@@ -284,12 +201,12 @@ class SqlStore:
 
     @property
     def connections_in_use(self) -> int:
-        """Connections for reading that are in use, beside the few for look-ups."""
-        return cast(QueuePool, self._reading.pool).checkedout()
+        """Connections for reading that are in use."""
+        return self._pool.in_use
 
     @property
     def connections_max(self) -> int:
-        return cast(QueuePool, self._reading.pool).size()
+        return self._pool.connections_max
 
     def ready(self) -> None:
         """Raises StoreUnavailable when the database cannot be reached."""
@@ -300,7 +217,7 @@ class SqlStore:
         if self._watching is not None:
             with translated(self._reading), self._watching_lock:
                 return EventId(self._watching.execute("SELECT last_event_id FROM catalog").fetchone()[0])
-        return self._read(lambda snapshot: snapshot.current_event_id())
+        return self._read(lambda snapshot: snapshot.current_event_id(), asks_once=True)
 
     def data_version(self) -> int | None:
         """A number that changes with every commit to a SQLite file, by any process; None for other databases."""
@@ -314,7 +231,7 @@ class SqlStore:
             with translated(self._reading):
                 raise
 
-    def version_watch(self) -> "PostgresVersionWatch | MysqlVersionWatch | None":
+    def version_watch(self) -> VersionWatch | None:
         """See `cache.freshness.QueriedFeed`; None where `data_version` answers."""
         try:
             watch = self._dialect.version_watch(self._reading, self._url, CHANGES_QUERY)
@@ -323,13 +240,6 @@ class SqlStore:
             raise
         self.availability.note_answer()
         return watch
-
-    def _open_look_ups(self) -> LookUpConnection | None:
-        self.availability.check()
-        found = self._dialect.look_up_connection(self._reading, self._url)
-        if found is not None and self._dialect.has_clock:
-            self.availability.keep(found)
-        return found
 
     def _open_pipeline(self) -> "PostgresPipeline":
         # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
@@ -342,11 +252,11 @@ class SqlStore:
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, without messages but those of commits. Raises StoreUnavailable."""
-        return self._found(partial(change_headers, event_id=event_id))
+        return self._read(lambda snapshot: change_headers(snapshot.connection, event_id))
 
     def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
-        """See `ports.store.ChangeTrail.changes_made`."""
-        return self._found(partial(changes_made, selection=selection))
+        """The changes that are selected, and who made them: the newest first. Raises StoreUnavailable."""
+        return self._read(lambda snapshot: changes_made(snapshot.connection, selection))
 
     def forget_changes(self, before_seconds: int) -> int:
         """Forget who made changes before that time, where their events are forgotten as well; how many."""
@@ -354,7 +264,7 @@ class SqlStore:
 
     def find(self, principal: str, key: str) -> Outcome | None:
         """See `call_keys.Outcomes.find`."""
-        return self._found(partial(find_outcome, principal=principal, key=key))
+        return self._read(lambda snapshot: find_outcome(snapshot.connection, principal, key))
 
     def complete(self, key: CallKey, answer: KeptAnswer) -> None:
         """See `call_keys.Outcomes.complete`."""
@@ -378,7 +288,7 @@ class SqlStore:
     def delete_dropped(self) -> None:
         """Delete partitions of tables that are dropped already, some at a time, so that no other change waits long."""
         for _ in range(_PIECES_MAX):
-            table_id = self._found(first_dropped)
+            table_id = self._read(lambda snapshot: first_dropped(snapshot.connection))
             if table_id is None:
                 return
             self._writer.write(partial(SqlTransaction.delete_dropped, table_id=table_id))
@@ -394,11 +304,11 @@ class SqlStore:
 
     def known_gateways(self) -> list[GatewayRow]:
         """The processes of gateways that use this database."""
-        return self._found(known_gateways)
+        return self._read(lambda snapshot: known_gateways(snapshot.connection))
 
     def connections_allowed(self) -> int | None:
         """The number of connections the database lets all gateways together have; None where there is no bound."""
-        return self._found(self._dialect.connections_allowed)
+        return self._read(lambda snapshot: self._dialect.connections_allowed(snapshot.connection))
 
     def forget_gateway(self, gateway_id: str) -> None:
         """This process ends."""
@@ -415,37 +325,29 @@ class SqlStore:
         if self._watching is not None:
             with self._watching_lock:
                 self._watching.close()
-        self._look_ups.close()
-        self._reading.dispose()
+        self._pool.close()
         self._writing.dispose()
 
-    def _found(self, read: Callable[[Connection], T]) -> T:
-        """Rows by a connection for reading. Raises StoreError."""
-
-        def found() -> T:
-            with self._reading.connect() as connection:
-                return read(connection)
-
-        return self._on_a_working_connection(found)
-
-    def _on_a_working_connection(self, read: Callable[[], T]) -> T:
-        """What `read` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
+    def _read(self, work: Callable[[Snapshot], T], *, asks_once: bool = False) -> T:
+        """What `work` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                with translated(self._reading):
-                    return read()
+                return self._read_once(work, asks_once)
+            except AsksMore:
+                return self._read(work)
             except (Retryable, StoreUnavailable) as error:
-                # When a connection broke while it was idle, SQLAlchemy drops the others of the pool with it.
+                # When a connection broke while it was idle, the others of the pool are dropped with it.
                 if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
                     raise as_unavailable(error) from error
         raise AssertionError("unreachable")
 
-    def _read_once(self, work: Callable[[Snapshot], T]) -> T:
-        shared = SharedSnapshot(self._reading.connect())
+    def _read_once(self, work: Callable[[Snapshot], T], asks_once: bool) -> T:
         try:
-            result = work(SqlSnapshot(shared.connection, shared))
-        except BaseException:
-            shared.end()
-            raise
-        shared.release()
-        return result
+            shared = self._pool.take(asks_once=asks_once)
+            try:
+                return work(SqlSnapshot(shared))
+            finally:
+                self._pool.give_back(shared)
+        except Exception:
+            with translated(self._reading):
+                raise

@@ -26,15 +26,14 @@ from hms_gateway.runtime.suspension import Done, Job, Later, Result, awaited
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
-from hms_gateway.storage.dialects.errors import (
+from hms_gateway.storage.dialects.kinds import (
     as_unavailable,
     is_disconnect,
     is_driver_error,
     is_worth_another_try,
-    refused_row,
     translated,
 )
-from hms_gateway.storage.dialects.statements import ConnectionLost, Statement, Values
+from hms_gateway.storage.dialects.statements import ConnectionLost, Statement
 from hms_gateway.storage.txn.batch import ConnectedBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.availability import Availability
@@ -166,8 +165,9 @@ class ThreadWriter:
             except BaseException as error:
                 if len(batch) > 1 and not isinstance(error, OutcomeUnknown):
                     # Nothing was changed because of one of them: the others get their own outcome.
-                    for part in running.parts(error):
-                        self._finish(part)
+                    half = len(batch) // 2
+                    self._finish(batch[:half])
+                    self._finish(batch[half:])
                     return
                 results = [Result(None, error)] * len(batch)
             deliver_results(batch, results)
@@ -179,7 +179,6 @@ class Batch:
         self._engine = engine
         self._clock = clock
         self._jobs = jobs
-        self._transactions: dict[int, SqlTransaction] = {}  # of the jobs at these places
 
     def run(self) -> list[Result]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
@@ -200,29 +199,9 @@ class Batch:
                     batch.forget_calls()
                     continue
                 for job in jobs:
-                    transaction = SqlTransaction(batch, job.actor)
-                    self._transactions[len(results)] = transaction
-                    results.append(self._run_job(job, transaction))
+                    results.append(self._run_job(job, SqlTransaction(batch, job.actor)))
             self._commit(batch)
             return results
-
-    def parts(self, error: BaseException) -> tuple[list[Job], list[Job]]:
-        """The jobs of a batch that ended with `error`, to be run one part after the other.
-
-        That whose row the database refused is alone, the others wait for one more batch only. Where it does not say
-        which row it was, it is looked for by halves.
-        """
-        place = self._place_of(refused_row(error))
-        if place is None:
-            half = len(self._jobs) // 2
-            return self._jobs[:half], self._jobs[half:]
-        return [*self._jobs[:place], *self._jobs[place + 1 :]], [self._jobs[place]]
-
-    def _place_of(self, row: Values | None) -> int | None:
-        """Of the job whose row it is."""
-        if row is None:
-            return None
-        return next((at for at, transaction in self._transactions.items() if transaction.has_changed(row)), None)
 
     def _foreseen(self) -> tuple[list[CatalogWork[Any]], list[tuple[str, str]]]:
         """What the jobs say they will ask for, and the keys of those that the catalog's batch concludes."""

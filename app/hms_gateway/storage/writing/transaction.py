@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, delete, insert, select
 
 from hms_gateway.metastore.ports.store import (
     DatabaseId,
@@ -26,6 +26,7 @@ from hms_gateway.storage.catalog.batch import NEW, CatalogBatch, Encoded, KnownR
 from hms_gateway.storage.catalog.changes import CatalogChanges, DroppedPartition, DroppedTable, RenamedTable
 from hms_gateway.storage.catalog.databases import DatabaseWrites
 from hms_gateway.storage.catalog.events import EventWrites
+from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.tables import (
     TableReads,
     TableRow,
@@ -34,7 +35,6 @@ from hms_gateway.storage.catalog.tables import (
     stored_table,
     table_values,
 )
-from hms_gateway.storage.dialects.statements import Values
 from hms_gateway.storage.partitions.reads import PartitionReads, lies_under, names_only
 from hms_gateway.storage.partitions.rows import (
     ROW_COLUMNS,
@@ -48,17 +48,16 @@ from hms_gateway.storage.partitions.rows import (
 )
 from hms_gateway.storage.partitions.writes import PartitionKeys, PartitionLocations, PartitionNames, new_values
 from hms_gateway.storage.registry.outcomes import OutcomeWrites, outcome_row
-from hms_gateway.storage.schema.catalog import KEY_COLUMN_COUNT, TABLES
+from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, KEY_COLUMN_COUNT, TABLES
 from hms_gateway.storage.sql.repository import check_name, is_storable
-from hms_gateway.storage.txn.batch_statements import event_row
+from hms_gateway.storage.txn.batch_statements import PURGED, event_row
 from hms_gateway.storage.txn.leases import SqlLeaseWrites
 from hms_gateway.storage.txn.txns import SqlTxnWrites
-from hms_gateway.storage.writing.snapshot import Objects
 from hms_gateway.txn.rules.locks import AcquiredLock
 from hms_gateway.txn.rules.names import Target
 
 
-class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, OutcomeWrites, Objects):
+class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, OutcomeWrites, NameReads):
     """`ports.Transaction`, one unit of work of a batch. Lists are read at once: it ends before they are sent.
 
     Tables and partitions are changed as values, which the batch writes. Everything else, and reads that do not go by
@@ -121,10 +120,6 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
     def conclude(self, key: CallKey, value: object) -> None:
         """Note that the call's change, which gave `value`, is part of this unit of work."""
         self._changes.outcomes.append(outcome_row(key, self._clock.seconds(), value))
-
-    def has_changed(self, row: Values) -> bool:
-        """Whether the row, the very object, is among what the batch writes for this unit of work."""
-        return self._changes.has(row)
 
     def succeed(self) -> None:
         """It is part of what the batch commits."""
@@ -212,6 +207,19 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
             self._changes.dropped_tables[table_id] = dropped
             self._changes.tables[row.db_name, row.name] = None
 
+    def delete_database(self, database_id: DatabaseId) -> None:
+        of_database = DATABASES.c.database_id == database_id
+        db_name = self._connection.execute(select(DATABASES.c.name).where(of_database)).scalar_one()
+        for purged in PURGED:
+            self._connection.execute(delete(purged).where(purged.c.db_name == db_name))
+        columns = TABLES.c.table_id, TABLES.c.name, TABLES.c.partition_count
+        for table_id, name, count in self._connection.execute(
+            select(*columns).where(TABLES.c.database_id == database_id)
+        ):
+            self._changes.dropped_tables[table_id] = DroppedTable(db_name, name, count, True, True)
+        for owned in (FUNCTIONS, DATABASES):
+            self._connection.execute(delete(owned).where(owned.c.database_id == database_id))
+
     def _row_of(self, table_id: TableId) -> Any:
         """The row of a table as it is now, None where there is none."""
         own = next((row for row in self._changes.tables.values() if row is not None and row.table_id == table_id), None)
@@ -282,7 +290,14 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
         Descriptors(self._connection).replace_columns(table_id, columns)
 
     def move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
-        PartitionLocations(self._connection).move(table_id, old_path, new_path)
+        old_path, new_path = old_path.rstrip("/"), new_path.rstrip("/")
+        left = PartitionLocations(self._connection).move(table_id, old_path, new_path)
+        table = stored_table(self._row_of(table_id))
+        partitions = self.partitions(table, Selection(names=left))
+        for one in partitions:
+            if one.partition.sd is not None:
+                one.partition.sd.location = new_path + (one.partition.sd.location or "")[len(old_path) :]
+        self.update_partitions(table, partitions)
 
     def outside_locations(self, table: StoredTable, selection: Selection | None = None) -> list[str]:
         location = (table.table.sd and table.table.sd.location) or ""

@@ -1,8 +1,4 @@
-"""The indexes that not all databases have in the same form, which the migrations make.
-
-In a module of their own because describing them loads SQLAlchemy's dialect of every database, a tenth of what a server
-imports, and a server never looks at the description of an index.
-"""
+"""The indexes that not all databases have in the same form, which the migrations make; a server never asks for them."""
 
 from typing import Any
 
