@@ -12,9 +12,10 @@ from hms_gateway.metastore.vocabulary.names import (
     parse_database_argument,
 )
 from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.rpc.structs import MetaException, Struct, Table
+from hms_gateway.rpc.structs import Function, HiveObjectRef, MetaException, Struct, Table
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
+InCatalog = TypeVar("InCatalog", Table, Function, HiveObjectRef)
 
 
 def database_name(argument: str | None) -> str | None:
@@ -65,8 +66,8 @@ def table_shown(call: Call, db_name: str | None, tbl_name: str | None, catalog: 
     return TableName(in_catalog(catalog, db_name), tbl_name, DEFAULT_CATALOG if newer else None)
 
 
-def plain_table(table: Table | None) -> Table | None:
-    """A table sent by a client, its database under the name it has within the one catalog."""
-    if table is None or table.dbName is None:
-        return table
-    return with_fields(table, dbName=in_catalog(table.catName, table.dbName))
+def with_plain_name(struct: InCatalog | None) -> InCatalog | None:
+    """The struct of a client, its database under the name it has within the one catalog."""
+    if struct is None or struct.dbName is None:
+        return struct
+    return with_fields(struct, dbName=in_catalog(struct.catName, struct.dbName))

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 
-from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, with_fields
+from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, with_fields, with_plain_name
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, StoredDatabase, Transaction
@@ -128,7 +128,7 @@ class Functions:
         self._events = events
 
     def create_function(self, call: Call, func: Function) -> None:
-        given = required(_plain(func), "function")
+        given = required(with_plain_name(func), "function")
         _check(given)
         created = creation_seconds(given.createTime, self._clock.seconds())
 
@@ -164,7 +164,7 @@ class Functions:
 
         A type of owner or function that is not sent stays, too.
         """
-        db_name, function = database_name(dbName), _plain(newFunc)
+        db_name, function = database_name(dbName), with_plain_name(newFunc)
         db_key, key = _keys(db_name, funcName)
         given = required(function, "function")
         _check(given)
@@ -251,13 +251,6 @@ def _selection(db_name: str | None, pattern: str | None) -> tuple[str, Pattern |
 
 def _find_database(snapshot: Snapshot, name: str | None) -> StoredDatabase | None:
     return snapshot.database(normalize(required(name, "database name")))
-
-
-def _plain(function: Function | None) -> Function | None:
-    """A new function in the database it names within the one catalog."""
-    if function is None or function.dbName is None:
-        return function
-    return with_fields(function, dbName=in_catalog(function.catName, function.dbName))
 
 
 def _in_default_catalog(function: Function) -> Function:

@@ -43,6 +43,11 @@ def test_a_void_method_prints_nothing():
     assert (result.exit_code, result.stdout) == (0, "")
 
 
+def test_bytes_that_are_no_text_are_refused():
+    result = call(always(200, NAME), "get_database", "\udcff")
+    assert (result.exit_code, "is not UTF-8" in result.stderr) == (2, True)
+
+
 def test_negative_numbers_are_arguments():
     seen = []
 

@@ -79,6 +79,7 @@ def test_a_stream_may_begin_at_an_event(spark, gateway, tmp_path):
     assert found == [[(newest - 1, "b"), (newest, "c")]]
 
 
+@pytest.mark.whole
 def test_events_that_have_expired_are_an_error_that_says_so(spark, own_gateway, tmp_path):
     change(own_gateway, "a")
     run(spark, own_gateway, tmp_path / "checkpoint")

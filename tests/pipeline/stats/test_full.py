@@ -16,9 +16,10 @@ from tests.pipeline.stats.test_footers import only, statistics_of
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("kind", "without"),
-    [pytest.param("parquet", ("exact",), marks=pytest.mark.whole), ("orc", ("exact", "moment", "day"))],
+    [("parquet", ("exact",)), ("orc", ("exact", "moment", "day"))],
 )
 def test_every_column_has_the_statistics_of_its_data(spark, gateway, options, tmp_path, kind, without):
     """Spark does not read nanoseconds of Parquet, and other times than what C++ wrote in ORC before 1970."""

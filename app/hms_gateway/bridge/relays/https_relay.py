@@ -30,7 +30,7 @@ import msgspec
 import structlog
 
 from hms_gateway.bridge.relays.relay import RelayedReply
-from hms_gateway.bridge.relays.transcoding import Encoding, payload_begin
+from hms_gateway.bridge.relays.transcoding import Unchanged, payload_begin
 from hms_gateway.bridge.relays.upstream import (
     HELD_BYTES_MAX,
     Answer,
@@ -221,7 +221,7 @@ class HttpsRelay:
     def __init__(
         self,
         pool: UpstreamPool,
-        encoding: Encoding,
+        encoding: Unchanged,
         options: RelayOptions,
         reply_bytes_max: int,
         held: HeldAnswers | None = None,

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from hms_gateway.bridge.thrift.messages import CallFailed, ThriftMessage, application_exception, codec_of
 from hms_gateway.rpc.idl import StructType
@@ -93,48 +93,34 @@ SHOWN_CHARACTERS_MAX = 200
 _EMPTY_LOCATIONS = b'"3":{"map":["lst","str",0,{}]}'
 
 
-class Encoding(Protocol):
-    """Between the client's messages and HTTP bodies."""
-
-    content_type: str
-    needs_whole: bool  # whether a reply can be handed on only when all of it is there
-
-    async def request(self, message: ThriftMessage) -> bytes:
-        """The body to post. Raises CallFailed when the message cannot be encoded."""
-
-    async def reply(self, message: ThriftMessage, body: bytes, content_type: str) -> tuple[bytes, str]:
-        """The reply as the client reads it, and the outcome. Raises CallFailed when `body` is not a reply."""
-
-    def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
-        """The outcome of a long reply, by its first bytes. Raises CallFailed when it is none."""
-
-    def problem(self, body: bytes) -> str | None:
-        """The text of an application exception in the body of an answer that is not 200; None when there is none."""
-
-
 class Unchanged:
     """The client's own bytes, for our gateway, which reads every encoding."""
 
     content_type = "application/x-thrift"
+    # True if a reply can be handed on only when all of it is there.
     needs_whole = False
 
     async def request(self, message: ThriftMessage) -> bytes:
+        """The body to post. Raises CallFailed when the message cannot be encoded."""
         return message.body
 
     async def reply(self, message: ThriftMessage, body: bytes, content_type: str) -> tuple[bytes, str]:
+        """The reply as the client reads it, and the outcome. Raises CallFailed when `body` is not a reply."""
         return body, self.outcome(message, body, content_type)
 
     def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
+        """The outcome of a long reply, by its first bytes. Raises CallFailed when it is none."""
         try:
             return reply_outcome(message.name, beginning, is_compact=message.protocol == "compact")
         except ValueError:
             raise CallFailed(_not_thrift(beginning, content_type), "not_thrift") from None
 
     def problem(self, body: bytes) -> str | None:
+        """The text of an application exception in the body of an answer that is not 200; None when there is none."""
         return None
 
 
-class Tjson:
+class Tjson(Unchanged):
     """Transcodes by the IDL. A method the IDL does not know goes out without arguments: the far side refuses it."""
 
     content_type = "application/vnd.apache.thrift.json"
@@ -152,9 +138,6 @@ class Tjson:
         if len(body) <= IN_LOOP_BYTES_MAX:
             return self._decode(message, body, content_type)
         return await asyncio.get_running_loop().run_in_executor(None, self._decode, message, body, content_type)
-
-    def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
-        raise AssertionError("TJSON replies are held whole")
 
     def problem(self, body: bytes) -> str | None:
         try:

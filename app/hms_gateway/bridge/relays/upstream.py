@@ -262,17 +262,11 @@ class UpstreamConnection:
 
     def is_usable(self) -> bool:
         """True for an open connection."""
-        return not (self._transport.is_closing() or self._reader.at_eof() or self._reader.exception())
+        return not self._transport.is_closing() and not self._reader.at_eof() and self._reader.exception() is None
 
     def is_fresh(self) -> bool:
         """True if the server can hardly have closed it unnoticed."""
         return self.is_new or self._loop.time() - self.idle_since < FRESH_SECONDS
-
-    def _begin(self, seconds_max: float) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._headers, self._header_bytes, self._held = {}, 0, 0
-        self._answer, self._is_whole, self._seconds_max = None, False, seconds_max
-        self._protocol.is_idle = False
 
     async def request(
         self, head: bytes, body: bytes, seconds_max: float, held_bytes_max: int = HELD_BYTES_MAX
@@ -371,6 +365,12 @@ class UpstreamConnection:
         self._may_stay_open = self._parser.should_keep_alive()
 
     # Inside.
+
+    def _begin(self, seconds_max: float) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers, self._header_bytes, self._held = {}, 0, 0
+        self._answer, self._is_whole, self._seconds_max = None, False, seconds_max
+        self._protocol.is_idle = False
 
     async def _read(self) -> None:
         """Read and parse some bytes. Raises UpstreamError."""

@@ -10,7 +10,7 @@ tokens.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal, Protocol
+from typing import Literal
 
 from hms_gateway.bridge.thrift.messages import Unspeakable
 from hms_gateway.runtime.kerberos import KerberosError, SaslExchange, SaslTickets
@@ -38,34 +38,34 @@ class LoginRefused(Exception):
         self.reason = reason
 
 
-class LoginExchange(Protocol):
+class LoginExchange:
     """The server's side of one login: the client's messages in, ours out, until there is a `user`.
 
-    `wraps` says whether what follows is wrapped. `proof` is what showed that the client has a token.
+    With `wraps` the messages after it are wrapped. `proof` has shown that the client has a token.
     """
 
-    @property
-    def user(self) -> str | None: ...
-
-    @property
-    def proof(self) -> Proof | None: ...
-
-    @property
-    def wraps(self) -> bool: ...
+    user: str | None = None
+    proof: Proof | None = None
+    wraps: bool = False
 
     async def answer(self, message: bytes) -> bytes:
         """Our answer to the client's next message. Raises LoginRefused."""
+        raise NotImplementedError
 
-    def wrap(self, content: bytes) -> Iterable[bytes]: ...
+    def wrap(self, content: bytes) -> Iterable[bytes]:
+        """The pieces in which content travels."""
+        return (content,)
 
-    def unwrap(self, content: bytes) -> bytes: ...
+    def unwrap(self, content: bytes) -> bytes:
+        """The content of a piece. Raises KerberosError."""
+        return content
 
 
 # Begins a login of a client whose share of an address is this one.
 Mechanism = Callable[[str | None], LoginExchange]
 
 
-class TicketExchange:
+class TicketExchange(LoginExchange):
     """A login by GSSAPI. Tickets are looked at in threads, whose work is shared out."""
 
     def __init__(self, tickets: SaslTickets, checks: LoginChecks, share_address: str | None) -> None:
@@ -73,24 +73,18 @@ class TicketExchange:
         self._checks = checks
         self._share_address = share_address
         self._exchange: SaslExchange | None = None
-        self.proof: Proof | None = None
-
-    @property
-    def user(self) -> str | None:
-        return None if self._exchange is None else self._exchange.user
-
-    @property
-    def wraps(self) -> bool:
-        return self._exchange is not None and self._exchange.wraps
 
     async def answer(self, message: bytes) -> bytes:
         """The next reply, as in `LoginExchange.answer`."""
         try:
-            return await self._checks.run(self._step, message, address=self._share_address)
+            answer = await self._checks.run(self._step, message, address=self._share_address)
         except TooManyChecks as error:
             raise LoginRefused(str(error), error.bound.name) from None
         except KerberosError as error:
             raise LoginRefused(f"the Kerberos ticket is not accepted: {error}") from error
+        assert self._exchange is not None
+        self.user, self.wraps = self._exchange.user, self._exchange.wraps
+        return answer
 
     def wrap(self, content: bytes) -> Iterable[bytes]:
         assert self._exchange is not None
@@ -107,17 +101,13 @@ class TicketExchange:
         return self._exchange.answer(message)
 
 
-class TokenExchange:
+class TokenExchange(LoginExchange):
     """A login by a token. Nothing is wrapped after it: integrity and privacy of DIGEST-MD5 are those of MD5 and RC4."""
-
-    wraps = False
 
     def __init__(self, prove: Prove, share_address: str | None) -> None:
         self._prove = prove
         self._share_address = share_address
         self._nonce: str | None = None
-        self.user: str | None = None
-        self.proof: Proof | None = None
 
     async def answer(self, message: bytes) -> bytes:
         """The next reply, as in `LoginExchange.answer`."""
@@ -134,12 +124,6 @@ class TokenExchange:
         proven = await self._prove(proof, owner, self._share_address)
         self.user, self.proof = owner, proof
         return last_answer(proven)
-
-    def wrap(self, content: bytes) -> Iterable[bytes]:
-        return (content,)
-
-    def unwrap(self, content: bytes) -> bytes:
-        return content
 
 
 SaslPolicy = Literal["off", "allow", "require"]

@@ -21,7 +21,7 @@ from hms_gateway.catalog.access.grant_rows import (
     split_privileges,
 )
 from hms_gateway.catalog.access.roles import all_roles_of, check_role, is_grant, principal
-from hms_gateway.catalog.arguments import in_catalog, is_newer, with_fields
+from hms_gateway.catalog.arguments import is_newer, with_fields, with_plain_name
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName, partitions_of, values_name
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
@@ -73,7 +73,7 @@ class Privileges:
         self, call: Call, hiveObject: HiveObjectRef, user_name: str, group_names: list[str]
     ) -> PrincipalPrivilegeSet:
         """Privileges of a user, their groups and their roles on one object; who has none has an empty list."""
-        target, groups = required(_plain_ref(hiveObject), "object"), group_names or ()
+        target, groups = required(with_plain_name(hiveObject), "object"), group_names or ()
 
         def work(snapshot: Snapshot) -> PrincipalPrivilegeSet:
             on = _find(snapshot, target, needs_column=True)
@@ -88,7 +88,7 @@ class Privileges:
         self, call: Call, principal_name: str | None, principal_type: int, hiveObject: HiveObjectRef
     ) -> list[HiveObjectPrivilege]:
         """Grants of a principal on one object, on all of a kind, or on everything; no principal means all."""
-        target = required(_plain_ref(hiveObject), "object")
+        target = required(with_plain_name(hiveObject), "object")
         of = None if principal_name is None else principal(principal_name, principal_type)
 
         def work(snapshot: Snapshot) -> list[StoredGrant]:
@@ -141,7 +141,7 @@ class Privileges:
     ) -> GrantRevokePrivilegeResponse:
         """Make the grants of one authorizer on an object, or on all columns of a table, exactly those of the bag."""
         bag = required(grantRequest, "grantRequest").privileges
-        target = required(_plain_ref(objToRefresh), "object to refresh")
+        target = required(with_plain_name(objToRefresh), "object to refresh")
         if target.objectType not in _REFRESHED:
             raise MetaException(f"Unexpected object type {_kind_name(target.objectType)}")
         given = self._dated(_entries(bag))
@@ -337,7 +337,7 @@ def _revoke_one(
 
 def _entries(bag: PrivilegeBag | None) -> list[HiveObjectPrivilege]:
     entries = [required(entry, "privilege") for entry in required(bag, "privileges").privileges or ()]
-    return [with_fields(entry, hiveObject=_plain_ref(entry.hiveObject)) for entry in entries]
+    return [with_fields(entry, hiveObject=with_plain_name(entry.hiveObject)) for entry in entries]
 
 
 def _principal_of(snapshot: Snapshot, entry: HiveObjectPrivilege) -> Grantee:
@@ -482,10 +482,3 @@ def _rank(stored: StoredGrant) -> tuple[int, bool, int]:
     """The order in which Hive puts the kinds together."""
     on = stored.grant.on
     return on.object_type, on.partition_id is not None, stored.grant_id
-
-
-def _plain_ref(ref: HiveObjectRef | None) -> HiveObjectRef | None:
-    """A reference sent by a client, its database under the name it has within the one catalog."""
-    if ref is None or ref.dbName is None:
-        return ref
-    return with_fields(ref, dbName=in_catalog(ref.catName, ref.dbName))

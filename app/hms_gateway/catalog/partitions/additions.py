@@ -27,7 +27,7 @@ from hms_gateway.catalog.partitions.writes import (
 )
 from hms_gateway.metastore.changes.events import EventMaker, PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, java_text, required
-from hms_gateway.metastore.checks.selection import TableName, values_name
+from hms_gateway.metastore.checks.selection import TableName, named_values, values_name
 from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewhere
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
@@ -55,7 +55,6 @@ from hms_gateway.metastore.vocabulary.parameters import (
     with_fast_statistics,
     with_new_ddl_time,
 )
-from hms_gateway.metastore.vocabulary.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.rpc.call import Call
@@ -241,16 +240,12 @@ class PartitionAdditions:
         self, table_name: TableName, name: str | None, environment: EnvironmentContext | None
     ) -> Partition:
         """As `_append` by the partition's name (semantics §2.8, §2.13)."""
-
-        def values(table: StoredTable) -> list[str]:
-            try:
-                return parse_name(table.key_names, name)
-            except InvalidPartitionName as error:
-                raise MetaException(str(error)) from error
-            except PartitionNameError as error:
-                raise InvalidObjectException(str(error)) from error
-
-        return self._append(table_name, values, environment, f"{table_name} table not found")
+        return self._append(
+            table_name,
+            lambda table: named_values(table, name, InvalidObjectException),
+            environment,
+            f"{table_name} table not found",
+        )
 
     def _append(
         self,

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.catalog.arguments import is_newer, plain_table, table_in, table_named, with_fields
+from hms_gateway.catalog.arguments import is_newer, table_in, table_named, with_fields, with_plain_name
 from hms_gateway.catalog.constraints import ConstraintRows
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack, Warehouse
 from hms_gateway.catalog.statistics.aggregation import after_concurrent_write, seen_by
@@ -208,7 +208,7 @@ class TableAlterations:
         The compare-and-set may come as arguments or in the environment. With `by_newer` every bucketing column must
         be a column, and names may have hyphens, as from Hive 4 on. `valid_write_ids` are those that the caller sees.
         """
-        request = self._checked(name, plain_table(table), environment, by_newer=by_newer)
+        request = self._checked(name, with_plain_name(table), environment, by_newer=by_newer)
         request = msgspec.structs.replace(
             request,
             cascade=cascade or request.cascade,

@@ -7,11 +7,11 @@ from hms_gateway.catalog.arguments import (
     database_name,
     in_catalog,
     is_newer,
-    plain_table,
     table_in,
     table_named,
     table_shown,
     with_fields,
+    with_plain_name,
 )
 from hms_gateway.catalog.constraints import plain
 from hms_gateway.catalog.indexes import IndexRows, remove_index
@@ -129,7 +129,7 @@ class Tables:
         self._create(call, request.table, request.envContext, constraints)
 
     def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
-        return _in_default_catalog(self._tables.preview(plain_table(required(request, "request").table)))
+        return _in_default_catalog(self._tables.preview(with_plain_name(required(request, "request").table)))
 
     def drop_table(self, call: Call, dbname: str, name: str, deleteData: bool) -> None:
         self._drop(table_named(dbname, name), deleteData)
@@ -251,7 +251,7 @@ class Tables:
         environment: EnvironmentContext | None = None,
         constraints: Sequence[Struct] = (),
     ) -> None:
-        new = plain_table(table)
+        new = with_plain_name(table)
         by_newer = table is not None and (is_newer(call, table.dbName) or table.catName is not None)
         on_insert = None if new is None or new.colStats is None else self._statistics.of_new_table(new)
         self._tables.create(new, environment, on_insert, constraints=constraints, allows_hyphen=by_newer)

@@ -153,7 +153,7 @@ class CallTarget(msgspec.Struct, frozen=True):
     timeout_seconds: float
 
 
-class Login(NamedTuple):
+class TargetLogin(NamedTuple):
     """The user, and what proves the user; with neither, a client certificate does."""
 
     user: str
@@ -189,16 +189,16 @@ def login_of(
     key: Path | None,
     find: Callable[..., str] = find_password,
     **_: Any,
-) -> Login:
+) -> TargetLogin:
     """Read the options about the login; `find` finds the password."""
     source = token_file or token_command
     if source is not None:
-        return Login(user, token=find_token(source))
+        return TargetLogin(user, token=find_token(source))
     if negotiate:
-        return Login(find_ticket(url), negotiates=True)
+        return TargetLogin(find_ticket(url), negotiates=True)
     if find_certificate(url, certificate, key) is not None and password_file is None and not password_stdin:
-        return Login(user)
-    return Login(user, find(user, password_file, from_stdin=password_stdin))
+        return TargetLogin(user)
+    return TargetLogin(user, find(user, password_file, from_stdin=password_stdin))
 
 
 def target_of(

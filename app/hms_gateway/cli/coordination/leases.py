@@ -13,7 +13,7 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json as json_text
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
-from hms_gateway.cli.hiveql.locking import lease_cells
+from hms_gateway.cli.hiveql.locking import leases_of
 from hms_gateway.cli.hiveql.shell_state import time_text
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
@@ -58,7 +58,8 @@ def show(target: CallTarget, objects: Sequence[str], database: str, *, form: str
     if as_json:
         sys.stdout.write(json_text(_LEASES, found) + "\n")
     else:
-        write_rows(sys.stdout, rows_form(form), _HEADER, map(_cells, found))
+        rows = (["NULL" if cell is None else shown_text(str(cell)) for cell in row] for row in leases_of(found).rows)
+        write_rows(sys.stdout, rows_form(form), _HEADER, rows)
 
 
 def extend(
@@ -115,8 +116,3 @@ def _objects(texts: Sequence[str], database: str, lease_type: str) -> list[Lease
 def _objects_or_all(texts: Sequence[str], database: str) -> list[LeaseObject]:
     """No objects mean all leases, which has to be said here: an empty variable of a script must not mean it."""
     return [] if list(texts) == [EVERYTHING] else _objects(texts, database, "s")
-
-
-def _cells(lease: LeaseObject) -> list[str]:
-    """Cells of a statement's row as texts."""
-    return ["NULL" if cell is None else shown_text(str(cell)) for cell in lease_cells(lease)]

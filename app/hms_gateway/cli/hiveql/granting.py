@@ -13,6 +13,7 @@ from hms_gateway.cli.hiveql.shell_state import (
     Statement,
     keys_of,
     partition_values,
+    table_of,
     time_text,
 )
 from hms_gateway.rpc.structs import (
@@ -46,12 +47,19 @@ class ShowGrants(Statement, frozen=True):
         target = HiveObjectRef()
         if self.kind is not None and self.place is not None:
             target = _object(state, self.kind, self.place)
-        found = state.call("list_privileges", name, kind, target)
-        columns = (
-            "database", "table", "partition", "column", "principal_name", "principal_type", "privilege", "grant_option",
-            "grant_time", "grantor",
-        )  # fmt: skip
-        return ResultRows(columns, map(_grant_cells, found))
+        return table_of(
+            state.call("list_privileges", name, kind, target),
+            database="hiveObject.dbName",
+            table="hiveObject.objectName",
+            partition=lambda granted: ", ".join(granted.hiveObject.partValues or ()) or None,
+            column="hiveObject.columnName",
+            principal_name="principalName",
+            principal_type=_principal_type,
+            privilege="grantInfo.privilege",
+            grant_option=lambda granted: bool(granted.grantInfo.grantOption),
+            grant_time=lambda granted: time_text(granted.grantInfo.createTime),
+            grantor="grantInfo.grantor",
+        )
 
 
 class ShowRoles(Statement, frozen=True):
@@ -64,9 +72,12 @@ class ShowRoles(Statement, frozen=True):
             return ResultRows(("role",), ((name,) for name in state.call("get_role_names")))
         request = GetRoleGrantsForPrincipalRequest(self.principal.name, self.principal.kind)
         found = state.call("get_role_grants_for_principal", request).principalGrants or []
-        return ResultRows(
-            ("role", "grant_option", "grant_time", "grantor"),
-            ((each.roleName, bool(each.grantOption), time_text(each.grantTime), each.grantorName) for each in found),
+        return table_of(
+            found,
+            role="roleName",
+            grant_option=lambda each: bool(each.grantOption),
+            grant_time=lambda each: time_text(each.grantTime),
+            grantor="grantorName",
         )
 
 
@@ -75,18 +86,13 @@ class ShowPrincipals(Statement, frozen=True):
 
     def run(self, state: ShellState) -> ResultRows:
         found = state.call("get_principals_in_role", GetPrincipalsInRoleRequest(self.role)).principalGrants or []
-        return ResultRows(
-            ("principal_name", "principal_type", "grant_option", "grantor", "grant_time"),
-            (
-                (
-                    each.principalName,
-                    PrincipalType(each.principalType or PrincipalType.USER).name,
-                    bool(each.grantOption),
-                    each.grantorName,
-                    time_text(each.grantTime),
-                )
-                for each in found
-            ),
+        return table_of(
+            found,
+            principal_name="principalName",
+            principal_type=_principal_type,
+            grant_option=lambda each: bool(each.grantOption),
+            grantor="grantorName",
+            grant_time=lambda each: time_text(each.grantTime),
         )
 
 
@@ -174,19 +180,5 @@ def _object(state: ShellState, kind: HiveObjectType, place: PlaceName) -> HiveOb
     return HiveObjectRef(objectType=kind, dbName=place.db_name or None, objectName=place.table_name, partValues=values)
 
 
-def _grant_cells(granted: HiveObjectPrivilege) -> tuple[Any, ...]:
-    target, info = granted.hiveObject, granted.grantInfo
-    assert target is not None
-    assert info is not None
-    return (
-        target.dbName,
-        target.objectName,
-        ", ".join(target.partValues) if target.partValues else None,
-        target.columnName,
-        granted.principalName,
-        PrincipalType(granted.principalType or PrincipalType.USER).name,
-        info.privilege,
-        bool(info.grantOption),
-        time_text(info.createTime),
-        info.grantor,
-    )
+def _principal_type(held: Any) -> str:
+    return PrincipalType(held.principalType or PrincipalType.USER).name

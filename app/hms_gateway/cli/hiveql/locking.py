@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hms_gateway.cli.hiveql.shell_state import (
@@ -15,6 +15,7 @@ from hms_gateway.cli.hiveql.shell_state import (
     Statement,
     known_values,
     place_names,
+    table_of,
     time_text,
 )
 from hms_gateway.client.acquiring import (
@@ -51,66 +52,35 @@ from hms_gateway.rpc.structs import (
     UnlockRequest,
 )
 
-_LOCK_COLUMNS: Final = (
-    "lockid", "database", "table", "partition", "lock_state", "blocked_by", "lock_type", "transaction_id",
-    "last_heartbeat", "acquired_at", "user", "hostname", "agent_info",
-)  # fmt: skip
-_EXTENDED: Final = ("query_id", "lock_mode", "query_string")
-
 
 class ShowTransactions(Statement, frozen=True):
     def run(self, state: ShellState) -> ResultRows:
-        found = state.call("get_open_txns_info").open_txns or []
-        columns = ("transaction_id", "state", "started", "last_heartbeat", "user", "hostname", "agent_info")
-        return ResultRows(
-            columns,
-            (
-                (
-                    txn.id,
-                    _member(TxnState, txn.state),
-                    time_text(txn.startedTime),
-                    time_text(txn.lastHeartbeatTime),
-                    txn.user,
-                    txn.hostname,
-                    txn.agentInfo,
-                )
-                for txn in found
-            ),
+        return table_of(
+            state.call("get_open_txns_info").open_txns or [],
+            transaction_id="id",
+            state=lambda txn: _member(TxnState, txn.state),
+            started=lambda txn: time_text(txn.startedTime),
+            last_heartbeat=lambda txn: time_text(txn.lastHeartbeatTime),
+            user="user",
+            hostname="hostname",
+            agent_info="agentInfo",
         )
 
 
 class ShowCompactions(Statement, frozen=True):
     def run(self, state: ShellState) -> ResultRows:
-        found = state.call("show_compact", ShowCompactRequest()).compacts or []
-        columns = (
-            "compaction_id",
-            "database",
-            "table",
-            "partition",
-            "type",
-            "state",
-            "worker",
-            "start",
-            "run_as",
-            "error",
-        )
-        return ResultRows(
-            columns,
-            (
-                (
-                    each.id,
-                    each.dbname,
-                    each.tablename,
-                    each.partitionname,
-                    _member(CompactionType, each.type),
-                    each.state,
-                    each.workerid,
-                    time_text(each.start),
-                    each.runAs,
-                    each.errorMessage,
-                )
-                for each in found
-            ),
+        return table_of(
+            state.call("show_compact", ShowCompactRequest()).compacts or [],
+            compaction_id="id",
+            database="dbname",
+            table="tablename",
+            partition="partitionname",
+            type=lambda each: _member(CompactionType, each.type),
+            state="state",
+            worker="workerid",
+            start=lambda each: time_text(each.start),
+            run_as="runAs",
+            error="errorMessage",
         )
 
 
@@ -122,11 +92,21 @@ class ShowLocks(Statement, frozen=True):
         filter = ShowLocksRequest(isExtended=self.is_extended)
         if self.place is not None:
             filter.dbname, filter.tablename, filter.partname = _names(state, self.place)
-        found = state.call("show_locks", filter).locks or []
-        if not self.is_extended:
-            return ResultRows(_LOCK_COLUMNS, map(_lock_cells, found))
-        return ResultRows(
-            (*_LOCK_COLUMNS[:-1], *_EXTENDED), ((*_lock_cells(lock)[:-1], *_reason_cells(lock)) for lock in found)
+        return table_of(
+            state.call("show_locks", filter).locks or [],
+            lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
+            database="dbname",
+            table="tablename",
+            partition="partname",
+            lock_state=lambda lock: _member(LockState, lock.state),
+            blocked_by=_blocker,
+            lock_type=lambda lock: _member(LockType, lock.type),
+            transaction_id=lambda lock: lock.txnid or None,
+            last_heartbeat=lambda lock: time_text(lock.lastheartbeat),
+            acquired_at=lambda lock: time_text(lock.acquiredat),
+            user="user",
+            hostname="hostname",
+            **_EXTENDED if self.is_extended else {"agent_info": "agentInfo"},
         )
 
 
@@ -136,9 +116,7 @@ class ShowLeases(Statement, frozen=True):
     places: tuple[PlaceName, ...] = ()
 
     def run(self, state: ShellState) -> ResultRows:
-        found = state.call("list_lease", [_lease_object(state, place) for place in self.places])
-        columns = ("lease_id", "user", "database", "table", "partition", "type", "start", "end")
-        return ResultRows(columns, map(lease_cells, found))
+        return leases_of(state.call("list_lease", [_lease_object(state, place) for place in self.places]))
 
 
 class DropLeases(Statement, frozen=True):
@@ -219,28 +197,19 @@ class AbortTransactions(Statement, frozen=True):
         state.call("abort_txns", AbortTxnsRequest(list(self.ids)))
 
 
-def _lock_cells(lock: ShowLocksResponseElement) -> tuple[Cell, ...]:
-    blocker = None if lock.blockedByExtId is None else f"{lock.blockedByExtId}.{lock.blockedByIntId}"
-    return (
-        f"{lock.lockid}.{lock.lockIdInternal}",
-        lock.dbname,
-        lock.tablename,
-        lock.partname,
-        _member(LockState, lock.state),
-        blocker,
-        _member(LockType, lock.type),
-        lock.txnid or None,
-        time_text(lock.lastheartbeat),
-        time_text(lock.acquiredat),
-        lock.user,
-        lock.hostname,
-        lock.agentInfo,
-    )
+def _blocker(lock: ShowLocksResponseElement) -> str | None:
+    return None if lock.blockedByExtId is None else f"{lock.blockedByExtId}.{lock.blockedByIntId}"
 
 
-def _reason_cells(lock: ShowLocksResponseElement) -> tuple[Cell, ...]:
-    reason = parse_reason(lock.agentInfo or "")
-    return reason.query_id, "EXPLICIT" if reason.is_explicit else "IMPLICIT", reason.statement
+def _reason(lock: ShowLocksResponseElement) -> LockReason:
+    return parse_reason(lock.agentInfo or "")
+
+
+_EXTENDED: Final[Mapping[str, Callable[[ShowLocksResponseElement], Cell]]] = {
+    "query_id": lambda lock: _reason(lock).query_id,
+    "lock_mode": lambda lock: "EXPLICIT" if _reason(lock).is_explicit else "IMPLICIT",
+    "query_string": lambda lock: _reason(lock).statement,
+}
 
 
 def _member(enum: Any, number: int | None) -> str:
@@ -260,11 +229,19 @@ def _text(place: PlaceName) -> str:
     return f"database {place.db_name}" if place.table_name is None else f"table {place.db_name}.{place.table_name}"
 
 
-def lease_cells(lease: LeaseObject) -> tuple[Cell, ...]:
-    """One row of SHOW LEASES."""
-    kind = "EXCLUSIVE" if lease.lease_type == "x" else "SHARED"
-    names = (lease.db_name, lease.table_name, lease.partition_name or None)
-    return (lease.lease_id, lease.user, *names, kind, time_text(lease.start_utc), time_text(lease.end_utc))
+def leases_of(found: Iterable[LeaseObject]) -> ResultRows:
+    """The rows of leases."""
+    return table_of(
+        found,
+        lease_id="lease_id",
+        user="user",
+        database="db_name",
+        table="table_name",
+        partition=lambda lease: lease.partition_name or None,
+        type=lambda lease: "EXCLUSIVE" if lease.lease_type == "x" else "SHARED",
+        start=lambda lease: time_text(lease.start_utc),
+        end=lambda lease: time_text(lease.end_utc),
+    )
 
 
 def _lease_object(state: ShellState, place: PlaceName) -> LeaseObject:

@@ -1,8 +1,9 @@
 """The state that statements of one session share, their names as values, and their results."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -83,6 +84,12 @@ class ResultRows(NamedTuple):
     columns: Sequence[str]
     rows: Iterable[Sequence[Cell]]
     is_text: bool = False
+
+
+def table_of(found: Iterable[Any], **columns: str | Callable[[Any], Cell]) -> ResultRows:
+    """Rows of structs: by column the name of a field, or a function of the struct."""
+    cells = [attrgetter(each) if isinstance(each, str) else each for each in columns.values()]
+    return ResultRows(tuple(columns), (tuple(cell(each) for cell in cells) for each in found))
 
 
 class ShellState:

@@ -177,11 +177,14 @@ def _check_certificate(settings: Settings) -> None:
         server_context(settings.tls_certificate, settings.tls_key)
 
 
-def _check_libraries(settings: Settings) -> None:
+def _check_ldap(settings: Settings) -> None:
     if settings.ldap is not None:
         from hms_gateway.gateway.auth import directory
 
         directory.check_installed()
+
+
+def _check_tracing(settings: Settings) -> None:
     if settings.otel.endpoint is not None:
         check_installed()
 
@@ -192,7 +195,8 @@ _CHECKS: tuple[_Check, ...] = (
     _raised(lambda settings: read_users(settings.users_path), UserFileError),
     _raised(lambda settings: read_tokens(settings.tokens_path), TokenFileError),
     _raised(service_keys, KerberosError, name="kerberos.keytab: "),
-    _raised(_check_libraries, SettingsError),
+    _raised(_check_ldap, SettingsError),
     rights_problems,
+    _raised(_check_tracing, SettingsError),
     _file_systems,
 )

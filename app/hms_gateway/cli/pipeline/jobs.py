@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from hms_gateway.cli.calls import targets
-from hms_gateway.cli.calls.targets import Login, login_of
+from hms_gateway.cli.calls.targets import TargetLogin, login_of
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import err, fail, first_line
@@ -238,7 +238,7 @@ def _resume(job: JobCommand, run: str) -> None:
 
 
 def connection_of(
-    login: Login,
+    login: TargetLogin,
     *,
     url: str,
     certificate: Path | None,

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hms_gateway.cli.calls.targets import CallTarget, Login
+from hms_gateway.cli.calls.targets import CallTarget, TargetLogin
 from hms_gateway.cli.hiveql.session import Repair
 from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState
 
@@ -33,7 +33,7 @@ def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Map
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     name = statement.table
-    login = Login(target.user, target.password, target.token, target.negotiates)
+    login = TargetLogin(target.user, target.password, target.token, target.negotiates)
     arguments = CrawlArguments(
         location=location,
         database=name.db_name,

@@ -61,9 +61,9 @@ def argument(name: str, help: str | None = None, **named: Any) -> click.Argument
     return click.Argument([name], help=help, **named)
 
 
-def _form_option(default: str) -> Option:
+def _form_option(default: str, **named: Any) -> Option:
     text = f"Form of the rows. [default: {default}]"
-    return option("--format form", text, type=click.Choice(_FORMS), show_default=False)
+    return option("--format form", text, type=click.Choice(_FORMS), show_default=False, **named)
 
 
 FORM: Final = _form_option("table on a terminal, tsv otherwise")
@@ -71,9 +71,16 @@ STRUCTS_AS_JSON: Final = option("--json as_json", "Print the structs as JSON, wi
 
 
 def form_or_json(default: str = "a line of text for each") -> tuple[Option, Option]:
-    """`--format` with another default, and `--json` as another spelling of one of its values."""
-    same = option("--json form", "The same as --format json.", flag_value="json")
-    return _form_option(default), same
+    """`--format` with another default, and `--json` as another spelling of one of its values, which wins."""
+
+    def note(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.meta[__name__] = value
+
+    def chosen(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
+        return "json" if context.meta.get(__name__) else value
+
+    same = option("--json", "The same as --format json.", is_eager=True, expose_value=False, callback=note)
+    return _form_option(default, callback=chosen), same
 
 
 def rows_form(form: str | None) -> str:
@@ -125,7 +132,7 @@ class Documented:
                     formatter.write_dl(records)
 
 
-class Command(Documented, click.Command):
+class DeclaredCommand(Documented, click.Command):
     """A command whose work is the function `module:name` of this package, imported when the command runs."""
 
     def __init__(self, name: str, work: str, subject: Subject | None, *, is_server: bool, **named: Any) -> None:
@@ -159,16 +166,16 @@ def command(
     subject: Subject | None = None,
     is_server: bool = False,
     **named: Any,
-) -> Command:
+) -> DeclaredCommand:
     """A command; the first paragraph of `text` is one sentence. `exits` add to the exit codes of its subject."""
     parameters = (*parameters, *(() if subject is None else subject.options))
-    found = Command(name, work, subject, is_server=is_server, help=text, params=list(parameters), **named)
+    found = DeclaredCommand(name, work, subject, is_server=is_server, help=text, params=list(parameters), **named)
     found.examples = _lines(examples)
     found.exits = dict(sorted({**(DONE if subject is None else subject.exits), **(exits or {})}.items()))
     return found
 
 
-class Group(Documented, click.Group):
+class CommandGroup(Documented, click.Group):
     """Shows its commands in the order of their declaration, each with its whole sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -182,9 +189,9 @@ class Group(Documented, click.Group):
             formatter.write_dl([(name, sentence(each)) for name, each in self.commands.items()])
 
 
-def group(name: str, text: str, *commands: click.Command, examples: Sequence[str], **named: Any) -> Group:
+def group(name: str, text: str, *commands: click.Command, examples: Sequence[str], **named: Any) -> CommandGroup:
     """A group of commands."""
-    found = Group(name, help=text, commands=list(commands), **named)
+    found = CommandGroup(name, help=text, commands=list(commands), **named)
     found.examples = _lines(examples)
     found.exits = {0: "Done.", 1: "Of some commands: refused, or with findings.", 2: _FAILED}
     return found

@@ -83,14 +83,14 @@ def values_name(table: StoredTable, values: Sequence[str] | None) -> str:
         raise MetaException(str(error)) from error
 
 
-def named_values(table: StoredTable, name: str | None) -> list[str]:
-    """The values in a name a client gave. Raises MetaException and NoSuchObjectException (semantics §2.9)."""
+def named_values(table: StoredTable, name: str | None, refused: type[Exception] = NoSuchObjectException) -> list[str]:
+    """The values in a name a client gave. Raises MetaException and `refused` (semantics §2.9)."""
     try:
         return parse_name(table.key_names, name)
     except InvalidPartitionName as error:
         raise MetaException(str(error)) from error
     except PartitionNameError as error:
-        raise NoSuchObjectException(str(error)) from error
+        raise refused(str(error)) from error
 
 
 def matching_partial(table: StoredTable, values: Sequence[str] | None) -> Selection:
