@@ -101,8 +101,6 @@ def plan(database_url: str, statement: str, parameters: Any) -> str:
         return "\n".join(steps)
     explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN (COSTS OFF) "
     with engine.connect() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.exec_driver_sql("SET enable_seqscan = off")
         rows = connection.exec_driver_sql(explain + statement, parameters).fetchall()
     engine.dispose()
     return "\n".join(str(row[-1]) for row in rows)

@@ -93,6 +93,8 @@ class PostgresDialect(Dialect):
             url,
             hide_parameters=True,
             poolclass=NullPool,
+            # Who reads ends the transaction; psycopg could not, in pipeline mode.
+            pool_reset_on_return=None,
             isolation_level="REPEATABLE READ",
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "prepare_threshold": None},
         )

@@ -42,6 +42,7 @@ FEW_ROWS: Final = 20
 # Connection exceptions, server starting up or shutting down, too many connections.
 _LOST_STATES: Final = ("08", "57P0", "53300")
 _ROLLBACK: Final = Statement(text("ROLLBACK"), {})
+_PLAN_FREELY: Final = Statement(text("SET LOCAL enable_seqscan = on"), {})
 
 
 _Key: TypeAlias = tuple[Executable, tuple[str, ...]]  # a statement, and the names of its values
@@ -262,10 +263,13 @@ def read(connection: Connection, statements: Sequence[Statement], *, is_all: boo
 
 
 def leave(connection: Connection) -> None:
-    """See `Dialect.leave_driver`."""
+    """See `Dialect.leave_driver`. Statements of SQLAlchemy are planned each time, and may read tables whole."""
     pipeline = _pipeline_of(connection)
     try:
         pipeline.enter()
+        before = [] if pipeline.is_in_transaction else [pipeline.begin]
+        pipeline.send([*before, _PLAN_FREELY])
+        pipeline.wait()
         pipeline.exit()
     except ConnectionLost as error:
         connection.invalidate()
