@@ -12,8 +12,14 @@ from hms_gateway.runtime.settings import Ldap
 from tests.gateway.auth.test_authentication import Clock, basic
 
 
-def directory_stack(check, **options) -> LoginStack:
-    settings = Ldap(["ldaps://ldap.test"], bind_name="uid={user}", remembered_seconds=300.0, kept_seconds=300.0)
+def directory_stack(check, *, kept_seconds=300.0, seconds_max=20.0, **options) -> LoginStack:
+    settings = Ldap(
+        ["ldaps://ldap.test"],
+        bind_name="uid={user}",
+        remembered_seconds=300.0,
+        kept_seconds=kept_seconds,
+        seconds_max=seconds_max,
+    )
     return LoginStack([DirectoryLogin(check, settings, challenges=(), **options)], challenges=())
 
 
