@@ -24,6 +24,7 @@ USERS = {
         "catalog.directories.warehouse",
         "catalog.partitions.additions",
         "txn.services.leases",
+        "handlers.rights.authorizer",
     },
     "presented": {
         "storage.files.directories",

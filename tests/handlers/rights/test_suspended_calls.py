@@ -15,6 +15,7 @@ from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
 from hms_gateway.rpc.structs import (
     METHODS,
     CheckLockRequest,
+    CommitTxnKeyValue,
     CommitTxnRequest,
     Database,
     HeartbeatRequest,
@@ -200,3 +201,39 @@ def test_who_became_an_administrator_meanwhile_names_whom_it_likes(everybody: Ev
     assert shown(everybody) == [("orders", "somebody")]
     assert answer(everybody, "alice", "lock", lock("lines"))[1] is False
     assert shown(everybody) == [("orders", "somebody"), ("lines", "somebody")]
+
+
+def test_nothing_is_read_by_the_event_loop(everybody: Everybody, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of a key that a commit changes is looked up by a thread."""
+    everybody.grant("root", "alter", "sales.orders")
+    everybody.ask("alice", "get_all_databases")
+    (opened,) = everybody.ask("alice", "open_txns", OpenTxnRequest(1, "alice", "h")).txn_ids
+    orders = everybody.metastore.store.read(lambda snapshot: snapshot.table("sales", "orders"))
+    assert orders is not None
+    given = CommitTxnKeyValue(orders.table_id, "_meta.mark", "1")
+    with monkeypatch.context() as patched:
+        patched.setattr(type(everybody.metastore.store), "_read", _reads)
+        one = Begun(everybody, "alice", "commit_txn", CommitTxnRequest(opened, keyValue=given))
+    assert not isinstance(one.begun, SuspendedCall | Reply)
+    assert one.begun(one.call).outcome == "ok"
+
+
+def _reads(*_: object, **__: object) -> None:
+    raise AssertionError("the event loop reads the database")
+
+
+def test_a_repetition_is_answered_by_the_rights_of_now(everybody: Everybody) -> None:
+    method, codec = METHODS["lock"], everybody.metastore.codecs.tjson
+    payload = codec.encode(method.arguments(lock()))
+    assert isinstance(payload, bytes)
+    message = Message("lock", MessageType.CALL, 1, payload)
+
+    def locked() -> Reply:
+        return everybody.metastore.processor.process(codec, message, Call("alice", key="k"))
+
+    first = locked()
+    assert first.outcome == "ok"
+    everybody.revoke("root", "insert", "sales.orders")
+    again = locked()
+    assert again.outcome == "replayed"
+    assert again.payload != first.payload

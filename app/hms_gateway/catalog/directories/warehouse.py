@@ -187,6 +187,9 @@ class DirectoryMoves:
             if not is_settled:
                 self._take_back(move)
                 raise
+        except MoveTakenBack:
+            # The directory is that of the process that took the move back, or of a move after it.
+            raise
         except BaseException:
             self._take_back(move)
             raise

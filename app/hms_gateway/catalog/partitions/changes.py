@@ -108,16 +108,16 @@ class PartitionMoves:
             write(self._store, change)
             return
         moved = self._moves.moved(move.table_id, move.source, move.target)
-        with held_for_files(self._store, move.changed), moved as pending:
+        try:
+            with held_for_files(self._store, move.changed), moved as pending:
 
-            def settled(transaction: Transaction) -> None:
-                self._moves.settle(transaction, pending)
-                change(transaction)
+                def settled(transaction: Transaction) -> None:
+                    self._moves.settle(transaction, pending)
+                    change(transaction)
 
-            try:
                 write(self._store, settled)
-            except MoveTakenBack as error:
-                raise Conflict from error
+        except MoveTakenBack as error:
+            raise Conflict from error
 
 
 class _Change(msgspec.Struct, frozen=True):

@@ -128,15 +128,14 @@ class CredentialCache:
         """The credential of the header, if it is known. `digests` are those of the request's connection."""
         if not self._entries:
             return None
-        digest = None if digests is None else digests.get(header)
-        if digest is None:
-            digest = _digest(header)
-            if digests is not None:
-                digests.clear()
-                digests[header] = digest
+        known = None if digests is None else digests.get(header)
+        digest = known or _digest(header)
         entry = self._entries.get(digest)
         if entry is not None:
             self._entries.move_to_end(digest)
+            if digests is not None and known is None:
+                digests.clear()
+                digests[header] = digest
         return entry
 
     def remember(self, header: bytes, entry: Credential) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -32,7 +32,7 @@ from hms_gateway.catalog.rights.policy import (
 )
 from hms_gateway.handlers.rights.answers import ANSWERS, Asked, events_answer
 from hms_gateway.handlers.rights.locations import LocationCheck
-from hms_gateway.metastore.ports.store import Store
+from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
 from hms_gateway.rpc.binding import Bound
 from hms_gateway.rpc.call import Call, Uncacheable
@@ -52,9 +52,12 @@ from hms_gateway.rpc.structs import (
     ThriftException,
 )
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
+from hms_gateway.runtime.call_keys import current_call_key
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
-from hms_gateway.runtime.suspension import Deferred, in_thread, waited
+from hms_gateway.runtime.suspension import Deferred, Outdated, in_thread, waited
 from hms_gateway.txn.ports.txn import Assumption
+
+_T = TypeVar("_T")
 
 # Behind a name that is to be missing. No name has it: it is made anew by each process.
 _MARK: Final = f"_{secrets.token_hex(12)}"
@@ -112,11 +115,14 @@ class Authorizer:
         """
         checked = partial(self._checked, bound, call, arguments, handle)
         remembered = self._known.remembered(call.principal, call.groups)
-        if remembered is None:
+        key = current_call_key()
+        # The answer of before is given without a batch, which would look whether the rights still hold.
+        is_repetition = key is not None and key.recalled is not None
+        if remembered is None or is_repetition:
             return in_thread(checked)
         permissions = remembered.permissions
         is_admin = permissions.admin_because is not None
-        check = _CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=True)
+        check = _CallCheck(None, permissions, call, arguments, self._locations, is_refused=True)
         otherwise = in_thread(partial(check.undone, checked))
         try:
             for need in () if is_admin else self._rights[bound.method.name].needs:
@@ -124,7 +130,7 @@ class Authorizer:
                 if need.verb != "own":
                     check.check(need)
             deferred = handle()
-        except ThriftException:
+        except (ThriftException, Outdated):
             return otherwise
         if not isinstance(deferred, Deferred) or deferred.store is None or not check.is_keepable:
             return otherwise
@@ -168,7 +174,7 @@ class _CallCheck:
 
     def __init__(
         self,
-        store: Store,
+        store: Store | None,
         permissions: Permissions,
         call: Call,
         arguments: Struct,
@@ -176,6 +182,7 @@ class _CallCheck:
         *,
         is_refused: bool,
     ) -> None:
+        """Without a store the checks are Outdated where they would have to read."""
         self._store = store
         self._locations = locations
         self._permissions = permissions
@@ -191,6 +198,11 @@ class _CallCheck:
         # What was decided about, and the users that requests named.
         self.tables: list[tuple[str, str]] = []
         self._named: list[tuple[Any, str | None]] = []
+
+    def _read(self, work: Callable[[Snapshot], _T]) -> _T:
+        if self._store is None:
+            raise Outdated
+        return self._store.read(work)
 
     def undone(self, go_on: Callable[[], Any]) -> Any:
         """Result of `go_on`, with the arguments as they were sent."""
@@ -279,7 +291,7 @@ class _CallCheck:
     def _owns_function(self, db_name: str, name: str | None) -> bool:
         if not name or "\0" in name:
             return False
-        found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(db_name, normalize(name)))
+        found = self._read(lambda snapshot: FunctionRows(snapshot).find(db_name, normalize(name)))
         if found is None or not found.function.ownerName:
             return False
         party = Principal(int(found.function.ownerType or USER), found.function.ownerName)
@@ -373,12 +385,12 @@ class _CallCheck:
         found: Any
         if kind == "table":
             thing = Securable(database, _table(names[1]))
-            rows = self._store.read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
+            rows = self._read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
             return thing, bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
         if kind == "database":
-            found = self._store.read(lambda snapshot: snapshot.database(database))
+            found = self._read(lambda snapshot: snapshot.database(database))
         else:
-            found = self._store.read(lambda snapshot: FunctionRows(snapshot).find(database, normalize(names[1] or "")))
+            found = self._read(lambda snapshot: FunctionRows(snapshot).find(database, normalize(names[1] or "")))
         if found is None:
             return Securable(database), False, None
         struct = getattr(found, kind)
@@ -420,7 +432,7 @@ class _CallCheck:
         table_id = place.get()
         if table_id is None:
             return
-        found = self._store.read(lambda snapshot: snapshot.table_with_id(table_id))
+        found = self._read(lambda snapshot: snapshot.table_with_id(table_id))
         if found is None:
             return
         thing = Securable(found.table.dbName or "", found.table.tableName or "")
@@ -486,7 +498,7 @@ class _CallCheck:
         number = place.get()
         if isinstance(number, int) and number > 0:
             user_of = RightsRows.lock_user if need.kind == "lock" else RightsRows.lease_user
-            user = self._store.read(lambda snapshot: user_of(RightsRows(snapshot), number))
+            user = self._read(lambda snapshot: user_of(RightsRows(snapshot), number))
             if user not in (None, self._permissions.user):
                 self._hide_id(place)
 
@@ -525,10 +537,10 @@ class _CallCheck:
         return HeartbeatTxnRangeResponse(aborted=aborted, nosuch=nosuch)
 
     def _txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
-        return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users(txn_ids))
+        return self._read(lambda snapshot: RightsRows(snapshot).txn_users(txn_ids))
 
     def _txn_users_between(self, first: int, last: int) -> dict[int, str]:
-        return self._store.read(lambda snapshot: RightsRows(snapshot).txn_users_between(first, last))
+        return self._read(lambda snapshot: RightsRows(snapshot).txn_users_between(first, last))
 
     def check_self(self, need: Need, place: Slot) -> None:
         if place.get() not in (None, self._permissions.user):

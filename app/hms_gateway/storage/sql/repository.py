@@ -90,8 +90,8 @@ class ReadPool:
             self._dialect.end_reading(snapshot.any_connection)
         except Exception:
             snapshot.any_connection.invalidate()
-        is_kept = not snapshot.any_connection.invalidated and not self._is_closed
         with self._lock:
+            is_kept = not snapshot.any_connection.invalidated and not self._is_closed
             self.in_use -= 1
             if is_kept:
                 self._idle.append(snapshot)
@@ -109,7 +109,8 @@ class ReadPool:
 
     def close(self) -> None:
         """Close the connections, those in use when they are given back."""
-        self._is_closed = True
+        with self._lock:
+            self._is_closed = True
         self.close_idle()
 
     def close_idle(self) -> None:

@@ -131,6 +131,18 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, NameRea
         return SqlTxnReads(self._connection)
 
 
+def _retried(engine: Engine, attempt: Callable[[], T]) -> T:
+    """The result of the first attempt that ends. Raises StoreError."""
+    for number in range(1, _ATTEMPTS_MAX + 1):
+        try:
+            return attempt()
+        except (Retryable, StoreUnavailable) as error:
+            # When a connection broke while it was idle, the others of the pool are dropped with it.
+            if number == _ATTEMPTS_MAX or not is_worth_another_try(engine, error):
+                raise as_unavailable(error) from error
+    raise AssertionError("unreachable")
+
+
 class SqlStore:
     """`ports.Store` over SQLAlchemy."""
 
@@ -316,8 +328,12 @@ class SqlStore:
 
     def _beside_writer(self, work: Callable[[Connection], T]) -> T:
         """A change that has nothing to do with the catalog. Raises StoreError."""
-        with translated(self._writing), self._writing.begin() as connection:
-            return work(connection)
+
+        def once() -> T:
+            with translated(self._writing), self._writing.begin() as connection:
+                return work(connection)
+
+        return _retried(self._writing, once)
 
     def close(self) -> None:
         """Finish the writes that are waiting, then close every connection that is not lent to a list."""
@@ -330,16 +346,10 @@ class SqlStore:
 
     def _read(self, work: Callable[[Snapshot], T], *, asks_once: bool = False) -> T:
         """What `work` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
-        for attempt in range(1, _ATTEMPTS_MAX + 1):
-            try:
-                return self._read_once(work, asks_once)
-            except AsksMore:
-                return self._read(work)
-            except (Retryable, StoreUnavailable) as error:
-                # When a connection broke while it was idle, the others of the pool are dropped with it.
-                if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
-                    raise as_unavailable(error) from error
-        raise AssertionError("unreachable")
+        try:
+            return _retried(self._reading, partial(self._read_once, work, asks_once))
+        except AsksMore:
+            return self._read(work)
 
     def _read_once(self, work: Callable[[Snapshot], T], asks_once: bool) -> T:
         try:
