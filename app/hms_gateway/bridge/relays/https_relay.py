@@ -32,7 +32,6 @@ import structlog
 from hms_gateway.bridge.relays.relay import RelayedReply
 from hms_gateway.bridge.relays.transcoding import Unchanged, payload_begin
 from hms_gateway.bridge.relays.upstream import (
-    HELD_BYTES_MAX,
     Answer,
     TooSlow,
     UpstreamError,
@@ -297,8 +296,7 @@ class HttpsRelay:
         held = b"" if attempts.held_tag is None else b"if-none-match: %b\r\n" % attempts.held_tag
         head = b"%bcontent-length: %d\r\n%b%b\r\n" % (head, len(body), key, held)
         connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
-        held_bytes_max = HELD_BYTES_MAX if attempts.key is None else CHANGING_REPLY_BYTES_MAX
-        answer = await connection.request(head, body, self._options.call_seconds_max, held_bytes_max)
+        answer = await connection.request(head, body, self._options.call_seconds_max)
         if answer.status == 401 and token is not None and await self._has_another(token):
             # Nothing has happened, and there is another token now.
             await answer.whole(ERROR_TEXT_BYTES_MAX)
@@ -310,6 +308,8 @@ class HttpsRelay:
             return answer
         if answer.status != 200:
             raise self._refusal(answer.status, await self._problem(answer), credentials)
+        if attempts.key is not None and answer.body is None:
+            await answer.held(CHANGING_REPLY_BYTES_MAX)
         return answer
 
     async def _token(self) -> str | None:

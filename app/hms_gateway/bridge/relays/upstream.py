@@ -8,8 +8,8 @@ import asyncio
 import ssl
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -33,7 +33,6 @@ HELD_BYTES_MAX = 256 * 1024
 # Of an answer that is being handed on, so much may wait before the server is made to wait.
 QUEUED_BYTES_MAX = 1024 * 1024
 HEADER_BYTES_MAX = 64 * 1024
-READ_BYTES_MAX = 256 * 1024
 PEEKED_PARTS = 8
 # A connection that has been idle for longer may be closed by the server in the very moment a request is sent.
 FRESH_SECONDS = 2.0
@@ -205,144 +204,177 @@ class Answer:
             self.body = b"".join(parts)
         return self.body
 
+    async def held(self, bytes_max: int) -> None:
+        """Wait until all of the body is there, or more than `bytes_max` of it. Raises UpstreamError."""
+        await self._connection.hold(self, bytes_max)
+
     def abandon(self) -> None:
         """The rest is not wanted: a connection with an unread answer is closed."""
         if self.body is None:
             self._connection.abort()
 
 
-class _Protocol(asyncio.StreamReaderProtocol):
-    """Ends a connection on which the server says something unasked: its next answer could be taken for this."""
-
-    is_idle = True
-
-    def data_received(self, data: bytes) -> None:
-        """Called by asyncio."""
-        if self.is_idle:
-            self.end()
-        super().data_received(data)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by asyncio."""
-        self.end = cast("asyncio.Transport", transport).abort
-        super().connection_made(transport)
-
-
-class UpstreamConnection:
+class UpstreamConnection(asyncio.Protocol):
     """One connection; one request at a time."""
 
     def __init__(
-        self,
-        transport: asyncio.Transport,
-        protocol: _Protocol,
-        reader: asyncio.StreamReader,
-        give_back: Callable[["UpstreamConnection"], None],
-        tls_context: ResumingContext | None,
+        self, give_back: Callable[["UpstreamConnection"], None], tls_context: ResumingContext | None = None
     ) -> None:
-        """`give_back` is called when an answer has been taken, or will not be."""
+        """`tls_context` is what it is made with."""
         self.tls_context = tls_context
-        self._transport = transport
-        self._protocol = protocol
-        self._reader = reader
         self._give_back = give_back
         self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
         self._parser: Any = None
         self._headers: dict[bytes, bytes] = {}
         self._header_bytes = 0
         self._parts: deque[bytes] = deque()
         self._held = 0
         self._answer: Answer | None = None
+        self._future: asyncio.Future[Answer] | None = None
+        self._arrived: asyncio.Future[None] | None = None
         self._seconds_max = 0.0
         self._is_whole = False
         self._ends_with_connection = False
         self._may_stay_open = False
         self._is_session_known = False
+        self._is_reading = True
+        self._is_returned = True
+        self._failure: Exception | None = None
+        self.is_closed = False
         self.is_new = True
         self.idle_since = 0.0
 
+    # What the pool and the answer use.
+
     def is_usable(self) -> bool:
         """True for an open connection."""
-        return not self._transport.is_closing() and not self._reader.at_eof() and self._reader.exception() is None
+        return not self.is_closed and self._transport is not None and not self._transport.is_closing()
 
     def is_fresh(self) -> bool:
         """True if the server can hardly have closed it unnoticed."""
         return self.is_new or self._loop.time() - self.idle_since < FRESH_SECONDS
 
-    async def request(
-        self, head: bytes, body: bytes, seconds_max: float, held_bytes_max: int = HELD_BYTES_MAX
-    ) -> Answer:
-        """Send one request, wait for its answer or the beginning of one that is longer than `held_bytes_max`.
-
-        Raises UpstreamError, TooSlow.
-        """
-        self._begin(seconds_max)
+    async def request(self, head: bytes, body: bytes, seconds_max: float) -> Answer:
+        """Send one request, wait for its answer or the beginning of a long one. Raises UpstreamError, TooSlow."""
+        transport = self._transport
+        if transport is None or not self.is_usable():
+            raise UpstreamError("the connection is closed", was_sent=False)
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers, self._header_bytes, self._held = {}, 0, 0
+        self._answer, self._is_whole, self._is_returned, self._seconds_max = None, False, False, seconds_max
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._future = future
+        timer = self._loop.call_later(seconds_max, self._too_slow, seconds_max)
         try:
-            if not self.is_usable():
-                raise UpstreamError("the connection is closed", was_sent=False)
-            self._transport.writelines([head, body])
-            async with self._in_time():
-                while self._answer is None or not (self._is_whole or self._held > held_bytes_max):
-                    await self._read()
-        except BaseException:
+            if len(body) < HELD_BYTES_MAX:
+                transport.write(head + body)
+            else:
+                transport.write(head)
+                transport.write(body)
+            return await future
+        except asyncio.CancelledError:
             self.abort()
             raise
-        if self._is_whole:
-            self._answer.body = b"".join(self._parts)
-            self._parts.clear()
-            self.finish_answer()
-        return self._answer
+        finally:
+            timer.cancel()
 
     async def next_chunk(self) -> bytes:
         """More of a long answer, b"" at its end. Raises UpstreamError."""
-        try:
-            async with self._in_time():
-                while not self._parts and not self._is_whole:
-                    await self._read()
-        except TooSlow:
-            raise
-        except UpstreamError as error:
-            raise UpstreamError(f"the answer ended early: {error}", was_sent=True) from error
-        return self._parts.popleft() if self._parts else b""
+        while not self._parts:
+            if self._is_whole:
+                return b""
+            if self._failure is not None or self.is_closed:
+                raise UpstreamError(f"the answer ended early: {self._failure or 'connection closed'}", was_sent=True)
+            self._resume_reading()
+            self._arrived = self._loop.create_future()
+            timer = self._loop.call_later(self._seconds_max, self._too_slow, self._seconds_max)
+            try:
+                await self._arrived
+            finally:
+                timer.cancel()
+        chunk = self._parts.popleft()
+        self._held -= len(chunk)
+        if self._held < QUEUED_BYTES_MAX // 2:
+            self._resume_reading()
+        return chunk
 
     def peek(self) -> bytes:
         """The beginning of what arrived and was not taken yet; the first piece alone may be very short."""
         return b"".join(islice(self._parts, PEEKED_PARTS))
 
+    async def hold(self, answer: Answer, bytes_max: int) -> None:
+        """Let the answer arrive without taking it, up to `bytes_max`. Raises UpstreamError."""
+        parts: list[bytes] = []
+        size = 0
+        while size <= bytes_max:
+            chunk = await self.next_chunk()
+            if not chunk:
+                answer.body = b"".join(parts)
+                self.finish_answer()
+                return
+            parts.append(chunk)
+            size += len(chunk)
+        self._parts.extendleft(reversed(parts))
+        self._held += size
+
     def finish_answer(self) -> None:
         """The answer has been taken, or will not be."""
-        if not self._is_whole or self._parts or not self._may_stay_open:
-            self._transport.abort()
-        else:
-            self._remember_session()
-        if not self._protocol.is_idle:
-            self._protocol.is_idle = True
-            self.idle_since = self._loop.time()
-            self._give_back(self)
+        if not self._is_whole or self._parts:
+            self.abort()
+        elif not self._is_returned:
+            self._hand_back()
 
     def abort(self) -> None:
-        """End the connection with its request."""
-        self._is_whole = False
-        self.finish_answer()
+        self.is_closed = True
+        if self._transport is not None:
+            self._transport.abort()
 
     def close(self) -> None:
-        """End an idle connection."""
-        self._transport.close()
+        self.is_closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+    # asyncio's protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._parser is None or self._is_whole:
+            # Nothing was asked: whatever the server says, its next answer could be taken for this.
+            self.abort()
+            return
+        self.is_new = False
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(UpstreamError(f"the server's answer is not HTTP: {error}", was_sent=True))
+            return
+        self._deliver()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_closed = True
+        if self._ends_with_connection and error is None and self._failure is None:
+            self._is_whole = True
+            self._deliver()
+            self._wake()
+        elif not self._is_whole:
+            self._fail(self._failure or self._closed(error))
+        self._give_back(self)
 
     # The parser's callbacks.
 
     def on_message_begin(self) -> None:
-        """Called by the parser."""
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser."""
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > HEADER_BYTES_MAX:
             raise ValueError("the headers of the answer are too long")
         self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        """Called by the parser."""
         if self._is_whole:
             raise ValueError("two answers to one request")
         status = self._parser.get_status_code()
@@ -352,12 +384,10 @@ class UpstreamConnection:
             self._ends_with_connection = not is_delimited and status not in (204, 304)
 
     def on_body(self, chunk: bytes) -> None:
-        """Called by the parser."""
         self._parts.append(chunk)
         self._held += len(chunk)
 
     def on_message_complete(self) -> None:
-        """Called by the parser."""
         # 100 Continue is a message of its own to the parser.
         self._is_whole = self._answer is not None
         self._ends_with_connection = False
@@ -366,40 +396,38 @@ class UpstreamConnection:
 
     # Inside.
 
-    def _begin(self, seconds_max: float) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._headers, self._header_bytes, self._held = {}, 0, 0
-        self._answer, self._is_whole, self._seconds_max = None, False, seconds_max
-        self._protocol.is_idle = False
-
-    async def _read(self) -> None:
-        """Read and parse some bytes. Raises UpstreamError."""
-        try:
-            data = await self._reader.read(READ_BYTES_MAX)
-        except OSError as error:
-            raise self._closed(error) from error
-        if not data:
-            if not self._ends_with_connection:
-                raise self._closed(None)
-            self._is_whole, self._may_stay_open = True, False
+    def _deliver(self) -> None:
+        answer, future = self._answer, self._future
+        if answer is None:
             return
-        self.is_new = False
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            raise UpstreamError(f"the server's answer is not HTTP: {error}", was_sent=True) from error
+        if future is None or future.done():
+            self._wake()
+        elif self._is_whole:
+            parts = self._parts
+            answer.body = parts[0] if len(parts) == 1 else b"".join(parts)
+            parts.clear()
+            future.set_result(answer)
+            self._hand_back()
+        elif self._held > HELD_BYTES_MAX:
+            future.set_result(answer)
+        if self._held > QUEUED_BYTES_MAX and self._is_reading and self._transport is not None:
+            self._is_reading = False
+            self._transport.pause_reading()
 
-    @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
-        """Raises TooSlow."""
-        try:
-            async with asyncio.timeout(self._seconds_max):
-                yield
-        except TimeoutError as error:
-            raise TooSlow(f"no answer within {self._seconds_max:g} seconds", was_sent=True) from error
+    def _hand_back(self) -> None:
+        """Ready for the next request, or done with."""
+        self._is_returned = True
+        self.idle_since = self._loop.time()
+        self._future = None
+        if self.is_closed or not self._may_stay_open:
+            self.close()
+        else:
+            self._remember_session()
+            self._give_back(self)
 
     def _remember_session(self) -> None:
         """Tickets of TLS 1.3 come with the first data, not with the handshake."""
+        assert self._transport is not None
         tls = self._transport.get_extra_info("ssl_object")
         if self.tls_context is not None and tls is not None and not self._is_session_known:
             self._is_session_known = True
@@ -414,6 +442,25 @@ class UpstreamConnection:
             reason += " before its first answer; one that refuses the bridge's certificate, or needs one, does so"
         return refused or UpstreamError(f"the server closed the connection{reason}", was_sent=True)
 
+    def _resume_reading(self) -> None:
+        if not self._is_reading and self._transport is not None and not self.is_closed:
+            self._is_reading = True
+            self._transport.resume_reading()
+
+    def _too_slow(self, seconds: float) -> None:
+        self._fail(TooSlow(f"no answer within {seconds:g} seconds", was_sent=True))
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self.abort()
+        if self._future is not None and not self._future.done():
+            self._future.set_exception(error)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
+
 
 def refused_certificate(error: ssl.SSLError) -> UpstreamNotTrusted | None:
     """The error of a server that refuses the bridge's certificate, or needs one; None for another error of TLS.
@@ -426,21 +473,19 @@ def refused_certificate(error: ssl.SSLError) -> UpstreamNotTrusted | None:
 
 
 class UpstreamPool:
-    """The kept connections to the gateway: one for each call in flight, the one used last first.
-
-    At most `connections_max` at once; a call that finds none waits in line.
-    """
+    """Hands out connections, at most `connections_max` at once; who finds none waits in line."""
 
     def __init__(self, origin: Origin, connections_max: int) -> None:
         self._origin = origin
-        self._free = asyncio.Semaphore(connections_max)
+        self._connections_max = connections_max
         self._open: set[UpstreamConnection] = set()
         self._idle: list[UpstreamConnection] = []
+        self._connecting = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._loop = asyncio.get_running_loop()
 
     @property
     def open_connections(self) -> int:
-        """The number of connections, in use or idle."""
         return len(self._open)
 
     async def acquire(self, *, must_be_fresh: bool) -> UpstreamConnection:
@@ -448,15 +493,15 @@ class UpstreamPool:
 
         With `must_be_fresh` not one that the server may just be closing. Raises UpstreamError, NotTrusted.
         """
-        await self._free.acquire()
-        try:
-            return self._idle_connection(must_be_fresh) or await self._connect()
-        except BaseException:
-            self._free.release()
-            raise
+        while True:
+            connection = self._idle_connection(must_be_fresh)
+            if connection is not None:
+                return connection
+            if len(self._open) + self._connecting < self._connections_max:
+                return await self._connect()
+            await self._wait()
 
     def close(self) -> None:
-        """Close all connections."""
         for connection in list(self._open):
             connection.close()
 
@@ -466,23 +511,26 @@ class UpstreamPool:
         while self._idle:
             connection = self._idle.pop()
             is_too_old = self._loop.time() - connection.idle_since > IDLE_SECONDS_MAX
+            if not connection.is_usable():
+                continue
             is_outdated = connection.tls_context is not tls_context
             if is_too_old or is_outdated or (must_be_fresh and not connection.is_fresh()):
                 connection.close()
-            if connection.is_usable():
-                return connection
-            self._open.discard(connection)
+                self._open.discard(connection)
+                continue
+            return connection
         return None
 
     async def _connect(self) -> UpstreamConnection:
         origin = self._origin
         tls_context = None if origin.tls is None else origin.tls.context(at_once=True)
         server_name = origin.host if origin.tls is not None else None
-        reader = asyncio.StreamReader(QUEUED_BYTES_MAX)
+        connection: UpstreamConnection | None = None
+        self._connecting += 1
         try:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                transport, protocol = await self._loop.create_connection(
-                    lambda: _Protocol(reader),
+                _, connection = await self._loop.create_connection(
+                    lambda: UpstreamConnection(self._returned, tls_context),
                     origin.host,
                     origin.port,
                     ssl=tls_context,
@@ -499,14 +547,36 @@ class UpstreamPool:
                 raise refused from error
             text = f"no connection to {origin.host}:{origin.port}: {error.strerror or error}"
             raise UpstreamError(text, was_sent=False) from error
-        connection = UpstreamConnection(transport, protocol, reader, self._returned, tls_context)
+        finally:
+            self._connecting -= 1
+            if connection is None:
+                self._wake_one()
         self._open.add(connection)
         return connection
 
     def _returned(self, connection: UpstreamConnection) -> None:
-        """Take back a connection whose call is over."""
+        """A connection is free, or gone; the latter may be reported twice."""
         if connection.is_usable():
             self._idle.append(connection)
         else:
             self._open.discard(connection)
-        self._free.release()
+            with suppress(ValueError):
+                self._idle.remove(connection)
+        self._wake_one()
+
+    async def _wait(self) -> None:
+        turn: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._wake_one()
+            raise
+
+    def _wake_one(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
