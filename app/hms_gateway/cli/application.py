@@ -243,7 +243,8 @@ _BRIDGE: Final = command(
 
     Calls over HTTPS, and runs until Ctrl-C or SIGTERM. The password comes from --password-file or, without
     --certificate, from HMS_GATEWAY_PASSWORD. Clients act with this login, so the bridge listens on this machine only
-    and accepts only processes of its own account. They use thrift://127.0.0.1:9083.
+    and accepts only processes of its own account. They use thrift://127.0.0.1:9083. A keytab renews the tickets of
+    --negotiate.
     """,
     option(
         "--host ADDRESS",

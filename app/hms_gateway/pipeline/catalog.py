@@ -196,7 +196,7 @@ class CatalogReader:
 
     def table_statistics(self, table: Table) -> list[ColumnStatisticsObj]:
         columns = columns_of(table)
-        if not columns or is_view(table):
+        if not columns or table.tableType == "VIRTUAL_VIEW":
             return []
         request = TableStatsRequest(dbName=table.dbName, tblName=table.tableName, colNames=columns)
         found: list[ColumnStatisticsObj] = self.client.call("get_table_statistics_req", request).tableStats or []
@@ -205,7 +205,7 @@ class CatalogReader:
     def partition_statistics(self, table: Table, names: Sequence[str]) -> dict[str, list[ColumnStatisticsObj]]:
         columns = columns_of(table)
         found: dict[str, list[ColumnStatisticsObj]] = {}
-        if not columns or is_view(table):
+        if not columns or table.tableType == "VIRTUAL_VIEW":
             return {}
         for some in cut(names, STATISTICS_A_CALL):
             request = PartitionsStatsRequest(

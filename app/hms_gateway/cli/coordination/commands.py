@@ -135,7 +135,12 @@ LEASES: Final = group(
     """,
     command(
         "grab",
-        "Grab a lease on all of the objects or none, and print its id.",
+        """Grab a lease on all of the objects or none, and print its id.
+
+        COMMAND runs while the lease is held: this command extends the lease until COMMAND ends, then drops it.
+        HMS_LEASE_ID is the lease's id. The gateway refuses a change that presents the id (header x-hms-lease-id) once
+        the lease is lost.
+        """,
         argument("command", nargs=-1, metavar="[-- COMMAND...]"),
         _EXCLUSIVE,
         repeatable("--shared -s OBJECT", "Object to lease for reading"),

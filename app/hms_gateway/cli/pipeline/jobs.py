@@ -246,9 +246,10 @@ def connection_of(
     insecure: bool,
     cacert: Path | None,
     timeout: float,
+    environment: Mapping[str, str] = os.environ,
     **_: Any,
 ) -> "Connection":
-    """The metastore that the words of a command name, with a login."""
+    """The metastore that the words of a command name, with a login; `environment` has the options not given."""
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
 
@@ -267,7 +268,7 @@ def connection_of(
         "timeout": str(max(1, int(timeout))),
     }
     try:
-        return Connection.of({name: value for name, value in given.items() if value})
+        return Connection.of({name: value for name, value in given.items() if value}, environment)
     except OptionError as error:
         fail(str(error))
 

@@ -11,8 +11,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
@@ -68,11 +69,20 @@ class Prompting:
     def _load(self, *_: Any) -> "Future[Conversation]":
         """Begin once, in a thread."""
         if self._loading is None:
-            self._loading = ThreadPoolExecutor(1, "loading").submit(self._begin)
+            self._loading = Future()
+            # The end of the program does not wait for it.
+            threading.Thread(target=_fulfil, args=(self._loading, self._begin), name="loading", daemon=True).start()
         return self._loading
 
     def _completer(self) -> Completer:
         return self._load().result().completer
+
+
+def _fulfil(future: "Future[Conversation]", make: "Callable[[], Conversation]") -> None:
+    try:
+        future.set_result(make())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def _continuation(width: int, line_number: int, is_soft_wrap: bool) -> str:

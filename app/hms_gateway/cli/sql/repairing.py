@@ -42,7 +42,7 @@ def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Map
         is_vouched_for=False,
     )
     with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:
-        options = JobOptions(connection=connection_of(login, **words), state=folder, yes=True)
+        options = JobOptions(connection=connection_of(login, **words, environment={}), state=folder, yes=True)
         try:
             counts = crawl(options, arguments).counts
         except JobFailed as error:
