@@ -24,8 +24,8 @@ from hms_gateway.pipeline.snapshot.units import (
     units_of,
     works_of,
 )
-from hms_gateway.rpc.structs import NotificationEvent
-from tests.pipeline.snapshot.catalogs import Changes, everything, open_metastore, read, whole
+from hms_gateway.rpc.structs import NotificationEvent, Table
+from tests.pipeline.snapshot.catalogs import Changes, descriptor, everything, open_metastore, read, statistics, whole
 
 
 @pytest.fixture
@@ -131,3 +131,14 @@ def test_what_is_part_of_another_unit_is_read_with_it():
     assert to_read(parts, {}) == {table, *rest}
     assert to_read({*parts, Unit(CONTENTS, "d")}, {}) == {Unit(CONTENTS, "d"), Unit(DATABASE, "e")}
     assert to_read({*parts, Unit(CATALOG)}, {}) == {Unit(CATALOG)}
+
+
+def test_statistics_of_materialized_views_are_read_and_those_of_views_are_none(client):
+    for name, kind in (("totals", "MATERIALIZED_VIEW"), ("plain", "VIRTUAL_VIEW")):
+        query = {"viewOriginalText": "select id from t", "viewExpandedText": "select id from t"}
+        client.call(
+            "create_table",
+            Table(tableName=name, dbName="default", tableType=kind, sd=descriptor(), parameters={}, **query),
+        )
+    client.call("update_table_column_statistics", statistics("default", "totals", None, 1))
+    assert [key[1:3] for key in whole(client) if key[0] == "statistics"] == [("default", "totals")]
