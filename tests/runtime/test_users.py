@@ -37,7 +37,7 @@ USERS = {
         "catalog.tables.databases",
         "catalog.tables.service",
         "handlers.steps",
-        "handlers.rights.authorizer",
+        "handlers.rights.checks",
         "metastore.ports.store",
         "storage.txn.batch_statements",
         "storage.catalog.events",

@@ -78,7 +78,7 @@ class Arrival:
         return self._door.claimed(self, user)
 
     def holder(self) -> Holder:
-        """Whose the connection is."""
+        """User and address that hold the connection."""
         return self._door.connections.holder_of(self)
 
     def timed_out(self) -> None:
@@ -156,7 +156,7 @@ class Door:
         self.left(arrival)
 
     def claimed(self, arrival: Arrival, user: str) -> Bound | None:
-        """As `Connections.claim`."""
+        """Do as `Connections.claim`."""
         return None if self._share(arrival.address) is None else self.connections.claim(arrival, user)
 
     def left(self, arrival: Arrival) -> None:

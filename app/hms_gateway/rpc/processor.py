@@ -246,7 +246,7 @@ class Processor:
         return completed(self.answering(codec, message, call))
 
     def answering(self, codec: Codec, message: Message, call: Call) -> Answering:
-        """As `process`, for callers that wait in their own way."""
+        """Answer as `process`, for callers that wait in their own way."""
         arguments: Any = None
         objects: tuple[str, ...] = ()
         value: Any = None

@@ -80,7 +80,7 @@ class Job(NamedTuple):
 
 
 class Deferred(NamedTuple, Generic[T]):
-    """What a handler returns that needs a unit of work for its answer.
+    """The return value of a handler that needs a unit of work for its answer.
 
     store      runs the work; without one the work is a function that has to wait, in a thread
     answer     makes the answer of the work's value; raises a refusal

@@ -295,5 +295,5 @@ class Session(msgspec.Struct):
 
 
 def share_address(host: str) -> str | None:
-    """Whose share of an address a client from `host` uses; all users of this machine have the same address."""
+    """The address whose share a client from `host` uses; all users of this machine have the same address."""
     return None if is_loopback(host) else share_of(host)

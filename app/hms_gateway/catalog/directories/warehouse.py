@@ -213,7 +213,7 @@ class DirectoryMoves:
         tx.delete_pending_move(move.move_id)
 
     def is_being_moved(self, snapshot: Snapshot, table_id: TableId) -> bool:
-        """Whether a directory of this table is being moved."""
+        """True while a directory of this table is being moved."""
         return any(move.table_id == table_id for move in snapshot.pending_moves())
 
     def _take_back(self, move: PendingMove) -> None:

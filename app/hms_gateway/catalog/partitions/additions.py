@@ -239,7 +239,7 @@ class PartitionAdditions:
     def _append_named(
         self, table_name: TableName, name: str | None, environment: EnvironmentContext | None
     ) -> Partition:
-        """As `_append` by the partition's name (semantics §2.8, §2.13)."""
+        """Do as `_append`, by the partition's name (semantics §2.8, §2.13)."""
         return self._append(
             table_name,
             lambda table: named_values(table, name, InvalidObjectException),

@@ -133,7 +133,7 @@ class PartitionDrops:
         return self._drop_one(table_name, load, deletes_data)
 
     def _drop_with_name(self, table_name: TableName, name: str | None, deletes_data: bool | None) -> bool:
-        """As `_drop_with_values` by the partition's name (semantics §2.13)."""
+        """Do as `_drop_with_values`, by the partition's name (semantics §2.13)."""
 
         def load(snapshot: Snapshot) -> _Dropped:
             table = table_name.load(snapshot)
@@ -142,7 +142,7 @@ class PartitionDrops:
         return self._drop_one(table_name, load, deletes_data)
 
     def _drop_one(self, table_name: TableName, load: Callable[[Snapshot], _Dropped], deletes_data: bool | None) -> bool:
-        """What can be refused is refused before it waits for its turn. True, as the methods answer."""
+        """Refuse before waiting for a turn what can be refused. True, as the methods answer."""
         table, found = self._store.read(load)
         names = [one.name for one in found]
 

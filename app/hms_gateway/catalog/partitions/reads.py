@@ -498,5 +498,5 @@ def _projection(request: _ProjectingRequest) -> Projection:
 
 
 def _as_list(partitions: PartitionList) -> list[Partition]:
-    """What the codecs take in place of a list of partitions."""
+    """A value that the codecs take in place of a list of partitions."""
     return cast(list[Partition], partitions)

@@ -152,7 +152,7 @@ _OF_POLICY: Final = frozenset({"CHANGE_RIGHTS", "CREATE_DATABASE", "ALTER_DATABA
 
 
 class Remembered(NamedTuple):
-    """What held for a caller at a version of the catalog, and whether it still does.
+    """The permissions of a caller at a version of the catalog, and a check that they still hold.
 
     `holds` takes tables and the events since, and tells whether decisions about these tables are the same after them.
     """
@@ -197,7 +197,7 @@ class PolicyKeeper:
             return found
 
     def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None:
-        """What is known of a caller without waiting for anything; None where that is too little."""
+        """The known permissions of a caller, without waiting; None where too little is known."""
         # Read first: the permissions may be newer, but not older.
         version = self._version
         permissions = None if self.rules.is_due else self._known.get((user, groups))

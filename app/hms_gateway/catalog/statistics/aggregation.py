@@ -123,7 +123,7 @@ def _are_accurate(parameters: Mapping[str, str]) -> bool:
 
 
 def _hold(figures: Iterable[ColumnFigures], seen: ValidIds, parameters: Mapping[str, str]) -> bool:
-    """Those without a write id hold as far as is known: their writer knew none."""
+    """Statistics without a write id hold as far as is known: their writer knew none."""
     write_ids = {one.write_id for one in figures if one.write_id}
     if not write_ids:
         return True

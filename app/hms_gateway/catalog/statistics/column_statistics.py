@@ -295,7 +295,7 @@ class ColumnStatisticsMethods:
         return shown(call, statistics, newer=is_newer(call, db_name))
 
     def get_table_statistics_req(self, call: Call, request: TableStatsRequest) -> Struct:
-        """Those of the columns that have any, as far as they hold for the reader."""
+        """Statistics of the columns that have any, as far as they hold for the reader."""
         request = required(request, "request")
         wanted = _columns(required(request.colNames, "column names"))
         name, seen = _table_of(request), request.validWriteIdList
@@ -310,7 +310,7 @@ class ColumnStatisticsMethods:
         return shown_of_table(call, objects, found.all_hold, newer=_is_newer(call, request))
 
     def get_partitions_statistics_req(self, call: Call, request: PartitionsStatsRequest) -> Struct:
-        """Those of the partitions that have any, as far as they hold for the reader, by stored name."""
+        """Statistics of the partitions that have any, as far as they hold for the reader, by stored name."""
         _, wanted, found = self._judged(request)
         holding = {part_name: _objects(figures, wanted) for part_name, figures in found.figures.items()}
         return shown_of_partitions(call, holding, found.all_hold, newer=_is_newer(call, request))
@@ -325,7 +325,7 @@ class ColumnStatisticsMethods:
         return shown_aggregate(call, statistics, newer=_is_newer(call, request))
 
     def set_aggr_stats_for(self, call: Call, request: SetPartitionsStatsRequest) -> bool:
-        """Those of one table, or of any number of partitions, by what the first says."""
+        """Set the statistics of one table, or of any number of partitions, as the first says."""
         request = required(request, "request")
         given, merges, write_id = _all_given(request), bool(request.needMerge), _write_id(request)
         if not given:
@@ -673,7 +673,7 @@ def _write_id(request: SetPartitionsStatsRequest | SetPartitionsStatsRequest_v4)
 
 
 def _given(statistics: object, engine: str | None) -> ColumnStatistics_v4:
-    """What was sent, about the table by its plain name; an engine may be said once for all of a request."""
+    """Statistics as sent, about the table by its plain name; an engine may be said once for all of a request."""
     given = required(received(statistics), "column statistics")
     description = required(given.statsDesc, "description of the statistics")
     assert isinstance(description, ColumnStatisticsDesc)

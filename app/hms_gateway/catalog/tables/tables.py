@@ -151,7 +151,7 @@ class Tables:
         return self._names(database_name(db_name), pattern)
 
     def get_tables_by_type(self, call: Call, db_name: str, pattern: str, tableType: str) -> list[str]:
-        """As `get_tables`. Raises MetaException for a type Hive does not know, and for none (semantics §1.7)."""
+        """Answer as `get_tables`. Raises MetaException for a type Hive does not know, and for none (semantics §1.7)."""
         try:
             return self._names(database_name(db_name), pattern, parse_table_type(tableType).value)
         except TableTypeError as error:

@@ -68,7 +68,7 @@ class IssuerAway(Exception):
 
 
 class Issuer(NamedTuple):
-    """Whose tokens are taken, and what has to be in them."""
+    """The issuers whose tokens are taken, and the claims that have to be in them."""
 
     settings: TokenIssuer
     keys: "IssuerKeys"

@@ -269,7 +269,7 @@ PASSWORD_IS_WRONG: Final = "its password is wrong"
 
 
 class Delegated(NamedTuple):
-    """Whose token it is, who asked for it if that was another one, and our half of the digest."""
+    """The token's owner, the user who asked for it if that was another one, and our half of the digest."""
 
     user: str
     real_user: str
@@ -326,14 +326,14 @@ class DelegationLogins:
         return login
 
     def _forget(self) -> None:
-        """Those that count no more: what was shown may be a secret."""
+        """Tokens that count no more: what was shown may be a secret."""
         now = self._monotonic()
         while self._known and (len(self._known) > REMEMBERED_MAX or next(iter(self._known.values()))[0] <= now):
             self._known.popitem(last=False)
 
 
 class ProvenActing:
-    """What a bridge shows of its client's login, beside the user for whom it acts."""
+    """The proof that a bridge shows of its client's login, beside the user for whom it acts."""
 
     def __init__(
         self, logins: DelegationLogins | None, share_of: Callable[[str], str | None], challenges: HeaderList

@@ -78,7 +78,7 @@ class BodyReader:
                 return
 
     def _beginning(self, buffer: BytesIO) -> bytes:
-        """What is kept of a refused body; the rest is freed, since the refusal's traceback keeps the buffer."""
+        """The kept beginning of a refused body; the rest is freed, since the refusal's traceback keeps the buffer."""
         beginning = bytes(buffer.getbuffer()[:KEPT_BYTES_MAX])
         buffer.close()
         return beginning

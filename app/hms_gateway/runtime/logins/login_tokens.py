@@ -177,14 +177,14 @@ class TooManyChecks(Exception):
 
 
 class LoginChecks:
-    """What waits is shared out among addresses: whose a login is is known when it has been checked."""
+    """Checks that wait, shared out among addresses: the user of a login is known when it has been checked."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._shares = Ledger(limits or Limits(), "ticket_checks_max")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ticket")
 
     async def run(self, check: Callable[..., T], *arguments: Any, address: str | None) -> T:
-        """What `check` returns or raises; `address` is whose share it takes. Raises TooManyChecks."""
+        """The result of `check`, in the share of `address`. Raises TooManyChecks."""
         holder = Holder(None, address)
         bound = self._shares.take(1, holder)
         if bound is not None:

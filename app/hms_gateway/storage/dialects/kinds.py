@@ -88,12 +88,12 @@ def translated(engine: Engine) -> Iterator[None]:
 
 
 def is_driver_error(engine: Engine, error: BaseException) -> bool:
-    """Whether the driver itself raised it, past SQLAlchemy."""
+    """True if the driver itself raised it, past SQLAlchemy."""
     return isinstance(error, engine.dialect.loaded_dbapi.Error)
 
 
 def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
-    """Whether the error is that an established connection is lost."""
+    """True if the error is the loss of an established connection."""
     if isinstance(error, DBAPIError):
         return error.connection_invalidated
     if error is None or not is_driver_error(engine, error):
@@ -102,7 +102,7 @@ def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
 
 
 def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
-    """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
+    """True if a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
     if isinstance(error, NoAnswer):
         return False
     return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)

@@ -236,7 +236,7 @@ def find_by_index(connection: Any) -> None:
 
 
 def is_lost_state(state: str) -> bool:
-    """Whether the state of an error says that the connection is at its end."""
+    """True if the state of an error says that the connection is at its end."""
     return state.startswith(_LOST_STATES)
 
 
@@ -478,7 +478,7 @@ class PostgresVersionWatch:
             self._pgconn.flush()
 
     def _rows(self) -> Sequence[Sequence[Any]] | None:
-        """Of the answer, None before it is there."""
+        """Rows of the answer, None before it is there."""
         with _unavailable():
             self._pgconn.consume_input()
             if self._pgconn.is_busy():

@@ -99,7 +99,7 @@ def packed(content: bytes) -> bytes:
 
 
 def unpacked(stored: bytes) -> bytes:
-    """What `packed` was given."""
+    """The value that `packed` was given."""
     return zlib.decompress(stored[1:]) if stored[:1] == _COMPRESSED else bytes(stored[1:])
 
 
@@ -172,7 +172,7 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 @cache
 def _codec() -> ApacheCodec:
-    """What is kept passed the limits of a request once, or was written by us."""
+    """Codec of kept values, without limits: they passed those of a request once, or were written by us."""
     return make_compact(Limits())
 
 

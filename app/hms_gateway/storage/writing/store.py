@@ -345,7 +345,7 @@ class SqlStore:
         self._writing.dispose()
 
     def _read(self, work: Callable[[Snapshot], T], *, asks_once: bool = False) -> T:
-        """What `work` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
+        """The result of `work`, which is run again when its connection turns out to be broken. Raises StoreError."""
         try:
             return _retried(self._reading, partial(self._read_once, work, asks_once))
         except AsksMore:

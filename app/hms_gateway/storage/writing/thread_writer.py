@@ -100,7 +100,7 @@ class ThreadWriter:
             self._times.note("write", begin)
 
     def start(self, work: TxnWork[Any], done: Done) -> None:
-        """As `write`, but nothing waits: the result is handed over in the running event loop."""
+        """Do as `write`, but wait for nothing: the result is handed over in the running event loop."""
         begin = time.perf_counter()
 
         def noted(result: Result) -> None:
