@@ -1,12 +1,14 @@
 """`hms-gateway` as a child process, forked from one that has its modules: loading them is nine tenths of a start.
 
 The command runs from `hms_gateway.cli.main` to the end of its process, with arguments, variables, folder, umask and
-standard streams of its own. What it is forked from has loaded modules, read the table of methods, and done nothing
-else. Tests of what Python itself does at a start (`/proc/PID/environ`, the locale, imports) use `subprocess`.
+standard streams of its own; a terminal as its input is that of its session. What it is forked from has loaded modules,
+read the table of methods, and done nothing else. Tests of what Python itself does at a start (`/proc/PID/environ`, the
+locale, imports) use `subprocess`.
 """
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import io
@@ -19,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -228,6 +231,11 @@ def _take_over(environment: dict[str, str], folder: str, mask: int, handles: lis
         os.dup2(handle, number)
     for handle in handles:
         os.close(handle)
+    if os.isatty(0):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        # A shell starts what runs in its background without it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.umask(mask)
     os.environ.clear()
