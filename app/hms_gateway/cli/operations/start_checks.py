@@ -22,7 +22,7 @@ from hms_gateway.storage.writing.store import SqlStore, connections_wanted
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
 OTHER_FILES_MIN = 136
-# Database and write-ahead log, or a socket. Those for short reads are among the others.
+# Database and write-ahead log, or a socket.
 FILES_PER_DATABASE_CONNECTION = 2
 _FILE_LOCATION = re.compile(r"(?:file:(?://)?)?(/.*)")
 
@@ -130,7 +130,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
     """Problems of settings that name the authorization that holds."""
     if settings.authorization != "grants":
         return
-    if settings.thrift_port is not None and settings.thrift_sasl != "require":
+    if settings.thrift_port is not None and not settings.thrift_needs_login:
         if settings.thrift_open:
             yield (
                 'thrift_open lets every account of this machine be an administrator (authorization is "grants"): set '
