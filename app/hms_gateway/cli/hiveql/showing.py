@@ -50,6 +50,11 @@ class ShowDatabases(Statement, frozen=True):
         return _names("database_name", state.call("get_databases", self.pattern))
 
 
+class ShowCatalogs(Statement, frozen=True):
+    def run(self, state: ShellState) -> ResultRows:
+        return _names("catalog_name", state.call("get_catalogs").names)
+
+
 class ShowTables(Statement, frozen=True):
     """`kind` is a table type, None for all."""
 

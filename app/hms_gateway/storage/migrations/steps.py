@@ -675,6 +675,17 @@ def where_tables_lie() -> None:
     op.create_index("tables_location", "tables", ["location"], postgresql_using="spgist", **index_lengths("location"))
 
 
+def catalogs() -> None:
+    """There may be other catalogs beside the default one."""
+    op.create_table(
+        "catalogs",
+        sa.Column("name", DATABASE_NAME, primary_key=True),
+        sa.Column("description", LONG_TEXT),
+        sa.Column("location", LONG_TEXT, nullable=False),
+        sa.Column("create_time", sa.Integer),
+    )
+
+
 STEPS: Final[dict[str, Callable[[], None]]] = {
     "0001": initial,
     "0002": transactions,
@@ -693,4 +704,5 @@ STEPS: Final[dict[str, Callable[[], None]]] = {
     "0015": tables_dropped_first,
     "0016": gateways,
     "0017": where_tables_lie,
+    "0018": catalogs,
 }
