@@ -34,7 +34,7 @@ LOADED: Final = (
     *(f"hms_gateway.{name}" for name in ("storage.migrations.steps", "catalog.rights.rules_file")),
     *(f"hms_gateway.{name}" for name in ("gateway.pages", "gateway.console.static_files", "runtime.settings_reading")),
     *(f"hms_gateway.storage.{name}" for name in ("files.remote", "dialects.postgres_pipeline", "dialects.mysql")),
-    *("alembic.operations", "cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec", "fsspec"),
+    *("cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec", "fsspec"),
     *("cryptography.hazmat.primitives.serialization", "psycopg", "pymysql", "_strptime", "encodings.idna"),
     *(f"sqlalchemy.dialects.{name}" for name in ("postgresql.psycopg", "mysql.pymysql", "mysql.mariadb")),
     *("httpx", "rich.console", "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvloop"),
