@@ -28,6 +28,8 @@ def test_a_server_loads_nothing_it_may_never_need(tmp_path):
         "from hms_gateway.runtime.settings import Settings\n"
         "settings = Settings(data_dir=Path(sys.argv[1]), tls=False)\n"
         "assert not start_problems(settings)\n"
+        "from hms_gateway.gateway.certificates.tls import ensure_certificate\n"
+        "ensure_certificate(settings.data_dir)\n"
         "build_metastore(settings).store.close()\n"
         "never = {'cryptography', 'fsspec', 'httpx', 'prometheus_client', 'psycopg', 'starlette', 'rich', 'pygments'}\n"
         "never |= {'joserfc', 'urllib.request', 'prompt_toolkit', 'sqlglot', 'wcwidth', 'anyio'}\n"

@@ -203,20 +203,22 @@ def _only_one(lock: Path) -> Iterator[None]:
 
 
 def _make_apart(files: CertificateFiles, now_seconds: int) -> None:
-    """Make them in a child process: the library for it would stay, for 10 MiB of the 64 of a gateway.
+    """Make them in a child process: the library for it would stay, with 10 MiB.
 
-    A process with threads, which a fork could harm, makes them itself. So does one whose child failed, to raise its error.
+    A process with threads, which a fork could harm, makes them itself. So does one that may not fork, and one whose
+    child failed, to raise its error.
     """
     if threading.active_count() == 1:
-        child = os.fork()
-        if child == 0:
-            try:
-                make_certificate(files.certificate, files.key, now_seconds)
-                os._exit(0)
-            finally:
-                os._exit(1)
-        if os.waitpid(child, 0)[1] == 0:
-            return
+        with contextlib.suppress(OSError):
+            child = os.fork()
+            if child == 0:
+                try:
+                    make_certificate(files.certificate, files.key, now_seconds)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            if os.waitpid(child, 0)[1] == 0:
+                return
     make_certificate(files.certificate, files.key, now_seconds)
 
 
