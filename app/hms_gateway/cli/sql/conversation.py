@@ -14,7 +14,7 @@ from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.hiveql.shell_state import ShellState
 from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession, StatementFailed, Unanswered
-from hms_gateway.cli.terminal.output import err
+from hms_gateway.cli.terminal.output import hint
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, split_statements, tokens_of
 from hms_gateway.metastore.vocabulary.table_types import FORMATS
@@ -237,7 +237,7 @@ class Conversation:
             # What was wrong is said, or the person has left the pager.
             pass
         except KeyboardInterrupt:
-            err.print("interrupted", style="dim")
+            hint("interrupted")
         finally:
             self._names.forget()
         return True
