@@ -28,10 +28,10 @@ from hms_gateway.gateway.auth.users import UserFileError, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError, server_context
 from hms_gateway.gateway.logins import FIRST_USER, build_authenticator, ensure_first_user, given_password
 from hms_gateway.gateway.running import WorkerFailed, run
-from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.door import listening_sockets
 from hms_gateway.runtime.file_versions import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
@@ -209,8 +209,8 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
         _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
     say(f"listening on {url}")
     if settings.thrift_port is not None:
-        say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
-        if settings.thrift_open and settings.thrift_sasl != "require":
+        say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}{' with TLS' * settings.thrift_tls}")
+        if settings.thrift_open and not settings.thrift_needs_login:
             _log.warning(
                 "thrift_open: every account of this machine may use the Thrift port, without a password and in any "
                 "user's name",

@@ -130,7 +130,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
     """Problems of settings that name the authorization that holds."""
     if settings.authorization != "grants":
         return
-    if settings.thrift_port is not None and settings.thrift_sasl != "require":
+    if settings.thrift_port is not None and not settings.thrift_needs_login:
         if settings.thrift_open:
             yield (
                 'thrift_open lets every account of this machine be an administrator (authorization is "grants"): set '
