@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from hms_gateway.bridge.thrift.sasl import Mechanism, SaslPolicy
-from hms_gateway.runtime.addresses import is_loopback
+from hms_gateway.runtime.addresses import Networks, is_loopback
 
 _SOCK_DIAG: Final = 4  # the netlink protocol
 _SOCK_DIAG_BY_FAMILY: Final = 20
@@ -38,7 +38,7 @@ LOG_EVERY_SECONDS = 10.0
 
 _WAYS_IN = (
     "run the client under the account of this process, let clients log in (thrift_sasl, with the bridge --sasl), "
-    "or let every account of this machine in (--thrift-open, with the bridge --open)"
+    "or let every account of this machine in (thrift_networks, with the bridge --open)"
 )
 _log = structlog.get_logger("hms_gateway.bridge")
 
@@ -54,6 +54,7 @@ class BridgeOptions(msgspec.Struct, frozen=True):
     """Address, login and bounds of a Thrift port. A client without SASL acts with the bridge's password.
 
     `allows_remote` says that other machines may reach the port, `is_open` that every account of this one may use it.
+    `networks` are those whose clients come without a login.
     """
 
     host: str = "127.0.0.1"
@@ -66,12 +67,16 @@ class BridgeOptions(msgspec.Struct, frozen=True):
     is_open: bool = False
     mechanisms: Mapping[str, Mechanism] = {}
     """By their names, how clients may log in besides PLAIN."""
+    networks: Networks = Networks(())
 
     @property
-    def lets_in(self) -> Literal["passwords", "network", "machine", "account"]:
-        """The possible callers: those with a password, all on the network, of this machine, or of this account."""
+    def lets_in(self) -> Literal["passwords", "networks", "network", "machine", "account"]:
+        """The possible callers: those with a password, of some networks and this account, all on the network, of this
+        machine, or of this account."""
         if self.sasl == "require":
             return "passwords"
+        if self.networks:
+            return "networks"
         if not is_loopback(self.host):
             return "network"
         return "machine" if self.is_open else "account"
@@ -87,11 +92,12 @@ class Admission:
         own_account: Callable[[], int] = os.geteuid,
     ) -> None:
         self._sasl = options.sasl
-        self._checks = options.lets_in == "account"
+        self.networks = options.networks
+        self._checks = options.lets_in in ("account", "networks")
         self._find = find or find_accounts
         self._own_account = own_account
         self._accounts: PeerAccounts | None = None
-        self._refusals = ConnectionRefusals()
+        self._refusals = ConnectionRefusals(options.networks)
 
     def start(self) -> None:
         """Find out if accounts are known here. If they are not, only clients that log in are let in."""
@@ -107,7 +113,7 @@ class Admission:
 
     def policy_for(self, ends: Ends | None) -> SaslPolicy | None:
         """The login that the client of a connection needs; None to refuse it."""
-        if not self._checks:
+        if not self._checks or (ends is not None and self.networks.contain(ends.client[0])):
             return self._sasl
         owner = None if ends is None or self._accounts is None else self._accounts.owner(ends)
         if owner is not None and owner == self._own_account():
@@ -218,20 +224,23 @@ class ConnectionRefusals:
     Clients whose account is not known are a kind of their own: a probe that only connects is not worth a warning.
     """
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, networks: Networks = Networks(()), seconds: Callable[[], float] = time.monotonic) -> None:
+        self._networks = networks
         self._seconds = seconds
         self._next = {True: float("-inf"), False: float("-inf")}
         self._left_out = {True: 0, False: 0}
 
     def log(self, ends: Ends | None, owner: int | None) -> None:
-        is_known = owner is not None
+        is_known = owner is not None or bool(self._networks)
         now = self._seconds()
         if now < self._next[is_known]:
             self._left_out[is_known] += 1
             return
         said: dict[str, str | int] = {"address": "" if ends is None else f"{ends.client[0]}:{ends.client[1]}"}
         said |= {"left_out": self._left_out[is_known], "hint": _WAYS_IN}
-        if is_known:
+        if self._networks:
+            _log.warning("connection refused: its address is in none of thrift_networks", account=owner, **said)
+        elif is_known:
             _log.warning("connection refused: it comes from another account", account=owner, **said)
         else:
             _log.info("connection refused: its account is unknown, or the client closed it at once", **said)

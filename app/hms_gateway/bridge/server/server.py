@@ -90,10 +90,11 @@ class ClientConnection(asyncio.Protocol):
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         policy = self._server.admission.policy_for(_ends(transport))
         if policy is None:
-            self._server.metrics.refused("other_account")
+            self._server.metrics.refused("other_network" if self._server.admission.networks else "other_account")
             self._transport.abort()
         else:
             self._thrift.sasl = policy
+            self._session.is_in_network = self._server.admission.networks.contain(self._host)
 
     def data_received(self, data: bytes) -> None:
         self._thrift.receive_data(data)
