@@ -34,6 +34,7 @@ def open_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edge]:
 
 def test_a_program_is_who_it_says(open_edge: Edge) -> None:
     assert open_edge.ask(ANN) == "ann"
+    assert not open_edge.calls[-1][1].may_get_token
     assert open_edge.ask(basic("bob"), ANN) == "bob"
 
 
@@ -79,6 +80,13 @@ def test_a_name_does_not_act_for_others(open_edge: Edge) -> None:
 def test_a_name_from_outside_or_through_a_proxy_is_no_login(tmp_path: Path, settings: dict[str, object]) -> None:
     with edge(tmp_path, **settings) as it:
         assert it.ask(ANN) == it.ask(ANN, "X-Forwarded-For: 127.0.0.1") == 401
+
+
+def test_a_name_has_its_groups(tmp_path: Path) -> None:
+    (tmp_path / "groups").write_text("staff: ann\n")
+    with edge(tmp_path, http_networks=[HERE], groups_file=tmp_path / "groups") as it:
+        assert it.ask(ANN) == "ann"
+        assert it.calls[-1][1].groups == {"staff"}
 
 
 def test_only_listed_names_count(tmp_path: Path) -> None:

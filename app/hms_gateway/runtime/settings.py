@@ -368,8 +368,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     database_url: str | None = None
     """SQLAlchemy URL of the database; unset is SQLite in data_dir."""
     database_connections_max: Annotated[int, Meta(ge=2)] = 40
-    """Connections of each process for reading, besides 8 for short reads; three fifths of them at most are for long
-    replies."""
+    """Connections of each process for reading, besides 4 for changes and events; three fifths of them at most are for
+    long replies."""
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     """Server processes; on SQLite one is fastest."""
     tls: bool = True

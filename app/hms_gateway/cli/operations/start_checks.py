@@ -22,7 +22,7 @@ from hms_gateway.storage.writing.store import SqlStore, connections_wanted
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
 OTHER_FILES_MIN = 136
-# Database and write-ahead log, or a socket. Those for short reads are among the others.
+# Database and write-ahead log, or a socket.
 FILES_PER_DATABASE_CONNECTION = 2
 _FILE_LOCATION = re.compile(r"(?:file:(?://)?)?(/.*)")
 

@@ -1,4 +1,4 @@
-"""What the storage code asks of a kind of database. A new kind is a module here with one class."""
+"""What the storage code asks of a kind of database. A new kind is a subclass of `Dialect` here."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
