@@ -15,7 +15,7 @@ HOSTS: Final = ("127.0.0.1", "0.0.0.0")
 NETWORKS: Final[tuple[list[str], ...]] = ([], ["127.0.0.0/8"], ["10.0.0.0/8"])
 SASL: Final = ("off", "allow", "require")
 REFUSED: Final = "no start"
-_LETS_IN: Final = {"passwords": [], "account": ["own account"], "networks": ["networks", "own account"]}
+_LETS_IN: Final = {"logins": [], "account": ["own account"], "networks": ["networks", "own account"]}
 
 
 def security_path() -> Path:
@@ -28,8 +28,9 @@ def thrift_door(host: str, networks: list[str], sasl: Any, **others: Any) -> str
         settings = Settings(thrift_port=9083, thrift_host=host, thrift_networks=networks, thrift_sasl=sasl, **others)
     except ValueError:
         return REFUSED
-    options = BridgeOptions(host=host, sasl=settings.thrift_sasl, networks=Networks(settings.thrift_networks))
-    logins = [] if sasl == "off" else ["logins"]
+    required = "require" if settings.thrift_needs_login else settings.thrift_sasl
+    options = BridgeOptions(host=host, sasl=required, networks=Networks(settings.thrift_networks))
+    logins = [] if required == "off" else ["logins"]
     return ", ".join(_LETS_IN[options.lets_in] + logins)
 
 

@@ -312,6 +312,15 @@ def test_a_network_that_is_typed_wrong_is_refused(name, network, told):
             {**REACHED, "thrift_networks": ["10.0.0.0/8"], "thrift_sasl": "require"},
             'thrift_networks has no effect with thrift_sasl = "require"',
         ),
+        (
+            {
+                **REACHED,
+                "thrift_networks": ["10.0.0.0/8"],
+                "thrift_tls": True,
+                "client_certificates": {"authority": "ca.pem", "use": "require"},
+            },
+            'thrift_networks has no effect with client_certificates.use = "require"',
+        ),
         ({"network_user": "spark"}, "network_user has no effect without thrift_networks or http_networks"),
         ({"network_users": ["ann"]}, "network_users has no effect"),
         ({"http_networks": ["127.0.0.1"], "network_user": "admin"}, "network_user admin is in administrators or"),

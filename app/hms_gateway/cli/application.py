@@ -100,6 +100,11 @@ _SERVE: Final = command(
         "--thrift-networks NETWORK",
         "Network, such as 10.0.0.0/8, whose clients use the Thrift port without a login, as the user they name",
     ),
+    option(
+        "--thrift-tls",
+        "Serve TLS on the Thrift port, with the certificate of HTTPS (hive.metastore.use.SSL).",
+        default=None,
+    ),
     option("--workers N", "Number of server processes; with SQLite, one is fastest. [default: 1]", type=int),
     option("--tls/--no-tls", "Serve HTTPS, or unencrypted HTTP. [default: tls]", default=None),
     option("--tls-certificate FILE", "Certificate chain (PEM); unset means that the first start makes one."),
@@ -277,6 +282,16 @@ _BRIDGE: Final = command(
         "proxy_users).",
     ),
     repeatable("--realm realms NAME", "Realm whose users may log in by --keytab, unset for the keytab's"),
+    option("--tls-certificate FILE", "Certificate chain (PEM) for TLS with clients; unset means plain TCP."),
+    option("--tls-key FILE", "Private key (PEM) of --tls-certificate; unset means that it is in the same file."),
+    option(
+        "--client-authority FILE",
+        "Authority (PEM) that signs certificates of clients. The bridge calls for the user in a certificate (see the "
+        "setting proxy_users).",
+    ),
+    option("--client-certificates POLICY", "Certificates of --client-authority: allow, require.", default="allow"),
+    option("--client-user FIELD", "Part of a certificate that names the user: CN, email, DNS, URI.", default="CN"),
+    option("--client-revocations FILE", "Revocation lists (PEM) of --client-authority."),
     option("--do-as acts_for_users", "Call for the user that a client names (see the setting proxy_users)."),
     option(
         "--keys/--no-keys keeps_keys",
@@ -313,6 +328,7 @@ _BRIDGE: Final = command(
         "bridge --cacert var/certificate.pem --password-file var/password",
         "bridge --url https://hms.example.org/gateway/default/hmshttpthrift/api/hms --user spark",
         "bridge --certificate bridge.pem --key bridge-key.pem --do-as",
+        "bridge --tls-certificate tls.pem --tls-key tls-key.pem --sasl require",
         "bridge --encoding tjson --url https://other.example.org/gateway/default/hms",
     ],
     is_server=True,

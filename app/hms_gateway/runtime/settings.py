@@ -410,8 +410,10 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     thrift_sasl: Literal["off", "allow", "require"] = "off"
     """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos.keytab, DIGEST-MD5 with
     delegation_tokens. Without a login: thrift_networks, and processes of the gateway's account, as the user they name;
-    if authorization is grants, as the first of administrators. An address that other machines reach needs require or
-    thrift_networks. This port has no TLS."""
+    if authorization is grants, as the first of administrators. An address that other machines reach needs require,
+    thrift_networks, or thrift_tls with client_certificates.use = "require"."""
+    thrift_tls: bool = False
+    """Serve TLS on the Thrift port (hive.metastore.use.SSL), with the certificate and client_certificates of HTTPS."""
     thrift_dialect: Literal["2.3", "4"] = "2.3"
     """Messages on the Thrift port: those of Hive 2.3 or of Hive 4."""
     thrift_networks: list[str] = []
@@ -500,7 +502,14 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
             raise ValueError("admin_password and admin_password_file name one password; set one of them")
         if self.audit_log is not None and not self.audit_log.strip():
             raise ValueError("audit_log must be stdout, syslog or the path of a file; leave it out for none")
+        if self.thrift_tls and not self.tls:
+            raise ValueError("thrift_tls needs tls, whose certificate it shows; serve HTTPS")
         _check_open_networks(self)
+
+    @property
+    def thrift_needs_login(self) -> bool:
+        """True if each client of the Thrift port proves who it is, by SASL or by its certificate."""
+        return self.thrift_sasl == "require" or (self.thrift_tls and self.client_certificates.use == "require")
 
     @property
     def access_log(self) -> bool:
@@ -553,9 +562,10 @@ def _check_open_networks(settings: Settings) -> None:
             raise ValueError(f"{name}: nobody there reaches {host_name} {host}; set {host_name}, such as 0.0.0.0")
     if settings.thrift_networks and settings.thrift_port is None:
         raise ValueError("thrift_networks has no effect without thrift_port; set it, such as 9083")
-    if settings.thrift_networks and settings.thrift_sasl == "require":
-        raise ValueError('thrift_networks has no effect with thrift_sasl = "require"; set thrift_sasl = "allow"')
-    is_guarded = settings.thrift_sasl == "require" or bool(settings.thrift_networks)
+    if settings.thrift_networks and settings.thrift_needs_login:
+        name = "thrift_sasl" if settings.thrift_sasl == "require" else "client_certificates.use"
+        raise ValueError(f'thrift_networks has no effect with {name} = "require"; set {name} = "allow"')
+    is_guarded = settings.thrift_needs_login or bool(settings.thrift_networks)
     if settings.thrift_port is not None and not is_guarded and not is_loopback(settings.thrift_host):
         raise ValueError(
             f"thrift_host {settings.thrift_host} can be reached by others, who could call in any user's name: "

@@ -21,6 +21,8 @@ from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 ENCODINGS: Final = ("binary", "tjson")
 SASL_POLICIES: Final = ("off", "allow", "require")
+CERTIFICATE_POLICIES: Final = ("allow", "require")
+CERTIFICATE_FIELDS: Final = ("CN", "email", "DNS", "URI")
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -56,6 +58,7 @@ def run(
         fail(f"--log-level must be one of {', '.join(LEVELS)}")
     if given["encoding"] not in ENCODINGS or sasl not in SASL_POLICIES:
         fail(f"--encoding must be one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
+    _check_tls(given)
     if given["keytab"] is not None and sasl == "off":
         fail("--keytab has no effect without SASL; add --sasl allow or --sasl require")
     settings = BridgeSettings(
@@ -78,6 +81,21 @@ def run(
         fail_for_certificate(error)
     except (OSError, ValueError, KerberosError) as error:
         fail(str(error))
+
+
+def _check_tls(given: dict[str, Any]) -> None:
+    """Ends the command for options of TLS that have no effect without another one."""
+    policy, field = given["client_certificates"], given["client_user"]
+    if policy not in CERTIFICATE_POLICIES or field not in CERTIFICATE_FIELDS:
+        fail(
+            f"--client-certificates must be one of {', '.join(CERTIFICATE_POLICIES)}, "
+            f"--client-user one of {', '.join(CERTIFICATE_FIELDS)}"
+        )
+    for name in ("tls_key", "client_authority"):
+        if given[name] is not None and given["tls_certificate"] is None:
+            fail(f"--{name.replace('_', '-')} has no effect without TLS; add --tls-certificate")
+    if given["client_authority"] is None and (given["client_revocations"] is not None or policy == "require"):
+        fail("--client-certificates require and --client-revocations need --client-authority; add it")
 
 
 def _announce(host: str, port: int, side_port: int | None) -> None:

@@ -27,10 +27,10 @@ from hms_gateway.gateway.auth.users import UserFileError, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError, server_context
 from hms_gateway.gateway.logins import FIRST_USER, build_authenticator, ensure_first_user, given_password
 from hms_gateway.gateway.running import WorkerFailed, run
-from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.door import listening_sockets
 from hms_gateway.runtime.file_versions import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
@@ -208,7 +208,7 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
         _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
     say(f"listening on {url}")
     if settings.thrift_port is not None:
-        say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
+        say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}{' with TLS' * settings.thrift_tls}")
     for name, networks in (("thrift_networks", settings.thrift_networks), ("http_networks", settings.http_networks)):
         if networks:
             _log.warning(

@@ -130,7 +130,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
     """Problems of settings that name the authorization that holds."""
     if settings.authorization != "grants":
         return
-    if settings.thrift_port is not None and settings.thrift_sasl != "require" and not settings.administrators:
+    if settings.thrift_port is not None and not settings.thrift_needs_login and not settings.administrators:
         yield (
             "the Thrift port without a login acts as the first of administrators, which is empty (authorization is "
             '"grants"): name one, or set thrift_sasl = "require"'

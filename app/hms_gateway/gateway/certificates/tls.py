@@ -62,17 +62,17 @@ class CertificateFiles(msgspec.Struct, frozen=True):
 
 class ClientRules(msgspec.Struct, frozen=True):
     """Which certificates clients may show, or have to: those that one of `authorities` has signed and `revocations`
-    does not name. The authorities are files, with the settings that name them.
+    does not name. These are files, with the settings or options that name them.
     """
 
     authorities: tuple[tuple[str, Path], ...]
-    revocations: Path | None = None
+    revocations: tuple[str, Path] | None = None
     is_required: bool = False
 
     @property
     def all_files(self) -> list[Path]:
         files = [file for _, file in self.authorities]
-        return files if self.revocations is None else [*files, self.revocations]
+        return files if self.revocations is None else [*files, self.revocations[1]]
 
 
 def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateFiles:
@@ -121,7 +121,7 @@ def _ask_for_certificate(context: ssl.SSLContext, clients: ClientRules) -> None:
     for setting, authority in clients.authorities:
         _load(context, setting, authority)
     if clients.revocations is not None:
-        _load(context, "client_certificates.revocations", clients.revocations)
+        _load(context, *clients.revocations)
         context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
     context.verify_mode = ssl.CERT_REQUIRED if clients.is_required else ssl.CERT_OPTIONAL
     # A session that is taken up again brings a certificate that was verified with the files of then.
