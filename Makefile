@@ -31,7 +31,7 @@ test-fast: .venv/.installed-dev
 
 # A release runs it. A test of hours does not hang.
 test-all: .venv/.installed-dev
-	@scripts/peers
+	@scripts/peers all
 	@HMS_TESTS=all scripts/pytest -o faulthandler_timeout=21600 $(ARGS)
 
 # `.venv/bin/ruff format .` formats.

@@ -34,6 +34,7 @@ from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.quick_hashes import hash_quickly
 from tests.support.sample import FAST, WHOLE
 from tests.support.server import GatewayServer, free_port
+from tests.support.shared_authorities import share_authorities
 from tests.support.shared_schema import share_schema
 from tests.support.shared_statements import share_statements
 from tests.support.turns import Scheduling, place, tell_less
@@ -84,6 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(spark_variables.VARIABLES)
     share_statements()
     share_schema()
+    share_authorities()
     hash_quickly()
 
 

@@ -80,7 +80,7 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.writing.store import open_store
 open_store("sqlite:///{tmp_path}/catalog.sqlite", SystemClock(), Limits()).close()
-others = ("postgres", "mysql", "mysql_engines", "paged_rows", "postgres_version_watch", "mysql_version_watch")
+others = ("postgres", "postgres_pipeline", "mysql", "mysql_engines")
 print([name for name in others if f"hms_gateway.storage.dialects.{{name}}" in sys.modules])
 print([name for name in ("psycopg", "pymysql") if name in sys.modules])
 """

@@ -11,13 +11,13 @@ from tests.support.server import GatewayServer, free_port
 
 pytestmark = pytest.mark.slow
 
-PACKAGES = Path(sys.prefix) / "hive-metastore-client"
+PACKAGES = Path(sys.prefix) / "thrift-clients"
 
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     if not PACKAGES.is_dir():
-        pytest.skip("no hive-metastore-client (requirements/hive-metastore-client.txt)")
+        pytest.skip("no hive-metastore-client (requirements/thrift-clients.txt)")
     monkeypatch.syspath_prepend(PACKAGES)
     import hive_metastore_client as package  # type: ignore[import-not-found]
 

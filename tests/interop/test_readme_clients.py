@@ -1,4 +1,4 @@
-"""The programs of docs/calling.md for Node, browsers, Python and Java, and its bridge: run as printed on our port."""
+"""Programs of docs/calling.md for Node, browsers, Python and Java, and the bridge of docs/engines.md, as printed."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium
 from tests.oracle.peer import SHORT_LIVES
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.readme import CALLING, PORT, block, commands, prepare, run
+from tests.support.readme import ENGINES, PORT, block, commands, prepare, run
 from tests.support.server import GatewayServer, free_port
 
 DEMO = "hmshttptestdatabase"
@@ -133,7 +133,7 @@ def test_java(server: GatewayServer, folder: Path) -> None:
 
 
 def test_bridge(server: GatewayServer) -> None:
-    (line,) = re.findall(r"^    \.venv/bin/hms-gateway bridge (.*)$", CALLING.read_text(encoding="utf-8"), re.MULTILINE)
+    (line,) = re.findall(r"^    \.venv/bin/hms-gateway bridge (.*)$", ENGINES.read_text(encoding="utf-8"), re.MULTILINE)
     options = shlex.split(line.replace("var/", f"{server.data_dir}/"))
     with BridgeProcess(server, *options) as bridge, connected(bridge) as client:
         assert DEMO in client.get_all_databases()

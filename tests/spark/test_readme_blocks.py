@@ -1,5 +1,9 @@
-"""The blocks of docs/calling.md for PySpark, PyIceberg and DuckDB, run as printed, on a port of ours."""
+"""The blocks of docs/engines.md for PySpark and PyIceberg, and DuckDB's of docs/calling.md, as printed on our port.
 
+HMS_TESTS_PYSPARK names a folder with another PySpark (`pip install --target FOLDER pyspark==3.5.7`).
+"""
+
+import os
 import re
 import sys
 from importlib.util import find_spec
@@ -9,7 +13,7 @@ import pytest
 
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.spark.spark_session import why_not
-from tests.support.readme import PORT, block, prepare, run
+from tests.support.readme import PORT, THRIFT_PORT, block, prepare, run
 from tests.support.server import GatewayServer, free_port
 
 pytestmark = pytest.mark.slow
@@ -45,9 +49,10 @@ def printed_by(gateway, door):
     def printed(name, database):
         made.add(database)
         # `var` is a link here, and a location by way of a link is not below the warehouse.
-        program = block(name).replace(":9083", f":{door.port}").replace(f":{PORT}", f":{server.port}")
+        program = block(name).replace(THRIFT_PORT, str(door.port)).replace(f":{PORT}", f":{server.port}")
         program = program.replace('"var/', f'"{server.data_dir}/')
-        return run([sys.executable, "-c", program], folder, server, SPARK_LOCAL_IP="127.0.0.1")
+        variables = {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": os.environ.get("HMS_TESTS_PYSPARK", "")}
+        return run([sys.executable, "-c", program], folder, server, **variables)
 
     yield printed
     with connected(door) as client:

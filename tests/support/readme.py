@@ -1,4 +1,4 @@
-"""The code blocks of README and docs/calling.md by name, and what runs them as printed against another port."""
+"""The code blocks of README, docs/calling.md and docs/engines.md by name, and what runs them on another port."""
 
 import os
 import re
@@ -12,7 +12,8 @@ from tests.support.server import GatewayServer
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CALLING = ROOT / "docs" / "calling.md"
-PORT = "30443"
+ENGINES = ROOT / "docs" / "engines.md"
+PORT, THRIFT_PORT = "30443", "9083"
 # Language, and text that no other block of that language has.
 BLOCKS = {
     "node": ("js", "createHttpConnection"),
@@ -21,15 +22,24 @@ BLOCKS = {
     "apache thrift": ("python", "THttpClient"),
     "own client": ("python", 'print("no database"'),
     "java": ("java", "THttpClient"),
-    "pyspark": ("python", "pyspark.sql"),
-    "pyiceberg": ("python", "pyiceberg.catalog"),
     "duckdb": ("python", "import duckdb"),
+    "pyspark": ("python", "spark.sql.catalogImplementation"),
+    "pyiceberg": ("python", "pyiceberg.catalog"),
+    "iceberg for java": ("java", "HiveCatalog"),
+    "hive": ("sh", "hive --hiveconf"),
+    "spark's hiveserver2": ("sh", "HiveThriftServer2"),
+    "beeline": ("sh", "beeline -u"),
+    "sail": ("python", "pysail"),
+    "airflow": ("python", "airflow.providers"),
+    "datahub": ("yaml", "hive-metastore"),
+    "hive-metastore-client": ("python", "hive_metastore_client"),
+    "pymetastore": ("python", "pymetastore"),
 }
 
 
 def blocks() -> list[tuple[str, str]]:
     """Language and text of every fenced block, README's first."""
-    texts = (path.read_text(encoding="utf-8") for path in (README, CALLING))
+    texts = (path.read_text(encoding="utf-8") for path in (README, CALLING, ENGINES))
     return [found for text in texts for found in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
 
 

@@ -352,8 +352,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     database_url: str | None = None
     """SQLAlchemy URL of the database; unset is SQLite in data_dir."""
     database_connections_max: Annotated[int, Meta(ge=2)] = 40
-    """Connections of each process for reading, besides 8 for short reads; three fifths of them at most are for long
-    replies."""
+    """Connections of each process for reading, besides 4 for changes and events; three fifths of them at most are for
+    long replies."""
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     """Server processes; on SQLite one is fastest."""
     tls: bool = True
@@ -394,7 +394,9 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     thrift_sasl: Literal["off", "allow", "require"] = "off"
     """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos.keytab, DIGEST-MD5 with
     delegation_tokens. off: a client is the user it names; if authorization is grants, the first of administrators. An
-    address that other machines reach needs require. This port has no TLS."""
+    address that other machines reach needs require, or thrift_tls with client_certificates.use = "require"."""
+    thrift_tls: bool = False
+    """Serve TLS on the Thrift port (hive.metastore.use.SSL), with the certificate and client_certificates of HTTPS."""
     thrift_open: bool = False
     """Let every account of this machine use the Thrift port without a password, as any user; refused if authorization
     is grants. false: without SASL only processes of the gateway's account."""
@@ -478,11 +480,18 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
             raise ValueError("admin_password and admin_password_file name one password; set one of them")
         if self.audit_log is not None and not self.audit_log.strip():
             raise ValueError("audit_log must be stdout, syslog or the path of a file; leave it out for none")
-        if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
+        if self.thrift_tls and not self.tls:
+            raise ValueError("thrift_tls needs tls, whose certificate it shows; serve HTTPS")
+        if self.thrift_port is not None and not self.thrift_needs_login and not is_loopback(self.thrift_host):
             raise ValueError(
                 f"thrift_host {self.thrift_host} can be reached by others, who could call in any user's name: "
                 "set thrift_sasl to require, or listen on 127.0.0.1"
             )
+
+    @property
+    def thrift_needs_login(self) -> bool:
+        """True if each client of the Thrift port proves who it is, by SASL or by its certificate."""
+        return self.thrift_sasl == "require" or (self.thrift_tls and self.client_certificates.use == "require")
 
     @property
     def access_log(self) -> bool:

@@ -23,7 +23,7 @@ from hms_gateway.storage.writing.store import SqlStore, connections_wanted
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
 OTHER_FILES_MIN = 136
-# Database and write-ahead log, or a socket. Those for short reads are among the others.
+# Database and write-ahead log, or a socket.
 FILES_PER_DATABASE_CONNECTION = 2
 _FILE_LOCATION = re.compile(r"(?:file:(?://)?)?(/.*)")
 
@@ -131,7 +131,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
     """Problems of settings that name the authorization that holds."""
     if settings.authorization != "grants":
         return
-    if settings.thrift_port is not None and settings.thrift_sasl != "require":
+    if settings.thrift_port is not None and not settings.thrift_needs_login:
         if settings.thrift_open:
             yield (
                 'thrift_open lets every account of this machine be an administrator (authorization is "grants"): set '
@@ -153,7 +153,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
 
 def _file_systems(settings: Settings) -> Iterator[str]:
     for scheme, policy in sorted(settings.file_systems.items()):
-        if policy == "manage":
+        if policy == "manage" and scheme != "file":  # the library of all others takes a thirtieth of a start
             from hms_gateway.storage.files.remote import missing_extra
 
             extra = missing_extra(scheme)

@@ -38,7 +38,6 @@ from hms_gateway.gateway.auth.credentials import (
     read_basic,
 )
 from hms_gateway.gateway.auth.users import UserFileError, Verifier, hash_password, read_users, verify_password
-from hms_gateway.gateway.calls.worker_threads import be_nice
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.limits import Limits
@@ -259,7 +258,7 @@ class PasswordLogin(Login):
         self._verify = verify
         self._attempts = FailedAttempts(monotonic)
         self._sleep = sleep
-        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
+        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password")
         self._queue: PasswordQueue[_Job] = PasswordQueue(Ledger(limits or Limits(), "password_checks_max"))
         self._checking = self._suspects_checking = 0
         self._results: Shared[bytes, bool] = Shared()

@@ -10,9 +10,7 @@ A job that waits for its unit of work gives its place to another one, and goes o
 calls as come wait together, and are committed together.
 """
 
-import os
 import queue
-import sys
 import threading
 import time
 from collections import deque
@@ -28,8 +26,6 @@ from hms_gateway.runtime.shares import NO_HOLDER, Bound, FairQueue, Holder, Ledg
 from hms_gateway.runtime.suspension import wait_by
 
 CLOSING_SECONDS_MAX = 1.0
-# For one thread beside a busy event loop that is a tenth of a processor at least.
-NICENESS = 10
 # Threads that wait for units of work, and are replaced.
 REPLACED_MAX = 128
 # A user is busy whose jobs took more than this part of a processor's time lately.
@@ -276,14 +272,3 @@ class WorkerThreads:
             outcome.add_done_callback(lambda _: self.submit(turn.release, holder, turn))
             turn.acquire()
         return outcome.result()
-
-
-def be_nice(niceness: int = NICENESS) -> None:
-    """Give the calling thread a lower priority, and never a higher one; only Linux has one for each thread."""
-    if sys.platform != "linux":
-        return
-    try:
-        if os.getpriority(os.PRIO_PROCESS, 0) < niceness:
-            os.setpriority(os.PRIO_PROCESS, 0, niceness)
-    except OSError as error:
-        _log.debug("the system refuses a lower priority, which saves time", problem=str(error))

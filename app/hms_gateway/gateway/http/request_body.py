@@ -10,7 +10,6 @@ from urllib.parse import unquote_to_bytes
 
 from hms_gateway.gateway.admission.identity import ClientGone, ProxyTrust, Refused, RequestHead
 from hms_gateway.gateway.admission.memory import BodyShare
-from hms_gateway.gateway.calls.worker_threads import be_nice
 from hms_gateway.runtime.limits import Limits
 
 ASGIMessage = MutableMapping[str, Any]
@@ -38,7 +37,7 @@ class BodyReader:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         # One thread inflates a piece for each body in turn; its first job starts it.
-        self._inflating = ThreadPoolExecutor(1, "inflate", initializer=be_nice)
+        self._inflating = ThreadPoolExecutor(1, "inflate")
 
     async def read(self, headers: dict[bytes, bytes], receive: Receive, share: BodyShare) -> bytes:
         """The body as it was sent. Raises Refused (413, 408, 503) and ClientGone."""

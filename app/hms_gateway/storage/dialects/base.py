@@ -1,4 +1,4 @@
-"""What the storage code asks of a kind of database. A new kind is a module here with one class."""
+"""What the storage code asks of a kind of database. A new kind is a subclass of `Dialect` here."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -15,6 +15,8 @@ from hms_gateway.storage.dialects.statements import ChangesQuery, ConnectionLost
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from hms_gateway.storage.dialects.view_sql import ViewSql
 
 BUSY_SECONDS_MAX: Final = 20
 # A process that hangs inside a unit of work loses its connection, and with it the lock the others wait for.
@@ -145,6 +147,10 @@ class Dialect(ABC):
     def migrating(self, connection: Connection) -> Iterator[None]:
         """Other processes that migrate this database wait meanwhile. Raises StoreUnavailable."""
         yield
+
+    def view_sql(self, connection: Connection) -> "ViewSql | None":
+        """The SQL of views over documents of JSON; None where there are none."""
+        return None
 
     @abstractmethod
     def backup_advice(self, url: URL, target: Path) -> str | None:

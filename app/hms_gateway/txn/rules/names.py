@@ -11,9 +11,6 @@ from hms_gateway.rpc.structs import (
     TxnAbortedException,
 )
 
-# What locks, write ids and compactions are about: a database, a table or a partition, by its normalised name.
-
-
 T = TypeVar("T")
 
 # What Java's String.trim() removes.
