@@ -198,7 +198,7 @@ class _Views:
                 "CONSTRAINT_TYPE": "k.kind",
                 "UPDATE_RULE": self._number(f"CASE WHEN {is_foreign} THEN {text('k.extra', '8', 'i32')} END"),
                 "DELETE_RULE": self._number(f"CASE WHEN {is_foreign} THEN {text('k.extra', '9', 'i32')} END"),
-                "ENABLE_VALIDATE_RELY": " + ".join(flags),
+                "ENABLE_VALIDATE_RELY": flags,
                 "DEFAULT_VALUE": f"CASE WHEN k.kind > 3 THEN {text('k.extra', '5', 'str')} END",
             },
             f'constraints k LEFT JOIN "tables" child ON child.table_id = k.table_id AND {is_foreign}'
