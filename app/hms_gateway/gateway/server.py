@@ -1,5 +1,6 @@
 """The server process: sockets, TLS, event loop, graceful stop; and the parent of several such processes."""
 
+import asyncio
 import contextlib
 import ctypes
 import gc
@@ -96,7 +97,7 @@ class Server(uvicorn.Server):
             await self.lifespan.shutdown()
             raise
         # uvicorn closes it, and waits for that.
-        self.servers = [cast("asyncio.Server", door)]
+        self.servers = [cast(asyncio.Server, door)]
         self.started = True
         _quiet_collector()
         # A thread that runs Python gives way soon: the event loop waits for it, some twenty times in a call it answers.

@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,10 @@ def changes_are_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def logged() -> Iterator[Callable[[], list[dict[str, Any]]]]:
+def logged() -> Callable[[], list[dict[str, Any]]]:
     stream = StringIO()
     configure_logging(stream=stream)
-    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 @pytest.fixture

@@ -160,8 +160,10 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics) -> BridgeServe
     if settings.keytab is not None:
         tickets = SaslTickets(ServiceKeys(settings.keytab), settings.realms)
         mechanisms = {"GSSAPI": partial(TicketExchange, tickets, LoginChecks(settings.limits)), **mechanisms}
-    tls = None if settings.tls_certificate is None else _listener_tls(settings, settings.tls_certificate, metrics)
-    options = msgspec.structs.replace(settings.server, mechanisms=mechanisms, tls=tls)
+    options = msgspec.structs.replace(settings.server, mechanisms=mechanisms)
+    if settings.tls_certificate is not None:
+        tls_of_clients = _listener_tls(settings, settings.tls_certificate, metrics)
+        options = msgspec.structs.replace(options, tls=tls_of_clients)
     return BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=metrics)
 
 

@@ -160,9 +160,12 @@ class ThriftConnection:
         if _is_sasl(beginning):
             raise refuse(_NEEDS_TLS)
         self.is_framed = bool(_is_framed(beginning))
-        first = beginning[_FRAME_BYTES:] if self.is_framed else beginning
-        self.protocol = "compact" if first[:1] == b"\x82" else "binary"
-        raise ProtocolError(_NEEDS_TLS)
+        begin = _FRAME_BYTES if self.is_framed else 0
+        try:
+            head = self._read_head(self._messages[begin : begin + _HEAD_BYTES_MAX])
+        except ProtocolError:
+            head = None
+        raise ProtocolError(_NEEDS_TLS, name=head and head.name, seqid=head and head.seqid)
 
     def _begin_negotiation(self) -> None:
         if self.sasl == "off":
