@@ -191,8 +191,8 @@ class _Views:
 
     def _catalog_name(self, key: str) -> str:
         """The catalog of a database, whose key is its name, or @catalog#name outside of the default one."""
-        named = f"CASE WHEN {key} LIKE '@%' THEN substr({key}, 2, position('#' IN {key}) - 2) ELSE {self._hive} END"
-        return self._sql.collated(named)
+        other = f"substr({key}, 2, position('#' IN {key}) - 2)"
+        return self._sql.collated(f"(CASE WHEN substr({key}, 1, 1) = '@' THEN {other} ELSE {self._hive} END)")
 
     def _constraints(self) -> str:
         """A row for each column of a constraint, which is the parent's; a foreign key has a child's as well."""
