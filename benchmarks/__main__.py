@@ -13,6 +13,7 @@ WHEN_NAMED = (
     "console",
     "iceberg",
     "planning",
+    "thrift-tls",
     "pipeline",
     "pipeline-crawl",
     "pipeline-migrate",

@@ -26,7 +26,7 @@ from hms_gateway.gateway.assembly import served_certificate
 from hms_gateway.gateway.logins import ensure_first_user
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.running import run
-from hms_gateway.gateway.server import listening_sockets
+from hms_gateway.runtime.door import listening_sockets
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
 

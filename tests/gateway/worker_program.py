@@ -9,8 +9,8 @@ from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import build_gateway
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.running import run
-from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.rpc.wire import make_codecs
+from hms_gateway.runtime.door import listening_sockets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logging import configure_logging
 from hms_gateway.runtime.settings import Settings

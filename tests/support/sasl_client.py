@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,10 +22,12 @@ class Refused(Exception):
 
 
 class SaslTransport:
-    """Logs in when it is made; a subclass has the mechanism."""
+    """Logs in when it is made, over TLS with a `context`; a subclass has the mechanism."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
+        if context is not None:
+            self._socket = context.wrap_socket(self._socket)
         self._file = self._socket.makefile("rb")
         self._read = b""
         self._written = b""
@@ -78,9 +81,9 @@ class SaslTransport:
 
 
 class PlainTransport(SaslTransport):
-    def __init__(self, port: int, user: str, password: str) -> None:
+    def __init__(self, port: int, user: str, password: str, context: ssl.SSLContext | None = None) -> None:
         self._user, self._password = user, password
-        super().__init__(port)
+        super().__init__(port, context)
 
     def log_in(self) -> None:
         self.send(SaslStatus.START, b"PLAIN")
@@ -94,11 +97,17 @@ class DigestTransport(SaslTransport):
     `change` makes of a response another one; what was sent and received is in `response` and `challenge`.
     """
 
-    def __init__(self, port: int, token: str, change: Callable[[Fields], Fields] = lambda fields: fields) -> None:
+    def __init__(
+        self,
+        port: int,
+        token: str,
+        change: Callable[[Fields], Fields] = lambda fields: fields,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         name, password = read_token_text(token)
         self._user, self._password = base64.b64encode(name).decode(), base64.b64encode(password).decode()
         self._change = change
-        super().__init__(port)
+        super().__init__(port, context)
 
     def log_in(self) -> None:
         self.send(SaslStatus.START, b"DIGEST-MD5")

@@ -99,6 +99,11 @@ _SERVE: Final = command(
         "Let all accounts of this machine use the Thrift port, not only the one that runs the gateway.",
         default=None,
     ),
+    option(
+        "--thrift-tls",
+        "Serve TLS on the Thrift port, with the certificate of HTTPS (hive.metastore.use.SSL).",
+        default=None,
+    ),
     option("--workers N", "Number of server processes; with SQLite, one is fastest. [default: 1]", type=int),
     option("--tls/--no-tls", "Serve HTTPS, or unencrypted HTTP. [default: tls]", default=None),
     option("--tls-certificate FILE", "Certificate chain (PEM); unset means that the first start makes one."),
@@ -136,6 +141,31 @@ _BACKUP: Final = command(
     work="operations.installing:run_backup",
     subject=_INSTALLATION,
     examples=["backup --data-dir /srv/hms /backup/hms-$(date +%F).db"],
+)
+_SCHEMA: Final = option("--schema NAME", "Schema of the views (on MariaDB: database).", default="hive")
+_HIVE_VIEWS: Final = group(
+    "hive-views",
+    "Show the catalog to SQL as Hive's own tables (DBS, TBLS, SDS, …), for programs that read a metastore's database.",
+    command(
+        "install",
+        """Make the views, or make them again after an upgrade of the program.
+
+        On PostgreSQL and MariaDB, in a schema of their own. `migrate` keeps them up to date with the tables.
+        """,
+        _SCHEMA,
+        work="operations.installing:install_views",
+        subject=_INSTALLATION,
+        examples=["hive-views install --database postgresql+psycopg://hms@db.example.org/hms"],
+    ),
+    command(
+        "remove",
+        "Remove the views and their schema.",
+        _SCHEMA,
+        work="operations.installing:remove_views",
+        subject=_INSTALLATION,
+        examples=["hive-views remove --config /etc/hms-gateway/hms-gateway.toml"],
+    ),
+    examples=["hive-views install --config /etc/hms-gateway/hms-gateway.toml"],
 )
 _CHECK: Final = command(
     "check",
@@ -276,6 +306,16 @@ _BRIDGE: Final = command(
         "proxy_users).",
     ),
     repeatable("--realm realms NAME", "Realm whose users may log in by --keytab, unset for the keytab's"),
+    option("--tls-certificate FILE", "Certificate chain (PEM) for TLS with clients; unset means plain TCP."),
+    option("--tls-key FILE", "Private key (PEM) of --tls-certificate; unset means that it is in the same file."),
+    option(
+        "--client-authority FILE",
+        "Authority (PEM) that signs certificates of clients. The bridge calls for the user in a certificate (see the "
+        "setting proxy_users).",
+    ),
+    option("--client-certificates POLICY", "Certificates of --client-authority: allow, require.", default="allow"),
+    option("--client-user FIELD", "Part of a certificate that names the user: CN, email, DNS, URI.", default="CN"),
+    option("--client-revocations FILE", "Revocation lists (PEM) of --client-authority."),
     option("--do-as acts_for_users", "Call for the user that a client names (see the setting proxy_users)."),
     option(
         "--keys/--no-keys keeps_keys",
@@ -312,6 +352,7 @@ _BRIDGE: Final = command(
         "bridge --cacert var/certificate.pem --password-file var/password",
         "bridge --url https://hms.example.org/gateway/default/hmshttpthrift/api/hms --user spark",
         "bridge --certificate bridge.pem --key bridge-key.pem --do-as",
+        "bridge --tls-certificate tls.pem --tls-key tls-key.pem --sasl require",
         "bridge --encoding tjson --url https://other.example.org/gateway/default/hms",
     ],
     is_server=True,
@@ -408,7 +449,7 @@ application: Final = click.version_option(
     group(
         "hms-gateway",
         "A Hive Metastore you install with pip and call over HTTPS.",
-        *(_SERVE, _MIGRATE, _BACKUP, _CHECK, _DOCTOR, _CALL, _SQL, *catalog.OBJECTS, _BRIDGE, _USERS),
+        *(_SERVE, _MIGRATE, _BACKUP, _HIVE_VIEWS, _CHECK, _DOCTOR, _CALL, _SQL, *catalog.OBJECTS, _BRIDGE, _USERS),
         *(*catalog.RIGHTS, _TOKENS, PIPELINE, LOCKS, LEASES, AUDIT),
         examples=[
             "serve                                data in ./var, https://localhost:30443",

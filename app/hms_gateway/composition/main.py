@@ -32,6 +32,7 @@ from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_execu
 from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsMethods, StatisticsRules
 from hms_gateway.catalog.tables.alter import CommitKeyValue, TableAlterations
+from hms_gateway.catalog.tables.catalogs import Catalogs
 from hms_gateway.catalog.tables.databases import Databases, create_default_database
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.tables import Tables
@@ -51,7 +52,7 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
 from hms_gateway.handlers.rights.answers import ExplainedRights
 from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
-from hms_gateway.handlers.service import Catalogs, ChangeTrails, Configuration, FileMetadata, Service
+from hms_gateway.handlers.service import ChangeTrails, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
     ImplicitLocks,
@@ -79,7 +80,15 @@ from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.storage.files.directories import Directories
-from hms_gateway.storage.files.places import FilePolicy, Protected, RootRefused, check_roots, program_folders
+from hms_gateway.storage.files.places import (
+    FilePolicy,
+    Protected,
+    RootRefused,
+    StorageFileError,
+    check_roots,
+    program_folders,
+    read_storage_options,
+)
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.leases import LeaseService
@@ -436,7 +445,7 @@ def _handlers(
     DirectoryMoves(store, files).recover()
     return [
         Configuration(rules, limits),
-        Catalogs(rules.warehouse_location),
+        Catalogs(*parts),
         Databases(*parts),
         Fields(store),
         Tables(store, tables, statistics, events, limits),
@@ -498,7 +507,8 @@ def _lease_settings(settings: Settings) -> LeaseSettings:
 def directories(settings: Settings) -> Directories:
     """The directories this server manages.
 
-    Raises SettingsError for roots that would open what they must not, StoreError for a database URL that is not usable.
+    Raises SettingsError for roots that would open what they must not and for a `storage_file` that cannot be used,
+    StoreError for a database URL that is not usable.
     """
     policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
     default = policies.pop("*", None)
@@ -508,7 +518,11 @@ def directories(settings: Settings) -> Directories:
             check_roots(roots, protected)
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
-    return Directories(policies, settings.roots, default=default)
+    try:
+        options = {} if settings.storage_file is None else read_storage_options(settings.storage_file)
+    except StorageFileError as error:
+        raise SettingsError(f"storage_file: {error}") from error
+    return Directories(policies, settings.roots, options, default)
 
 
 def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:
@@ -553,6 +567,7 @@ def _protected(settings: Settings) -> list[Protected]:
         "client_certificates.revocations": settings.client_certificates.revocations,
         **{f"token_issuers.{name}.keys_file": issuer.keys_file for name, issuer in settings.token_issuers.items()},
         "authorization_rules_file": settings.authorization_rules_file,
+        "storage_file": settings.storage_file,
     }
     if database is not None:
         files |= {f"the database's {suffix} file": f"{database}-{suffix}" for suffix in ("wal", "shm", "journal")}

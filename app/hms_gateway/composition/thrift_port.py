@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay, user_as_named
-from hms_gateway.bridge.server.admission import BridgeOptions
+from hms_gateway.bridge.server.admission import BridgeOptions, ListenerTls
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.thrift.connection import Session
 from hms_gateway.bridge.thrift.messages import BridgeError, CallFailed, NotTried
@@ -16,17 +16,18 @@ from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents
 from hms_gateway.gateway.auth.external_logins import check_reserved
 from hms_gateway.gateway.logins import LoginParts, service_keys
-from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.rpc.call import Caller, Dialect, Unavailable
 from hms_gateway.rpc.wire import Codecs
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.call_record import CallRecord
+from hms_gateway.runtime.door import listening_sockets
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import Proof
 from hms_gateway.runtime.settings import Settings
 
-LIMITS = frozenset(Limits.__struct_fields__)
+# Names of limits among the reasons of refusals.
+LIMITS = frozenset((*Limits.__struct_fields__, "header_seconds_max"))
 
 
 class ThriftPort:
@@ -56,6 +57,8 @@ class ThriftPort:
             shares_port=settings.workers > 1,
             is_open=settings.thrift_open,
             mechanisms={} if settings.thrift_sasl == "off" else _mechanisms(settings, edge.logins),
+            tls=_tls(settings, edge) if settings.thrift_tls else None,
+            handshake_seconds_max=settings.header_seconds_max,
         )
         recorder = _Recorder(edge, self._refusals)
         self._server = BridgeServer(
@@ -140,13 +143,19 @@ def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
     return mechanisms
 
 
+def _tls(settings: Settings, edge: EdgeComponents) -> ListenerTls:
+    assert edge.certificate is not None  # the settings have seen to it
+    proxies, is_required = edge.endpoint.proxies, settings.client_certificates.use == "require"
+    return ListenerTls(edge.certificate.context, proxies.certificate_of, proxies.objection, is_required)
+
+
 def _own_account(settings: Settings) -> str | None:
     """The user whose rights a process of the gateway's own account has, which could open the database as well."""
     return settings.administrators[0] if settings.authorization == "grants" and settings.administrators else None
 
 
 class _Identification:
-    """Passwords of SASL PLAIN are those of HTTP, tickets prove themselves. Without SASL clients are `own_account`,
+    """Passwords of SASL PLAIN are those of HTTP, tickets and certificates prove themselves. Without SASL clients are `own_account`,
     under the name of `set_ugi` in records; without that, who `set_ugi` says.
     """
 
@@ -186,7 +195,7 @@ class _Identification:
         return Caller(administrator, real_user=session.real_user)
 
     async def _proven(self, session: Session, user: str) -> Caller:
-        """Whose ticket was accepted, or whose token was and has not ended since. Raises CallFailed."""
+        """Whose ticket or certificate was accepted, or whose token was and has not ended since. Raises CallFailed."""
         try:
             if session.proof is None or self._delegation is None:
                 check_reserved(user, self._is_reserved)

@@ -11,6 +11,7 @@ from hms_gateway.gateway.admission.memory import BodyShares
 from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.auth.passwords import UserFile
+from hms_gateway.gateway.certificates.client_certificates import REVOCATIONS
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, ensure_certificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
@@ -38,6 +39,7 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     connections: Connections
     bodies: BodyShares
     logins: LoginParts
+    certificate: ServedCertificate | None = None
 
 
 def certificate_files(settings: Settings) -> CertificateFiles | None:
@@ -60,8 +62,11 @@ def _client_rules(settings: Settings) -> ClientRules | None:
     authorities = tuple((name, file) for name, file in named.items() if file is not None)
     if not authorities:
         return None
+    revocations = settings.client_certificates.revocations
     return ClientRules(
-        authorities, settings.client_certificates.revocations, settings.client_certificates.use == "require"
+        authorities,
+        None if revocations is None else (REVOCATIONS, revocations),
+        settings.client_certificates.use == "require",
     )
 
 
@@ -129,7 +134,7 @@ def build_gateway(
         closing.append(traces.close)
         metrics.watch(lambda: Watched({"spans_exported": traces.exported, "spans_dropped": traces.dropped}))
     connections = bounded_connections(settings.limits, metrics)
-    edge = EdgeComponents(endpoint, connections, asgi_endpoint.bodies, parts)
+    edge = EdgeComponents(endpoint, connections, asgi_endpoint.bodies, parts, certificate)
     return Gateway(
         asgi_endpoint,
         settings,

@@ -335,6 +335,7 @@ class FixedSettings(msgspec.Struct, frozen=True, kw_only=True):
     backlog: int = 2048
     audit_changes_seconds: int = 90 * 86_400
     slow_call_seconds: float = 1.0
+    bucket_request_seconds: float = 30.0
 
 
 class Settings(FixedSettings, frozen=True, kw_only=True):
@@ -393,7 +394,9 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     thrift_sasl: Literal["off", "allow", "require"] = "off"
     """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos.keytab, DIGEST-MD5 with
     delegation_tokens. off: a client is the user it names; if authorization is grants, the first of administrators. An
-    address that other machines reach needs require. This port has no TLS."""
+    address that other machines reach needs require, or thrift_tls with client_certificates.use = "require"."""
+    thrift_tls: bool = False
+    """Serve TLS on the Thrift port (hive.metastore.use.SSL), with the certificate and client_certificates of HTTPS."""
     thrift_open: bool = False
     """Let every account of this machine use the Thrift port without a password, as any user; refused if authorization
     is grants. false: without SASL only processes of the gateway's account."""
@@ -438,6 +441,9 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     "*" ignores or refuses all others; without it those of Hadoop and object stores are ignored and others refused."""
     file_roots: list[str] = []
     """Roots besides the warehouse. The gateway makes, moves, deletes and measures directories only below roots."""
+    storage_file: Path | None = None
+    """TOML file with endpoints and credentials of managed object stores: fsspec's options in a table for each scheme,
+    such as [s3]. --storage of jobs takes the same file (docs/object-stores.md)."""
     metastore: MetastoreRules = MetastoreRules()
     """Rules of the metastore that Hive has settings for."""
     limits: Limits = Limits()
@@ -474,11 +480,18 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
             raise ValueError("admin_password and admin_password_file name one password; set one of them")
         if self.audit_log is not None and not self.audit_log.strip():
             raise ValueError("audit_log must be stdout, syslog or the path of a file; leave it out for none")
-        if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
+        if self.thrift_tls and not self.tls:
+            raise ValueError("thrift_tls needs tls, whose certificate it shows; serve HTTPS")
+        if self.thrift_port is not None and not self.thrift_needs_login and not is_loopback(self.thrift_host):
             raise ValueError(
                 f"thrift_host {self.thrift_host} can be reached by others, who could call in any user's name: "
                 "set thrift_sasl to require, or listen on 127.0.0.1"
             )
+
+    @property
+    def thrift_needs_login(self) -> bool:
+        """True if each client of the Thrift port proves who it is, by SASL or by its certificate."""
+        return self.thrift_sasl == "require" or (self.thrift_tls and self.client_certificates.use == "require")
 
     @property
     def access_log(self) -> bool:

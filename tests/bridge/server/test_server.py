@@ -475,7 +475,7 @@ def test_nagle_is_off():
         async with both() as (_, server), client(server) as peer:
             await peer.ask(GET)
             (connection,) = server._connections
-            raw = connection._transport.get_extra_info("socket")
+            raw = connection.transport.get_extra_info("socket")
             assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
     uvloop.run(work())

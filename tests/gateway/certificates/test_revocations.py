@@ -13,9 +13,9 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hms_gateway.gateway.admission.identity import Serial
 from hms_gateway.gateway.certificates.client_certificates import read_revocations
 from hms_gateway.gateway.certificates.tls import CertificateError
+from hms_gateway.runtime.door import Serial
 
 BEGIN = datetime.datetime(2026, 1, 1)
 ISSUER = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Authority")])

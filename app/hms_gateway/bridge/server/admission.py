@@ -3,9 +3,11 @@
 sock_diag(7) of Linux names the account of the socket at the other end of a connection, by addresses and ports.
 """
 
+import asyncio
 import contextlib
 import os
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -18,6 +20,7 @@ import structlog
 
 from hms_gateway.bridge.thrift.sasl import Mechanism, SaslPolicy
 from hms_gateway.runtime.addresses import is_loopback
+from hms_gateway.runtime.door import ShownCertificate
 
 _SOCK_DIAG: Final = 4  # the netlink protocol
 _SOCK_DIAG_BY_FAMILY: Final = 20
@@ -50,6 +53,17 @@ class Ends(NamedTuple):
     server: tuple[str, int]
 
 
+class ListenerTls(msgspec.Struct, frozen=True):
+    """TLS of a Thrift port. `certificate_of` reads the certificate of a connection, None where it proves nothing;
+    `objection` is `CertificateValidity.objection`. With `requires_certificate` no handshake ends without one.
+    """
+
+    context: ssl.SSLContext
+    certificate_of: Callable[[asyncio.BaseTransport], ShownCertificate | None]
+    objection: Callable[[ShownCertificate], str]
+    requires_certificate: bool = False
+
+
 class BridgeOptions(msgspec.Struct, frozen=True):
     """Address, login and bounds of a Thrift port. A client without SASL acts with the bridge's password.
 
@@ -66,12 +80,15 @@ class BridgeOptions(msgspec.Struct, frozen=True):
     is_open: bool = False
     mechanisms: Mapping[str, Mechanism] = {}
     """By their names, how clients may log in besides PLAIN."""
+    tls: ListenerTls | None = None
+    handshake_seconds_max: float = 20.0
+    """With TLS, the time for a connection's first byte and for the end of its handshake."""
 
     @property
-    def lets_in(self) -> Literal["passwords", "network", "machine", "account"]:
-        """The possible callers: those with a password, all on the network, of this machine, or of this account."""
-        if self.sasl == "require":
-            return "passwords"
+    def lets_in(self) -> Literal["logins", "network", "machine", "account"]:
+        """The possible callers: those with a login, all on the network, of this machine, or of this account."""
+        if self.sasl == "require" or (self.tls is not None and self.tls.requires_certificate):
+            return "logins"
         if not is_loopback(self.host):
             return "network"
         return "machine" if self.is_open else "account"
@@ -88,6 +105,7 @@ class Admission:
     ) -> None:
         self._sasl = options.sasl
         self._checks = options.lets_in == "account"
+        self._needs_login = options.lets_in == "logins"
         self._find = find or find_accounts
         self._own_account = own_account
         self._accounts: PeerAccounts | None = None
@@ -105,8 +123,15 @@ class Admission:
         if self._accounts is not None:
             self._accounts.close()
 
-    def policy_for(self, ends: Ends | None) -> SaslPolicy | None:
-        """The login that the client of a connection needs; None to refuse it."""
+    def policy_for(self, ends: Ends | None, *, has_logged_in: bool = False) -> SaslPolicy | None:
+        """The login that the client of a connection needs, besides that of its certificate; None to refuse it."""
+        if has_logged_in:
+            return "off" if self._sasl == "off" else "allow"
+        if self._needs_login:
+            if self._sasl == "off":
+                _log.warning("connection refused: its certificate names no user", address=_shown(ends))
+                return None
+            return "require"
         if not self._checks:
             return self._sasl
         owner = None if ends is None or self._accounts is None else self._accounts.owner(ends)
@@ -229,10 +254,14 @@ class ConnectionRefusals:
         if now < self._next[is_known]:
             self._left_out[is_known] += 1
             return
-        said: dict[str, str | int] = {"address": "" if ends is None else f"{ends.client[0]}:{ends.client[1]}"}
+        said: dict[str, str | int] = {"address": _shown(ends)}
         said |= {"left_out": self._left_out[is_known], "hint": _WAYS_IN}
         if is_known:
             _log.warning("connection refused: it comes from another account", account=owner, **said)
         else:
             _log.info("connection refused: its account is unknown, or the client closed it at once", **said)
         self._next[is_known], self._left_out[is_known] = now + LOG_EVERY_SECONDS, 0
+
+
+def _shown(ends: Ends | None) -> str:
+    return "" if ends is None else f"{ends.client[0]}:{ends.client[1]}"

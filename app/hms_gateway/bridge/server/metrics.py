@@ -63,6 +63,8 @@ class BridgeMetrics:
 
     def __init__(self, call_log: CallLog | None = None) -> None:
         self.call_log = call_log
+        self.certificate_expires_seconds: int | None = None
+        self.certificate_unusable = 0
         self.registry = CollectorRegistry()
         self._seconds = Histogram(
             "hms_bridge_call_seconds",

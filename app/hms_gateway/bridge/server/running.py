@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,13 @@ from hms_gateway.bridge.relays.https_relay import HeldAnswers, HttpsRelay, Relay
 from hms_gateway.bridge.relays.relay import find_problem, prove
 from hms_gateway.bridge.relays.transcoding import Tjson, Unchanged
 from hms_gateway.bridge.relays.upstream import ClientTls, Origin, UpstreamPool
-from hms_gateway.bridge.server.admission import BridgeOptions
+from hms_gateway.bridge.server.admission import BridgeOptions, ListenerTls
 from hms_gateway.bridge.server.metrics import BridgeMetrics, CallLog, SidePort
 from hms_gateway.bridge.server.server import BridgeServer, serve_until_told
 from hms_gateway.bridge.thrift.messages import CallFailed
 from hms_gateway.bridge.thrift.sasl import Mechanism, TicketExchange, TokenExchange
 from hms_gateway.rpc.wire import make_codecs
+from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.login_tokens import LoginChecks
@@ -29,18 +31,27 @@ _OPEN_TO = {
     "machine": "--open: every account of this machine",
     "network": "--allow-remote: every client that reaches this address",
 }
+REVOCATIONS_OPTION = "--client-revocations"
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
 class BridgeSettings(RelayOptions, frozen=True):
     """All settings. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
 
-    With `keytab` clients may log in with tickets themselves: users of `realms`, or of the keytab's own.
+    With `keytab` clients may log in with tickets themselves: users of `realms`, or of the keytab's own. With
+    `tls_certificate` clients use TLS. One whose certificate `client_authority` has signed has logged in by it, and the
+    other fields about clients are those of `CertificateLogins`.
     """
 
     server: BridgeOptions = msgspec.field(default_factory=BridgeOptions)
     keytab: Path | None = None
     realms: tuple[str, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    client_authority: Path | None = None
+    client_certificates: Literal["allow", "require"] = "allow"
+    client_user: Literal["CN", "email", "DNS", "URI"] = "CN"
+    client_revocations: Path | None = None
     cacert: Path | None = None
     is_insecure: bool = False
     encoding: Literal["binary", "tjson"] = "binary"
@@ -150,4 +161,48 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics) -> BridgeServe
         tickets = SaslTickets(ServiceKeys(settings.keytab), settings.realms)
         mechanisms = {"GSSAPI": partial(TicketExchange, tickets, LoginChecks(settings.limits)), **mechanisms}
     options = msgspec.structs.replace(settings.server, mechanisms=mechanisms)
+    if settings.tls_certificate is not None:
+        tls_of_clients = _listener_tls(settings, settings.tls_certificate, metrics)
+        options = msgspec.structs.replace(options, tls=tls_of_clients)
     return BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=metrics)
+
+
+def _listener_tls(settings: BridgeSettings, certificate: Path, metrics: BridgeMetrics) -> ListenerTls:
+    """TLS with clients, whose files are read again when they change. Inside a running loop. Raises ValueError."""
+    # Only here, since most bridges have none.
+    from hms_gateway.gateway.certificates.client_certificates import (
+        CertificateValidity,
+        ClientCertificates,
+        Revocations,
+    )
+    from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS, ServedCertificate
+    from hms_gateway.gateway.certificates.tls import CertificateError, CertificateFiles, ClientRules
+    from hms_gateway.runtime.settings import CertificateLogins, TrustedProxy
+
+    authority, revocations = settings.client_authority, settings.client_revocations
+    is_required = settings.client_certificates == "require"
+    rules = None
+    if authority is not None:
+        listed = None if revocations is None else (REVOCATIONS_OPTION, revocations)
+        rules = ClientRules((("--client-authority", authority),), listed, is_required)
+    try:
+        served = ServedCertificate(
+            CertificateFiles(certificate, settings.tls_key or certificate, clients=rules), SystemClock(), metrics
+        )
+        read = None if revocations is None else Revocations(revocations, time.monotonic, REVOCATIONS_OPTION)
+    except CertificateError as error:
+        raise ValueError(str(error)) from error
+    logins = CertificateLogins(authority, settings.client_certificates, settings.client_user, revocations)
+    expires = "When the certificate that clients see expires, in seconds since 1970"
+    metrics.watch("certificate_expires_timestamp_seconds", expires, lambda: metrics.certificate_expires_seconds or 0)
+    unusable = "1 while the files have a certificate that cannot be used"
+    metrics.watch("certificate_unusable", unusable, lambda: metrics.certificate_unusable)
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        served.look()
+        loop.call_later(LOOK_EVERY_SECONDS, look)
+
+    look()
+    shown = ClientCertificates(TrustedProxy(), logins).shown
+    return ListenerTls(served.context, shown, CertificateValidity(read).objection, is_required)

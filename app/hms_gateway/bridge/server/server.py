@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,7 @@ from hms_gateway.bridge.thrift.sasl import Asked
 from hms_gateway.rpc.wire import ApplicationErrorType, Codecs, LimitExceeded, ProtocolError, make_codecs
 from hms_gateway.runtime.addresses import host_and_port, is_loopback
 from hms_gateway.runtime.call_record import CallRecord
+from hms_gateway.runtime.door import Arrival, Door, PiecewiseTransport, ShownCertificate, listening_sockets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger, Silence
 
@@ -50,17 +52,18 @@ class _ClientGone(Exception):
 class ClientConnection(asyncio.Protocol):
     """Reads messages, has them answered in order, writes the replies no faster than the client takes them."""
 
-    def __init__(self, server: "BridgeServer") -> None:
+    def __init__(self, server: "BridgeServer", arrival: Arrival) -> None:
         self._server = server
+        self._arrival = arrival
         self._loop = asyncio.get_running_loop()
         self._thrift = ThriftConnection(server.limits, server.options.sasl, server.options.mechanisms)
-        self._session = Session(claim=partial(server.claim, self))
-        self._transport: asyncio.Transport
+        self._session = Session(claim=partial(server.claim, arrival))
+        self._certificate: ShownCertificate | None = None
+        self.transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
         self._more: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-        self._host = ""
-        self._connected_at = self._loop.time()
+        self._host = arrival.address
         self._has_called = False
         self._is_lost = False
         self._is_at_end = False
@@ -69,29 +72,31 @@ class ClientConnection(asyncio.Protocol):
         self._is_large = False
         self._is_reading = True
         self._is_writing_paused = False
+        self._is_tls = False
         self._stall_timer: asyncio.TimerHandle | None = None
 
     # asyncio's protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
-        self._session.address = host_and_port(*peer[:2]) if isinstance(peer, tuple) else str(peer or "")
-        self._host = peer[0] if isinstance(peer, tuple) else ""
+        self._session.address = host_and_port(*peer[:2]) if isinstance(peer, tuple) else self._host
         self._session.share_address = self._thrift.share_address = share_address(self._host)
-        if not self._server.welcome(self, self._host):
-            self._transport.abort()
-            return
-        self._transport.set_write_buffer_limits(WRITE_BUFFER_BYTES)
+        self.transport.set_write_buffer_limits(WRITE_BUFFER_BYTES)
+        self._look_at_tls()
+        self._server.welcome(self)
+        self._arrival.established(self)
         raw = transport.get_extra_info("socket")
         if raw is not None:
             with contextlib.suppress(OSError):
                 raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        policy = self._server.admission.policy_for(_ends(transport))
+        if self._thrift.needs_tls:
+            return
+        policy = self._server.admission.policy_for(_ends(transport), has_logged_in=self._certificate is not None)
         if policy is None:
             self._server.metrics.refused("other_account")
-            self._transport.abort()
+            self.transport.abort()
         else:
             self._thrift.sasl = policy
 
@@ -104,7 +109,7 @@ class ClientConnection(asyncio.Protocol):
             self._more.set_result(None)
         elif self._is_busy and self._is_reading and self._thrift.buffered_bytes > READ_AHEAD_BYTES_MAX:
             self._is_reading = False
-            self._transport.pause_reading()
+            self.transport.pause_reading()
 
     def eof_received(self) -> bool:
         self._is_at_end = True
@@ -112,8 +117,8 @@ class ClientConnection(asyncio.Protocol):
         self._session.gone.set()
         if self._more is not None and not self._more.done():
             self._more.set_result(None)
-        # The reply to a call in flight may still be read.
-        return self._is_busy
+        # The reply to a call in flight may still be read; TLS has no such half of a connection.
+        return self._is_busy and not self._is_tls
 
     def connection_lost(self, error: Exception | None) -> None:
         self._is_lost = True
@@ -123,6 +128,7 @@ class ClientConnection(asyncio.Protocol):
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
         self._server.goodbye(self)
+        self._arrival.lost()
 
     def pause_writing(self) -> None:
         self._is_writing_paused = True
@@ -136,21 +142,34 @@ class ClientConnection(asyncio.Protocol):
 
     # What the server uses.
 
-    def drain(self) -> None:
+    def shutdown(self) -> None:
         """Close between two calls; now, if no call is in flight or on its way in."""
         self._is_draining = True
         if not self._is_busy and self._thrift.is_between_messages:
-            self._transport.close()
+            self.transport.close()
 
-    def silence(self) -> Silence | None:
+    def silence(self, accepted_at: float) -> Silence | None:
         """Clients keep their connections for hours between two calls: only those that never called are silent."""
-        return None if self._has_called else (False, self._connected_at)
+        return None if self._has_called else (False, accepted_at)
 
     def cut(self) -> None:
         """Close now, whatever is in flight."""
-        self._transport.abort()
+        self.transport.abort()
 
     # Inside.
+
+    def _look_at_tls(self) -> None:
+        tls = self._server.options.tls
+        if tls is None:
+            return
+        self._is_tls = self.transport.get_extra_info("ssl_object") is not None
+        if self._is_tls:
+            shown = tls.certificate_of(self.transport)
+            # That of a proxy names no user.
+            self._certificate = shown if shown is not None and shown.user else None
+            self.transport = cast("asyncio.Transport", PiecewiseTransport(self.transport, lambda: None))
+        else:
+            self._thrift.needs_tls = True
 
     async def _run(self) -> None:
         try:
@@ -202,7 +221,7 @@ class ClientConnection(asyncio.Protocol):
     async def _wait_for_more(self) -> None:
         if not self._is_reading:
             self._is_reading = True
-            self._transport.resume_reading()
+            self.transport.resume_reading()
         self._more = self._loop.create_future()
         try:
             await self._more
@@ -231,7 +250,7 @@ class ClientConnection(asyncio.Protocol):
         except ReplyBroken as error:
             outcome, problem = "reply_broken", str(error)
             # What the client has of the reply is worthless; closing in order would look like its end.
-            self._transport.abort()
+            self.transport.abort()
             raise
         except _ClientGone:
             outcome, problem = "client_gone", "the client left before it had its reply"
@@ -247,6 +266,8 @@ class ClientConnection(asyncio.Protocol):
         session.proof = self._thrift.proof
         if message.name in LOCAL_METHODS:
             return answer_locally(self._server.codecs, message, session)
+        if self._certificate is not None and session.credentials is None and session.proven_user is None:
+            session.proven_user = self._user_of(self._certificate)
         try:
             return await self._server.relay.call(message, session)
         except BridgeError:
@@ -255,6 +276,14 @@ class ClientConnection(asyncio.Protocol):
             # Closing the connection would make the client repeat a call that may have happened.
             _log.exception("call failed in the bridge", method=message.name, address=session.address)
             raise CallFailed(f"The bridge failed at {message.name}; its log says why", "internal_error") from error
+
+    def _user_of(self, certificate: ShownCertificate) -> str:
+        """The user of a certificate that is valid now. Raises CallFailed."""
+        tls = self._server.options.tls
+        assert tls is not None
+        if objection := tls.objection(certificate):
+            raise CallFailed(f"The client certificate {objection}", "certificate")
+        return certificate.user
 
     async def _send(self, reply: RelayedReply) -> int:
         """Write the reply as fast as the client takes it; the bytes written."""
@@ -275,7 +304,7 @@ class ClientConnection(asyncio.Protocol):
         if self._is_lost:
             raise _ClientGone
         if data:
-            self._transport.write(data)
+            self.transport.write(data)
         while self._is_writing_paused:
             self._drained = self._loop.create_future()
             await self._drained
@@ -285,13 +314,13 @@ class ClientConnection(asyncio.Protocol):
     def _send_negotiation(self) -> None:
         data = self._thrift.data_to_send()
         if data:
-            self._transport.write(data)
+            self.transport.write(data)
 
     def _refuse(self, text: str, reason: str, last_words: bytes) -> None:
         _log.warning("connection closed", address=self._session.address, reason=reason, problem=text)
         self._server.metrics.refused(reason, user=self._session.shown_user, address=self._host)
         if last_words and not self._is_lost:
-            self._transport.write(last_words)
+            self.transport.write(last_words)
 
     def _last_reply(self, error: ProtocolError) -> bytes:
         """The answer to a message that cannot be read. The connection ends with it: the next one cannot be found."""
@@ -303,7 +332,7 @@ class ClientConnection(asyncio.Protocol):
     def _close(self) -> None:
         """Let what was written reach the client, for a while."""
         if not self._is_lost:
-            self._transport.close()
+            self.transport.close()
             if not self._is_lost and self._stall_timer is None:
                 self._start_stall_timer()
 
@@ -318,7 +347,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _stalled(self) -> None:
         _log.warning("connection closed: the client does not read its reply", address=self._session.address)
-        self._transport.abort()
+        self.transport.abort()
 
     def _record(
         self,
@@ -384,7 +413,7 @@ class BridgeServer:
         self._memory = memory or Ledger(limits, "body_memory_bytes_max")
         self._connections: set[ClientConnection] = set()
         self._arriving: dict[ClientConnection, _Arriving] = {}
-        self._server: asyncio.Server | None = None
+        self._door: Door | None = None
         self._all_gone: asyncio.Future[None] | None = None
         self.metrics.watch("connections", "Clients connected", lambda: self.connections)
 
@@ -402,28 +431,40 @@ class BridgeServer:
                 f"{options.host} can be reached by others, who would act with this bridge's password: "
                 "listen on 127.0.0.1, or say --allow-remote"
             )
-        loop = asyncio.get_running_loop()
         self.admission.start()
         try:
-            self._server = await loop.create_server(
-                lambda: ClientConnection(self),
-                options.host,
-                options.port,
-                backlog=BACKLOG,
-                reuse_port=options.shares_port or None,
-            )
+            listeners = listening_sockets(options.host, options.port, shares_port=options.shares_port)
+            chosen: int = listeners[0].getsockname()[1]
+            self._door = self._make_door(listeners)
+            self._door.open()
         except BaseException:
             self.admission.stop()
             raise
-        chosen: int = self._server.sockets[0].getsockname()[1]
         return chosen
+
+    def _make_door(self, listeners: list[socket.socket]) -> Door:
+        options, tls = self.options, self.options.tls
+        return Door(
+            listeners,
+            lambda arrival: ClientConnection(self, arrival),
+            self._counted,
+            self.limits,
+            note=lambda limit, address: self._refused(limit, Holder(None, address)),
+            failed=self._failed,
+            share_of=share_address,
+            backlog=BACKLOG,
+            silent_seconds_max=options.handshake_seconds_max,
+            tls=None if tls is None else tls.context,
+            waits_for_bytes=False,
+            answers_plain=True,
+        )
 
     async def stop(self) -> None:
         """Take no more clients, let calls in flight finish for `drain_seconds_max`, then cut off the rest."""
-        if self._server is not None:
-            self._server.close()
+        if self._door is not None:
+            self._door.close()
         for connection in list(self._connections):
-            connection.drain()
+            connection.shutdown()
         if self._connections:
             self._all_gone = asyncio.get_running_loop().create_future()
             with contextlib.suppress(TimeoutError):
@@ -440,16 +481,18 @@ class BridgeServer:
         self.metrics.refused(limit, user=holder.user or "", address=holder.address or "")
         _log.warning("a connection was closed or refused", limit=limit, address=holder.address or "")
 
-    def welcome(self, connection: ClientConnection, host: str) -> bool:
-        """Admit one more connection, which comes from `host`; False if it may not stay."""
-        if self._all_gone is not None or not self._counted.enter(connection, share_address(host)):
-            return False
-        self._connections.add(connection)
-        return True
+    def _failed(self, address: str, error: ssl.SSLError) -> None:
+        """A client has ended the handshake, or shown a certificate that does not let in."""
+        self.metrics.refused("handshake", address=address)
+        _log.warning("connection closed", address=address, reason="handshake", problem=_handshake_problem(error))
 
-    def claim(self, connection: ClientConnection, user: str) -> Bound | None:
+    def welcome(self, connection: ClientConnection) -> None:
+        """One more client."""
+        self._connections.add(connection)
+
+    def claim(self, arrival: Arrival, user: str) -> Bound | None:
         """Count the connection as that of a user who has logged in; the bound that is in the way."""
-        return self._counted.claim(connection, user)
+        return self._counted.claim(arrival, user)
 
     def keep(self, connection: ClientConnection, size: int, user: str, host: str) -> Bound | None:
         """Keep `size` bytes of a message of the user's that has not all arrived; the bound that is in the way."""
@@ -465,11 +508,16 @@ class BridgeServer:
         return bound
 
     def goodbye(self, connection: ClientConnection) -> None:
-        self._counted.leave(connection)
         self._connections.discard(connection)
         self.keep(connection, 0, "", "")
         if not self._connections and self._all_gone is not None and not self._all_gone.done():
             self._all_gone.set_result(None)
+
+
+def _handshake_problem(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate is not accepted: {error.verify_message}"
+    return f"the TLS handshake failed: {(error.reason or str(error)).lower().replace('_', ' ')}"
 
 
 class _Arriving(NamedTuple):

@@ -6,6 +6,7 @@ frames with their length in front, or SASL around unframed messages.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 import msgspec
 
@@ -25,6 +26,7 @@ _FRAME_BYTES = 4
 _TELLING_BYTES = 6
 # More than any header of a message.
 _HEAD_BYTES_MAX = 2048
+_NEEDS_TLS = "this port needs TLS, the client sent plain bytes; switch TLS on in the client (hive.metastore.use.SSL)"
 _HAS_TO_LOG_IN = (
     "this port requires SASL, the client sent a bare message (sasl is require, or it is allow and the client "
     "runs under another account)"
@@ -38,7 +40,8 @@ class ThriftConnection:
     known once the first message is there. Where there is none, a login may be `asked` about: then `answer_login` has to
     be called before anything else. A
     ProtocolError carries name and seqid when the message can still be answered; after it, or Unspeakable, the
-    connection is of no use. `sasl` may be changed until the first message is asked for.
+    connection is of no use. `sasl` may be changed until the first message is asked for. With `needs_tls` the client
+    came without TLS, and whatever it says is refused in its own protocol.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class ThriftConnection:
         self._limits = limits
         self._mechanisms = mechanisms or {}
         self.sasl = sasl
+        self.needs_tls = False
         self.share_address: str | None = None
         self._received = bytearray()  # as it came
         self._messages = self._received  # the same without SASL's frames, another buffer when there are any
@@ -125,6 +129,8 @@ class ThriftConnection:
             return
         if self._negotiation is None:
             self._refuse_others(beginning)
+            if self.needs_tls:
+                self._refuse_plain(beginning)
             if _is_sasl(beginning):
                 self._begin_negotiation()
                 return
@@ -140,13 +146,26 @@ class ThriftConnection:
             raise Unspeakable("an HTTP request came to the Thrift port", _http_refusal(text))
         if beginning[0] == 0x16:
             words = b"This port speaks Thrift over TCP without TLS\n"
-            raise Unspeakable("a TLS handshake came to the Thrift port, which speaks plain TCP", words)
+            text = "a TLS handshake came to the Thrift port, which speaks plain TCP; let the client connect without TLS"
+            raise Unspeakable(f"{text}, or set thrift_tls (with the bridge --tls-certificate)", words)
         if beginning[0] in (0x80, 0x82) or len(beginning) < _TELLING_BYTES:
             return
         # A frame that says how enormous it is, or letters.
         if beginning[0] > 0x20 and not _begins_message(beginning[4:]):
             text = "the first bytes are not a Thrift message in binary or compact encoding"
             raise Unspeakable(f"{text}: {beginning!r}", text.encode() + b"\n")
+
+    def _refuse_plain(self, beginning: bytes) -> NoReturn:
+        """Raises Unspeakable for a client that would log in, otherwise ProtocolError."""
+        if _is_sasl(beginning):
+            raise refuse(_NEEDS_TLS)
+        self.is_framed = bool(_is_framed(beginning))
+        begin = _FRAME_BYTES if self.is_framed else 0
+        try:
+            head = self._read_head(self._messages[begin : begin + _HEAD_BYTES_MAX])
+        except ProtocolError:
+            head = None
+        raise ProtocolError(_NEEDS_TLS, name=head and head.name, seqid=head and head.seqid)
 
     def _begin_negotiation(self) -> None:
         if self.sasl == "off":

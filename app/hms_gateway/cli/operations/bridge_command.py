@@ -11,7 +11,6 @@ from hms_gateway.bridge.server.admission import BridgeOptions
 from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cli.calls.targets import PASSWORD_VARIABLE, fail_for_certificate, named_certificate
-from hms_gateway.cli.terminal import output
 from hms_gateway.cli.terminal.output import fail, find_token, first_line
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.limits import Limits
@@ -21,6 +20,8 @@ from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 ENCODINGS: Final = ("binary", "tjson")
 SASL_POLICIES: Final = ("off", "allow", "require")
+CERTIFICATE_POLICIES: Final = ("allow", "require")
+CERTIFICATE_FIELDS: Final = ("CN", "email", "DNS", "URI")
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -56,6 +57,7 @@ def run(
         fail(f"--log-level must be one of {', '.join(LEVELS)}")
     if given["encoding"] not in ENCODINGS or sasl not in SASL_POLICIES:
         fail(f"--encoding must be one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
+    _check_tls(given)
     if given["keytab"] is not None and sasl == "off":
         fail("--keytab has no effect without SASL; add --sasl allow or --sasl require")
     settings = BridgeSettings(
@@ -80,10 +82,24 @@ def run(
         fail(str(error))
 
 
+def _check_tls(given: dict[str, Any]) -> None:
+    """Ends the command for options of TLS that have no effect without another one."""
+    policy, field = given["client_certificates"], given["client_user"]
+    if policy not in CERTIFICATE_POLICIES or field not in CERTIFICATE_FIELDS:
+        fail(
+            f"--client-certificates must be one of {', '.join(CERTIFICATE_POLICIES)}, "
+            f"--client-user one of {', '.join(CERTIFICATE_FIELDS)}"
+        )
+    for name in ("tls_key", "client_authority"):
+        if given[name] is not None and given["tls_certificate"] is None:
+            fail(f"--{name.replace('_', '-')} has no effect without TLS; add --tls-certificate")
+    if given["client_authority"] is None and (given["client_revocations"] is not None or policy == "require"):
+        fail("--client-certificates require and --client-revocations need --client-authority; add it")
+
+
 def _announce(host: str, port: int, side_port: int | None) -> None:
     health = "" if side_port is None else f", health at http://127.0.0.1:{side_port}/healthz"
-    output.err.print(f"thrift://{host}:{port} is ready{health}", highlight=False, soft_wrap=True)
-    sys.stderr.flush()
+    print(f"thrift://{host}:{port} is ready{health}", file=sys.stderr, flush=True)
 
 
 def _credentials(user: str, file: Path | None, *, is_optional: bool) -> Credentials | None:

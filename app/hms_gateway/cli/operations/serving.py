@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import structlog
 
 from hms_gateway.catalog.rights.keeper import standing_lines
 from hms_gateway.cli.operations.start_checks import connections_problem, rights_problems, start_problems
-from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
+from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, settled
 from hms_gateway.composition.main import (
     build,
@@ -27,10 +28,10 @@ from hms_gateway.gateway.auth.users import UserFileError, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError, server_context
 from hms_gateway.gateway.logins import FIRST_USER, build_authenticator, ensure_first_user, given_password
 from hms_gateway.gateway.running import WorkerFailed, run
-from hms_gateway.gateway.server import listening_sockets
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.rpc.structs import MetaException
 from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.door import listening_sockets
 from hms_gateway.runtime.file_versions import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
@@ -208,14 +209,14 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
         _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
     say(f"listening on {url}")
     if settings.thrift_port is not None:
-        say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
-        if settings.thrift_open and settings.thrift_sasl != "require":
+        say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}{' with TLS' * settings.thrift_tls}")
+        if settings.thrift_open and not settings.thrift_needs_login:
             _log.warning(
                 "thrift_open: every account of this machine may use the Thrift port, without a password and in any "
                 "user's name",
                 address=f"{settings.thrift_host}:{settings.thrift_port}",
             )
-    if password is None and not out.is_terminal:
+    if password is None and not sys.stdout.isatty():
         return
     _print(
         f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
@@ -225,14 +226,14 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
 
 def _say(text: str) -> None:
     """On a terminal a line for people, elsewhere a line of the log, with time and form."""
-    if out.is_terminal:
+    if sys.stdout.isatty():
         _print(text)
     else:
         _log.info(text)
 
 
 def _print(text: str) -> None:
-    out.print(text, highlight=False, markup=False, soft_wrap=True)
+    print(text, flush=True)
 
 
 def _fail_for(settings: Settings, error: OSError) -> NoReturn:

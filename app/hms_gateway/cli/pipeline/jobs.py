@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from hms_gateway.cli.terminal.output import err, fail, first_line
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.rpc.structs import ThriftException
 from hms_gateway.rpc.wire import ApplicationError
+from hms_gateway.storage.files.places import StorageFileError, read_storage_options
 
 if TYPE_CHECKING:
     from hms_gateway.pipeline.connection import Connection
@@ -153,6 +153,18 @@ def migrate(job: JobCommand, *, without: tuple[str, ...], **given: Any) -> None:
     job.run("migrate", {**given, "source": source, "kinds": kinds})
 
 
+def _catalog(name: str) -> str:
+    """Empty for the default catalog. Ends the command when it cannot be the name of one."""
+    from hms_gateway.metastore.vocabulary.names import InvalidName, check_catalog_name, normalize
+    from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
+
+    try:
+        check_catalog_name(name or DEFAULT_CATALOG)
+    except InvalidName as error:
+        fail(f"--source-catalog: {error}")
+    return "" if normalize(name) == DEFAULT_CATALOG else normalize(name)
+
+
 def source_of(
     *,
     url: str,
@@ -164,6 +176,7 @@ def source_of(
     insecure: bool,
     cacert: Path | None,
     framed: bool,
+    catalog: str,
 ) -> "Connection":
     """The metastore to read. Ends the command when the options are wrong."""
     from hms_gateway.pipeline.connection import Connection
@@ -189,7 +202,7 @@ def source_of(
             f"give --source-user, and {SOURCE_PASSWORD_VARIABLE} or --source-password-file; or --source-certificate",
         )
     try:
-        return replace(Connection.of(given, {}), option_prefix="--source-")
+        return replace(Connection.of(given, {}), option_prefix="--source-", catalog=_catalog(catalog))
     except OptionError as error:
         fail(f"--source: {error}")
 
@@ -316,12 +329,9 @@ def _storage(file: Path | None) -> dict[str, dict[str, Any]]:
     if file is None:
         return {}
     try:
-        values: dict[str, dict[str, Any]] = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        fail(f"--storage {file} cannot be read: {error}")
-    if not all(isinstance(of, dict) for of in values.values()):
-        fail(f"--storage {file} has a line outside of a table", "a table is for a scheme, such as [s3]")
-    return values
+        return read_storage_options(file)
+    except StorageFileError as error:
+        fail(f"--storage {error}")
 
 
 def is_submitted() -> bool:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 import structlog
 
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.runtime.door import ShownCertificate
 
 # Identity of a caller: the values that authentication takes and returns.
 
@@ -32,24 +33,6 @@ class ProxyTrust(Enum):
 
 # In the scope of a request: what its connection has shown.
 CLIENT_CERTIFICATE: Final = "hms_gateway.client_certificate"
-
-
-class Serial(NamedTuple):
-    """The authority that signed a certificate, and the number that this gave it."""
-
-    authority: bytes
-    number: int
-
-
-class ShownCertificate(NamedTuple):
-    """What the certificate of a connection's other end proves: that it is this user, or, without one, a trusted proxy.
-
-    `expires` is in seconds since 1970; `serial` is by which a list of revoked certificates names it.
-    """
-
-    user: str
-    expires: float
-    serial: Serial
 
 
 class RequestHead(NamedTuple):

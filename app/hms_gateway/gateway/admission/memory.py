@@ -6,9 +6,8 @@ is above UNCOUNTED_BYTES; a reply that is read at once is never counted. Where n
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hms_gateway.gateway.admission.identity import Refusals, overloaded
 from hms_gateway.runtime.limits import Limits
@@ -16,7 +15,6 @@ from hms_gateway.runtime.shares import Bound, Holder, Ledger
 
 # So much of every body and of every reply is not counted, so that small calls get in whatever others send.
 UNCOUNTED_BYTES = 64 * 1024
-PIECE_BYTES = 256 * 1024
 
 
 class BodyShares:
@@ -72,32 +70,6 @@ class BodyShare:
     def _check(self, bound: Bound | None, what: str) -> None:
         if bound is not None:
             raise overloaded(f"There are too many {what}; try again, or raise {bound.name}", bound.name)
-
-
-class PiecewiseTransport:
-    """Writes what is long in pieces to a transport of TLS.
-
-    That hands each write on as a whole to the transport below it, where what waits is not seen; when that one has
-    enough, the next writes wait where they are. `has_written` is called after the last piece.
-    """
-
-    def __init__(self, transport: asyncio.Transport, has_written: Callable[[], None]) -> None:
-        self._transport = transport
-        self._has_written = has_written
-        # Called for each request, where `__getattr__` would take a microsecond.
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        if len(data) <= PIECE_BYTES:
-            self._transport.write(data)
-            return
-        whole = memoryview(data)
-        for begin in range(0, len(whole), PIECE_BYTES):
-            self._transport.write(whole[begin : begin + PIECE_BYTES])
-        self._has_written()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
 
 class _Unread(NamedTuple):

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from hms_gateway.gateway.admission.identity import HeaderList, ProxyTrust, RequestHead, ShownCertificate
+from hms_gateway.gateway.admission.identity import HeaderList, ProxyTrust, RequestHead
 from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.door import ShownCertificate
 
 X_FORWARDED_FOR = b"x-forwarded-for"
 # Of a long list of hops only the end is read: the proxies nearest to the gateway wrote it.
@@ -65,7 +66,7 @@ class Proxies:
         self._needs_certificate = needs_certificate
         self._is_known_by_certificate = needs_certificate and not trusted
         self.certificate_of = certificate_of
-        self._objection = objection
+        self.objection = objection
         self._forwarded_header = forwarded_header.lower().encode()
         self._client_behind = lru_cache(maxsize=1024)(self._client_of)
 
@@ -97,7 +98,7 @@ class Proxies:
         return RequestHead(headers, header_list, query, peer, address, trust, certificate, digests)
 
     def _proves_proxy(self, certificate: ShownCertificate | None) -> bool:
-        return certificate is not None and not certificate.user and not self._objection(certificate)
+        return certificate is not None and not certificate.user and not self.objection(certificate)
 
     def _trust(self, header_list: HeaderList, peer: str, certificate: ShownCertificate | None) -> ProxyTrust:
         if not self._is_known_by_certificate and not self._trusted.contain(peer):

@@ -14,12 +14,12 @@ from hms_gateway.gateway.admission.identity import (
     ProxyTrust,
     Refused,
     RequestHead,
-    ShownCertificate,
     overloaded,
 )
 from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.auth.credentials import BASIC, Login, read_basic, scheme_of
 from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.door import ShownCertificate
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginChecks, TooManyChecks

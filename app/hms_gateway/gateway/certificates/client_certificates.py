@@ -20,8 +20,9 @@ from typing import Any, Final, Literal
 import msgspec
 import structlog
 
-from hms_gateway.gateway.admission.identity import Serial, ShownCertificate, is_user_name
+from hms_gateway.gateway.admission.identity import is_user_name
 from hms_gateway.gateway.certificates.tls import CertificateError
+from hms_gateway.runtime.door import Serial, ShownCertificate
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.settings import CertificateLogins, TrustedProxy
 
@@ -31,6 +32,8 @@ _DER: Final = 2
 # Tags of elements in DER.
 _SEQUENCE: Final = 0x30
 _VERSION_OF_CERTIFICATE: Final = 0xA0
+
+REVOCATIONS: Final = "client_certificates.revocations"
 
 UserField = Literal["CN", "email", "DNS", "URI"]
 
@@ -95,22 +98,23 @@ class ClientCertificates:
 class Revocations:
     """The revoked certificates of a file. A broken file is logged, and the previous content stays."""
 
-    def __init__(self, file: Path, monotonic: Callable[[], float]) -> None:
-        """Raises CertificateError."""
+    def __init__(self, file: Path, monotonic: Callable[[], float], name: str = REVOCATIONS) -> None:
+        """`name` is that of the setting or option. Raises CertificateError."""
+        self._name = name
         self._file = WatchedFile(file, monotonic)
         self._file.has_changed(at_once=True)
-        self._revoked = read_revocations(file)
+        self._revoked = read_revocations(file, name)
 
     def has(self, serial: Serial) -> bool:
         if self._file.has_changed(at_once=False):
             try:
-                self._revoked = read_revocations(self._file.path)
+                self._revoked = read_revocations(self._file.path, self._name)
             except CertificateError as error:
                 _log.error("revocation list not read; the previous one stays in use", problem=str(error))
         return serial in self._revoked
 
 
-def read_revocations(file: Path) -> frozenset[Serial]:
+def read_revocations(file: Path, name: str = REVOCATIONS) -> frozenset[Serial]:
     """The revocations of all lists in a PEM file. Raises CertificateError."""
     try:
         lists = _LIST.findall(file.read_bytes())
@@ -118,7 +122,7 @@ def read_revocations(file: Path) -> frozenset[Serial]:
             raise ValueError("it has no PEM list of revoked certificates (X509 CRL)")
         return frozenset(serial for one in lists for serial in _revoked(base64.b64decode(one)))
     except (OSError, ValueError) as error:
-        raise CertificateError(f"client_certificates.revocations {file} cannot be used: {error}") from error
+        raise CertificateError(f"{name} {file} cannot be used: {error}") from error
 
 
 class CertificateValidity:

@@ -2,7 +2,7 @@
 
 import math
 import ssl
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -15,7 +15,6 @@ from hms_gateway.gateway.certificates.tls import (
     read_fields,
     server_context,
 )
-from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 
@@ -29,13 +28,20 @@ _DAY_SECONDS = 86_400
 _log = structlog.get_logger("hms_gateway.certificate")
 
 
+class CertificateFigures(Protocol):
+    """The metrics of the certificate: its end in seconds since 1970, and 1 while a new one cannot be used."""
+
+    certificate_expires_seconds: int | None
+    certificate_unusable: int
+
+
 class ServedCertificate:
     """What `context` shows follows the files; connections that are open are not touched.
 
     `look` belongs to one thread, `read_again` may be called from anywhere, and from signal handlers.
     """
 
-    def __init__(self, files: CertificateFiles, clock: Clock, metrics: Metrics) -> None:
+    def __init__(self, files: CertificateFiles, clock: Clock, metrics: CertificateFigures) -> None:
         """Raises CertificateError."""
         self._files = files
         self._clock = clock

@@ -7,6 +7,7 @@ import hashlib
 import os
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -62,17 +63,17 @@ class CertificateFiles(msgspec.Struct, frozen=True):
 
 class ClientRules(msgspec.Struct, frozen=True):
     """Which certificates clients may show, or have to: those that one of `authorities` has signed and `revocations`
-    does not name. The authorities are files, with the settings that name them.
+    does not name. These are files, with the settings or options that name them.
     """
 
     authorities: tuple[tuple[str, Path], ...]
-    revocations: Path | None = None
+    revocations: tuple[str, Path] | None = None
     is_required: bool = False
 
     @property
     def all_files(self) -> list[Path]:
         files = [file for _, file in self.authorities]
-        return files if self.revocations is None else [*files, self.revocations]
+        return files if self.revocations is None else [*files, self.revocations[1]]
 
 
 def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateFiles:
@@ -87,7 +88,7 @@ def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateF
         with _only_one(folder / LOCK_NAME):
             if _has_to_be_made(files, now):
                 before = read_fields(files.certificate) if files.certificate.exists() else None
-                make_certificate(files.certificate, files.key, now)
+                _make_apart(files, now)
                 if before is not None:
                     days_left = (before.expires_seconds - now) // 86_400
                     _log.info("renewed the self-signed certificate", days_left=days_left)
@@ -121,7 +122,7 @@ def _ask_for_certificate(context: ssl.SSLContext, clients: ClientRules) -> None:
     for setting, authority in clients.authorities:
         _load(context, setting, authority)
     if clients.revocations is not None:
-        _load(context, "client_certificates.revocations", clients.revocations)
+        _load(context, *clients.revocations)
         context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
     context.verify_mode = ssl.CERT_REQUIRED if clients.is_required else ssl.CERT_OPTIONAL
     # A session that is taken up again brings a certificate that was verified with the files of then.
@@ -199,6 +200,26 @@ def _only_one(lock: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _make_apart(files: CertificateFiles, now_seconds: int) -> None:
+    """Make them in a child process: the library for it would stay, with 10 MiB.
+
+    A process with threads, which a fork could harm, makes them itself. So does one that may not fork, and one whose
+    child failed, to raise its error.
+    """
+    if threading.active_count() == 1:
+        with contextlib.suppress(OSError):
+            child = os.fork()
+            if child == 0:
+                try:
+                    make_certificate(files.certificate, files.key, now_seconds)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            if os.waitpid(child, 0)[1] == 0:
+                return
+    make_certificate(files.certificate, files.key, now_seconds)
 
 
 def make_certificate(certificate_path: Path, key_path: Path, now_seconds: int) -> None:

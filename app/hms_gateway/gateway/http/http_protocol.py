@@ -23,13 +23,14 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, ShownCertificate
-from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES, PiecewiseTransport, UnreadReplies
+from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE
+from hms_gateway.gateway.admission.memory import UNCOUNTED_BYTES, UnreadReplies
 from hms_gateway.gateway.admission.request_rules import BROWSER_HEADERS
 from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, AsgiEndpoint
 from hms_gateway.gateway.http.exchange import HELD_HEADER, TIMING_HEADER, Answer, Exchange, Pending, Response
 from hms_gateway.gateway.http.request_body import Scope
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.door import PiecewiseTransport, ShownCertificate
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.shares import Bound, Holder, Silence
 
