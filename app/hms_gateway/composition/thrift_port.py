@@ -155,8 +155,8 @@ def _own_account(settings: Settings) -> str | None:
 
 
 class _Identification:
-    """Passwords of SASL PLAIN are those of HTTP, tickets and certificates prove themselves. Without SASL clients are `own_account`,
-    under the name of `set_ugi` in records; without that, who `set_ugi` says.
+    """Passwords of SASL PLAIN are those of HTTP, tickets and certificates prove themselves. Clients without a login are
+    `own_account`, under the name of `set_ugi` in records; without that, who `set_ugi` says.
     """
 
     def __init__(self, edge: EdgeComponents, refusals: Refusals, own_account: str | None = None) -> None:
