@@ -28,11 +28,13 @@ from tests.support.kept_logging import kept_logging
 from tests.support.kept_store import close_kept_file
 from tests.support.merged_cases import merged
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.private_bucket import BucketUnavailable, PrivateBucket
 from tests.support.private_mariadb import MariadbCopy, MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.quick_hashes import hash_quickly
 from tests.support.sample import FAST, WHOLE
 from tests.support.server import GatewayServer, free_port
+from tests.support.shared_authorities import share_authorities
 from tests.support.shared_schema import share_schema
 from tests.support.shared_statements import share_statements
 from tests.support.turns import Scheduling, place, tell_less
@@ -44,6 +46,7 @@ OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
 # What `make test-fast` has no test of. A file or folder that has only such ones is not even read.
 NOT_FAST = {
     *("slow", "postgres", "mariadb", "node", "browser", "curl", "java", "spark", "iceberg", "kerberos", "ldap", "otel"),
+    "s3",
 }
 NOTHING_FAST = re.compile(
     rf"^pytestmark = .*mark\.({'|'.join(NOT_FAST)})"
@@ -82,6 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(spark_variables.VARIABLES)
     share_statements()
     share_schema()
+    share_authorities()
     hash_quickly()
 
 
@@ -197,6 +201,25 @@ def _running_postgres() -> Iterator[PrivatePostgres]:
         yield server
     finally:
         server.delete()
+
+
+@pytest.fixture(scope="session")
+def bucket_server() -> Iterator[PrivateBucket]:
+    """A server of S3 with a bucket, shared by the run. Skips where none can be had."""
+    try:
+        server = PrivateBucket()
+    except BucketUnavailable as reason:
+        pytest.skip(f"no bucket: {reason}")
+    yield server
+    server.delete()
+
+
+@pytest.fixture
+def bucket(bucket_server: PrivateBucket) -> Iterator[PrivateBucket]:
+    """The same, whose requests fail for one test only."""
+    bucket_server.fail()
+    yield bucket_server
+    bucket_server.fail()
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from tests.comparison.ids import Ids, lock
 from tests.comparison.replies import NotAsDeclared, Reply, Surroundings, read_arguments, read_reply
 from tests.oracle.peer import RealMetastore
 from tests.oracle.third_peer import ThirdMetastore
-from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic
 
 TJSON = make_codecs(Limits()).tjson
 CALL = 1
@@ -83,9 +83,7 @@ class Metastore:
 
     @classmethod
     def ours(cls, server: GatewayServer, dialect: Dialect = Dialect.HIVE_2_3) -> Self:
-        connection = http.client.HTTPSConnection(
-            "127.0.0.1", server.port, timeout=ANSWER_SECONDS_MAX, context=trusting()
-        )
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=ANSWER_SECONDS_MAX)
         headers = basic(server.user, server.password)
         path = METASTORE_PATH if dialect is Dialect.HIVE_4 else API_PATH
         return cls(connection, path, headers, server.data_dir / "warehouse", server.data_dir / "elsewhere", dialect)
@@ -93,7 +91,8 @@ class Metastore:
     @staticmethod
     def gateway(folder: Path, database: str | None = None) -> GatewayServer:
         """One that manages the scripts' second place too, as the real one manages any."""
-        return GatewayServer(folder, database=database, settings={"file_roots": [f"file:{folder}/elsewhere"]})
+        settings = {"file_roots": [f"file:{folder}/elsewhere"], "tls": False}
+        return GatewayServer(folder, database=database, settings=settings)
 
     def ask(self, step: Step) -> Reply:
         self.send(step)

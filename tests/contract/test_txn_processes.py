@@ -1,8 +1,6 @@
 """Several processes with several threads each on one database: ids, exclusive locks and deadlocks between them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,11 +9,11 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.writing.store import open_store
 from tests.support.sample import sample
+from tests.support.warm_program import WarmModule
 from tests.txn.scenario import World
 
 PROCESSES, THREADS = sample((2, 3), of=(4, 4))
 ROUNDS = 5
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
@@ -27,15 +25,7 @@ def test_processes_exclude_each_other(database_url: str, tmp_path: Path) -> None
     register = tmp_path / "register"
     register.write_text("00000000")
     running = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.contract.txn_process", database_url),
-                *(str(seed), str(THREADS), str(ROUNDS), str(register)),
-            ],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        WarmModule("tests.contract.txn_process", database_url, str(seed), str(THREADS), str(ROUNDS), str(register))
         for seed in range(PROCESSES)
     ]
     outputs = [process.communicate(timeout=240)[0] for process in running]

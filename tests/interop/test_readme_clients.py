@@ -1,4 +1,4 @@
-"""The programs of docs/calling.md for Node, browsers, Python, Java, and the bridge of docs/engines.md, run as printed."""
+"""Programs of docs/calling.md for Node, browsers, Python and Java, and the bridge of docs/engines.md, as printed."""
 
 import json
 import re

@@ -149,7 +149,8 @@ def _goes_and_comes(database: PrivatePostgres | PrivateMariadb, server: GatewayS
         for word in ("TTransportException", "TProtocolException", "JDO", "psycopg", "pymysql", "Traceback"):
             assert word not in message[4]["1"]["str"]
     logged = [json.loads(line) for line in server.log_text().splitlines() if '"the database cannot be used"' in line]
-    assert [bool(re.search("connection|socket", line["detail"])) for line in logged] == [True], "the operator is told"
+    told = "connection|socket|shutting down"
+    assert [bool(re.search(told, line["detail"])) for line in logged] == [True], "the operator is told"
     database.start()
     until(server.is_ready)
     assert caller.result("get_database", '{"1":{"str":"kept"}}')["rec"]["1"] == {"str": "kept"}

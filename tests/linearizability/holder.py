@@ -15,7 +15,7 @@ from tests.support.server import trusting
 def main(url: str, user: str, password: str, presents: str, seconds: str, refusals_max: str) -> None:
     account: Any = (url, (user, password), trusting())
     with MetastoreClient(*account) as client:
-        lease_id = client.call("grab_lease", [LeaseObject("default", "t", None, "x")], int(seconds), 0)
+        lease_id = client.call("grab_lease", [LeaseObject("default", "t", None, "x")], int(seconds), 10)
         table = client.call("get_table", "default", "t")
     print("granted", lease_id, flush=True)
     headers = {"X-HMS-Lease-Id": str(lease_id)} if presents == "header" else {}

@@ -1,9 +1,8 @@
 """Lets client processes play worlds, and reads what they wrote down."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import Final
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from tests.linearizability.history import Call, read_journals
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sample import sample
+from tests.support.warm_program import WarmModule
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 PROCESSES: Final = 16
 # So many times as many worlds as the suite takes.
 SCALE: Final = sample(1, of=40)
@@ -36,17 +35,16 @@ OTHERS_OF_THE_WHOLE: Final = [
 ]
 
 
-def start(folder: Path, kind: str, addresses: Sequence[str], *options: object) -> subprocess.Popen[str]:
+def start(folder: Path, kind: str, addresses: Sequence[str], *options: object) -> WarmModule:
     """Client processes that write their journals into `folder`."""
-    command = [sys.executable, "-m", "tests.linearizability.processes", str(folder), kind]
-    command += [word for address in addresses for word in ("--address", address)]
-    command += ["--processes", str(PROCESSES), *map(str, options)]  # the last one counts
-    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    words = [str(folder), kind, *(word for address in addresses for word in ("--address", address))]
+    words += ["--processes", str(PROCESSES), *map(str, options)]  # the last one counts
+    return WarmModule("tests.linearizability.processes", *words, says_errors=True)
 
 
-def finish(process: subprocess.Popen[str], folder: Path) -> list[Call]:
+def finish(process: WarmModule, folder: Path) -> list[Call]:
     """The calls of all of them when they are through. Raises AssertionError for one that failed."""
-    _, errors = process.communicate(timeout=PATIENCE_SECONDS + 600 * SCALE)
+    errors, _ = process.communicate(timeout=PATIENCE_SECONDS + 600 * SCALE)
     assert process.returncode == 0, errors[-4_000:]
     return read_journals(folder.glob("*.journal"))
 
@@ -55,11 +53,11 @@ def play(folder: Path, kind: str, addresses: Sequence[str], *options: object) ->
     return finish(start(folder, kind, addresses, *options), folder)
 
 
-def wait_for_journals(process: subprocess.Popen[str], folder: Path, bytes_min: int) -> None:
+def wait_for_journals(process: WarmModule, folder: Path, bytes_min: int) -> None:
     """Until so much is written, or all is done."""
     while sum(path.stat().st_size for path in folder.glob("*.journal")) < bytes_min:
         try:
             process.wait(0.02)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             continue
         return

@@ -1,7 +1,5 @@
 """Histories of processes that write and read a transactional table, with lists, over two gateways on PostgreSQL."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from tests.support.catalog import columns, transactional_table
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sample import sample
 from tests.support.server import GatewayServer, trusting
+from tests.support.warm_program import WarmModule
 
 COUNTS = sample("--writers 3 --readers 5 --commits 4", of="--writers 4 --readers 12 --commits 6").split()
 
@@ -30,9 +29,10 @@ def test_processes_see_what_their_lists_say(migrated_postgres_database: str, tmp
     with one, other:
         with MetastoreClient(one.url, (one.user, one.password), trusting()) as metastore:
             metastore.call("create_table", transactional_table(keys=columns("ds string")))
-        command = [sys.executable, "-m", "tests.linearizability.list_readers", str(tmp_path), one.url, other.url]
-        command += ["--user", one.user, "--password", one.password, *COUNTS]
-        subprocess.run(command, check=True, timeout=PATIENCE_SECONDS)
+        words = [str(tmp_path), one.url, other.url, "--user", one.user, "--password", one.password, *COUNTS]
+        readers = WarmModule("tests.linearizability.list_readers", *words)
+        readers.communicate(PATIENCE_SECONDS)
+        assert readers.returncode == 0
     history = records(tmp_path)
     assert violations(history) == []
     kinds = [record["kind"] for record in history]

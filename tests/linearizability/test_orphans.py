@@ -1,17 +1,16 @@
 """A client that is killed keeps its locks until it was silent for the time-out, by the database's clock, no longer."""
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from hms_gateway.rpc.structs import TxnAbortedException
-from tests.linearizability.playing import OTHERS_OF_THE_WHOLE, ROOT
+from tests.linearizability.playing import OTHERS_OF_THE_WHOLE
 from tests.linearizability.services import GatewayServices
 from tests.support.patience import until
 from tests.support.server import GatewayServer
+from tests.support.warm_program import WarmModule
 
 pytestmark = pytest.mark.slow
 
@@ -49,10 +48,7 @@ def test_locks_of_the_dead_fall_free_in_time(database: str, tmp_path: Path, requ
 
 def killed_client(services: GatewayServices, account: tuple[str, str, str]) -> tuple[list[int], int]:
     """The ids of its transaction and locks, and when it sent its last heartbeat, at the earliest."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.linearizability.orphan", *account], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
+    process = WarmModule("tests.linearizability.orphan", *account)
     try:
         ids = [int(word) for word in process.stdout.readline().split()]
         for _ in range(HEARTBEATS):

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +9,11 @@ import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.rpc.structs import LeaseObject
-from tests.linearizability.playing import OTHERS_OF_THE_WHOLE, ROOT
+from tests.linearizability.playing import OTHERS_OF_THE_WHOLE
 from tests.support.catalog import new_table
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, trusting
+from tests.support.warm_program import WarmModule
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +41,7 @@ def test_late_writes_are_all_refused(gateways: tuple[GatewayServer, GatewayServe
     table = [LeaseObject("default", "t", None, "x")]
     with MetastoreClient(*account) as client:
         client.call("create_table", new_table("t"))
-        stopped: list[tuple[int, subprocess.Popen[str]]] = []
+        stopped: list[tuple[int, WarmModule]] = []
         try:
             for presents in ("header", "context"):
                 stopped.append(stopped_holder(first, presents))
@@ -64,13 +63,11 @@ def test_late_writes_are_all_refused(gateways: tuple[GatewayServer, GatewayServe
         assert client.call("get_table", "default", "t").parameters["writer"] == "the last one"
 
 
-def stopped_holder(gateway: GatewayServer, presents: str) -> tuple[int, subprocess.Popen[str]]:
+def stopped_holder(gateway: GatewayServer, presents: str) -> tuple[int, WarmModule]:
     """One that has written under its lease of two seconds; it waits until its predecessor's is over."""
     account = [gateway.url, gateway.user, gateway.password]
     while True:
-        command = [sys.executable, "-m", "tests.linearizability.holder", *account, presents, "2", str(REFUSALS)]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        assert process.stdout is not None
+        process = WarmModule("tests.linearizability.holder", *account, presents, "2", str(REFUSALS))
         granted = process.stdout.readline().split()
         if granted and process.stdout.readline() == "written 1\n":
             os.kill(process.pid, signal.SIGSTOP)

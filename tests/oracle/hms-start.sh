@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts the peer metastore: hms-start.sh derby|postgres PORT [HTTP_PORT]
+# Starts the peer metastore: hms-start.sh derby|postgres|JDBC_URL PORT [HTTP_PORT]
 # Prints its pid once PORT answers. HTTP_PORT is the same server behind HTTP POST with TJSONProtocol.
 # What it is made of lies under $PEER_DIR (default: hms-peer in the temporary folder); the instance, with its
 # pid, log and database, in $HMS_RUN (default: $PEER_DIR/run/BACKEND-PORT), made afresh unless HMS_KEEP=1.
@@ -8,6 +8,8 @@
 #   HMS_PG_PORT   PostgreSQL's port, default a free one
 #   HMS_PG_DRIVER its JDBC driver, default that of Debian's libpostgresql-jdbc-java
 #   HMS_CONF      more settings, one 'name=value' a line
+# A database at a JDBC_URL is there already, with its tables, and stays as it is:
+#   HMS_DB_USER   its user, whose password is hive      HMS_DB_DRIVER  class and jar of its driver, as 'class=jar'
 #   PYTHON        any Python, default python3
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,7 +19,7 @@ http=${3:-}
 PEER_DIR=${PEER_DIR:-${TMPDIR:-/tmp}/hms-peer}
 sh "$here/hms-setup.sh" "$PEER_DIR"
 PEER_DIR=$(cd "$PEER_DIR" && pwd)
-run=${HMS_RUN:-$PEER_DIR/run/$backend-$port}
+run=${HMS_RUN:-$PEER_DIR/run/${backend%%:*}-$port}
 python=${PYTHON:-python3}
 
 answers() { # whether somebody listens on a port, now or within so many seconds
@@ -42,7 +44,14 @@ if [ "${HMS_KEEP:-0}" != 1 ] && [ -e "$run/pid" ]; then rm -rf "$run"; fi
 mkdir -p "$run/conf" "$run/warehouse"
 : >"$run/pid"
 
+creates=true
 case $backend in
+jdbc:*)
+    url=$backend
+    driver=${HMS_DB_DRIVER%%=*}
+    user=$HMS_DB_USER
+    creates=false
+    extra=:${HMS_DB_DRIVER#*=} ;;
 derby)
     url="jdbc:derby:;databaseName=$run/db;create=true"
     driver=org.apache.derby.jdbc.EmbeddedDriver
@@ -66,7 +75,7 @@ postgres)
     user=hive
     extra=:${HMS_PG_DRIVER:-/usr/share/java/postgresql.jar} ;;
 *)
-    echo "derby or postgres, not $backend" >&2; exit 2 ;;
+    echo "derby, postgres or a JDBC URL, not $backend" >&2; exit 2 ;;
 esac
 
 {
@@ -76,7 +85,7 @@ esac
     property javax.jdo.option.ConnectionDriverName "$driver"
     property javax.jdo.option.ConnectionUserName "$user"
     property javax.jdo.option.ConnectionPassword hive
-    property datanucleus.schema.autoCreateAll true
+    property datanucleus.schema.autoCreateAll $creates
     property datanucleus.connectionPoolingType HikariCP
     property hive.metastore.schema.verification false
     property hive.metastore.warehouse.dir "file://$run/warehouse"

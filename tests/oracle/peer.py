@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -51,10 +52,20 @@ def prepared_folder() -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class HiveDatabase:
+    """A database of Hive's schema that is there already: its JDBC URL, a user, and class and jar of the driver."""
+
+    url: str
+    user: str
+    driver: tuple[str, Path]
+
+
 class RealMetastore:
     """One metastore over a database of its own below `folder`. Usable as a context manager.
 
-    The database is an embedded Derby, or with `postgres_port` a PostgreSQL that listens there, whose user is `hive`.
+    The database is an embedded Derby, or with `postgres_port` a PostgreSQL that listens there, whose user is `hive`, or
+    `database`.
     Where its speed is `measured`, Java compiles as it does for everybody.
     With a notification log (`notifies`) it cannot add 100 partitions at once: Derby's column for events is too short.
     """
@@ -66,6 +77,7 @@ class RealMetastore:
         settings: Mapping[str, str] | None = None,
         notifies: bool = True,
         postgres_port: int | None = None,
+        database: HiveDatabase | None = None,
         measured: bool = False,
     ) -> None:
         self.folder = folder
@@ -74,6 +86,7 @@ class RealMetastore:
         self._settings = settings or {}
         self._notifies = notifies
         self._postgres_port = postgres_port
+        self._database = database
         self._measured = measured
 
     def start(self) -> Self:
@@ -89,6 +102,10 @@ class RealMetastore:
         backend = "derby"
         if self._postgres_port is not None:
             backend, environment["HMS_PG_PORT"] = "postgres", str(self._postgres_port)
+        if self._database is not None:
+            driver, jar = self._database.driver
+            backend = self._database.url
+            environment |= {"HMS_DB_USER": self._database.user, "HMS_DB_DRIVER": f"{driver}={jar}"}
         ports = (str(self.port), str(self.http_port))
         finished = _run("hms-start.sh", backend, *ports, environment=environment, seconds_max=START_SECONDS_MAX)
         if finished.returncode:

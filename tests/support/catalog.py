@@ -1,7 +1,7 @@
 """A whole catalog for tests: the real SQLite store, real directories, and a clock that stands still."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ from tests.support.manual_clock import ManualClock
 from tests.support.table_calls import AlterationCalls, DatabaseCalls, TableCalls, TruncationCalls
 
 NOW = 1_700_000_000
+StorageOptions = Mapping[str, Mapping[str, Any]]
+_NONE: StorageOptions = {}
+_MANAGED = {"memory": FilePolicy.MANAGE, "s3a": FilePolicy.MANAGE}
 
 
 def to_tjson(struct: Struct) -> bytes:
@@ -37,12 +40,15 @@ def to_tjson(struct: Struct) -> bytes:
 class Catalog:
     """The services over one store; `warehouse` is the directory of the default database."""
 
-    def __init__(self, store: SqlStore, warehouse: Path, **changed_settings: Any) -> None:
+    def __init__(
+        self, store: SqlStore, warehouse: Path, storage_options: StorageOptions = _NONE, **changed_settings: Any
+    ) -> None:
+        """`storage_options` are those of the bucket `lake`, which is a root as well."""
         self.store = store
         self.warehouse = warehouse
         self.root = f"file:{warehouse}"
         self.clock = ManualClock(NOW)
-        self.files = Directories({"memory": FilePolicy.MANAGE}, [f"file:{warehouse.parent}", "memory:/"])
+        self.files = Directories(_MANAGED, [f"file:{warehouse.parent}", "memory:/", "s3a://lake"], storage_options)
         self.settings = MetastoreSettings(**{"warehouse_location": self.root, **changed_settings})
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
         parts = (store, self.files, self.clock, self.settings, self.event_maker)

@@ -37,7 +37,9 @@ class PostgresUnavailable(Exception):
 class PrivatePostgres:
     """One server. `stop()` and `start()` let a test take the database away for a while."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int | None = None) -> None:
+        """Listens on the socket, and on loopback when it is given a port."""
+        self._port = port
         self._account = _account_when_root()
         self._folder = Path(tempfile.mkdtemp(prefix="hms-pg-", dir=SHORT_FOLDER))
         self._data = self._folder / "data"
@@ -51,11 +53,13 @@ class PrivatePostgres:
 
     def url(self, database: str = "postgres") -> str:
         """The SQLAlchemy URL of a database of this server."""
-        return f"postgresql+psycopg://postgres@/{database}?host={self._folder}"
+        port = f"&port={self._port}" * (self._port is not None)
+        return f"postgresql+psycopg://postgres@/{database}?host={self._folder}{port}"
 
     def start(self) -> None:
         """Start and return when the server answers."""
-        options = " ".join(f"-c {name}='{value}'" for name, value in SERVER_OPTIONS.items())
+        network = {} if self._port is None else {"listen_addresses": "127.0.0.1", "port": self._port}
+        options = " ".join(f"-c {name}='{value}'" for name, value in (SERVER_OPTIONS | network).items())
         log = self._folder / "server.log"
         self._run("pg_ctl", "start", "-w", "-s", "-t", PATIENCE_SECONDS, "-D", self._data, "-l", log,
                   "-o", f"-k {self._folder} {options}")  # fmt: skip

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import IO, Self
 
@@ -124,7 +125,7 @@ class GatewayServer:
     @contextlib.contextmanager
     def connection(self, timeout_seconds: float = 30) -> Iterator[http.client.HTTPConnection]:
         connection = (
-            http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_seconds, context=trusting())
+            http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_seconds, context=_trusting_all())
             if self._tls
             else http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_seconds)
         )
@@ -217,6 +218,10 @@ def trusting() -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
+
+
+# To make one takes longer than to ask whether a server is ready.
+_trusting_all = cache(trusting)
 
 
 def _toml(settings: Mapping[str, object], limits: Mapping[str, float]) -> str:

@@ -6,15 +6,13 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
-import sys
 import termios
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.warm_program import WarmProgram
 
 _ASKED_FOR_THE_CURSOR = b"\x1b[6n"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()][A-Z0-9]|\x1b[=>]")
@@ -23,8 +21,9 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()][A-Z0-9]|\x1b[=>]")
 class Terminal:
     """24 lines of 100 characters. `expect` waits for a text behind what was expected before."""
 
-    def __init__(self, pid: int, descriptor: int) -> None:
-        self.pid = pid
+    def __init__(self, program: WarmProgram, descriptor: int) -> None:
+        self.pid = program.pid
+        self._program = program
         self._descriptor = descriptor
         self._raw = b""
         self._answered = 0
@@ -52,7 +51,7 @@ class Terminal:
         """The exit status."""
         while self._read():
             pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._program.wait()
 
     def _read(self) -> bool:
         if not select.select([self._descriptor], [], [], PATIENCE_SECONDS)[0]:
@@ -72,18 +71,16 @@ class Terminal:
 @contextlib.contextmanager
 def on_terminal(*words: str, environment: Mapping[str, str]) -> Iterator[Terminal]:
     """Run hms-gateway with these words; it is killed in the end."""
-    command = str(Path(sys.executable).with_name("hms-gateway"))
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
-    pid, descriptor = pty.fork()
-    if pid == 0:
-        # A shell starts what runs in its background without it.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.execve(command, [command, *words], {**inherited, "TERM": "xterm", **environment})
+    descriptor, theirs = pty.openpty()
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     try:
-        yield Terminal(pid, descriptor)
+        program = WarmProgram(words, {**inherited, "TERM": "xterm", **environment}, theirs, theirs, theirs)
     finally:
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+        os.close(theirs)
+    try:
+        yield Terminal(program, descriptor)
+    finally:
+        program.kill()
+        program.wait()
         os.close(descriptor)

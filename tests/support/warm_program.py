@@ -1,41 +1,49 @@
 """`hms-gateway` as a child process, forked from one that has its modules: loading them is nine tenths of a start.
 
 The command runs from `hms_gateway.cli.main` to the end of its process, with arguments, variables, folder, umask and
-standard streams of its own. What it is forked from has loaded modules, read the table of methods, and done nothing
-else. Tests of what Python itself does at a start (`/proc/PID/environ`, the locale, imports) use `subprocess`.
+standard streams of its own; a terminal as its input is that of its session. What it is forked from has loaded modules,
+read the table of methods, and done nothing else. Tests of what Python itself does at a start (`/proc/PID/environ`, the
+locale, imports) use `subprocess`.
 """
 
+import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import io
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 ROOT: Final = Path(__file__).parents[2]
 COMMAND: Final = str(Path(sys.executable).with_name("hms-gateway"))
 # A variable: fixed settings can be set.
 TESTING: Final = "HMS_TESTS_FIXED_SETTINGS"
+MODULE: Final = "-m"
 MESSAGE_BYTES_MAX: Final = 2**17
 LOADED: Final = (
     *(f"hms_gateway.cli.{name}" for name in ("application", "operations.serving", "calls.calling")),
     *(f"hms_gateway.{name}" for name in ("storage.migrations.steps", "catalog.rights.rules_file")),
     *(f"hms_gateway.{name}" for name in ("gateway.pages", "gateway.console.static_files", "runtime.settings_reading")),
     *(f"hms_gateway.storage.{name}" for name in ("files.remote", "dialects.postgres_pipeline", "dialects.mysql")),
-    *("alembic.operations", "cryptography.x509", "cryptography.hazmat.primitives.asymmetric.ec", "fsspec"),
-    *("cryptography.hazmat.primitives.serialization", "psycopg", "pymysql", "_strptime", "encodings.idna"),
+    "hms_gateway.storage.dialects.sqlite",
+    *("alembic.operations", "fsspec", "psycopg", "pymysql", "_strptime", "encodings.idna", "encodings.latin_1"),
+    *(f"cryptography.{name}" for name in ("x509", "hazmat.backends.openssl", "hazmat.primitives.asymmetric.ec")),
+    "cryptography.hazmat.primitives.serialization",
     *(f"sqlalchemy.dialects.{name}" for name in ("postgresql.psycopg", "mysql.pymysql", "mysql.mariadb")),
     *("httpx", "rich.console", "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvloop"),
 )
@@ -45,7 +53,7 @@ class WarmProgram:
     """A running command, with what tests use of `subprocess.Popen`."""
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str], *streams: int) -> None:
-        """`streams` are standard input, output and error."""
+        """`words` are the command's, or MODULE, a module and its own; `streams` standard input, output and error."""
         self.args = [COMMAND, *words]
         self.returncode: int | None = None
         self._ended, tell = os.pipe()
@@ -70,14 +78,34 @@ class WarmProgram:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
+        # It may have ended, and nobody has been told yet.
+        with contextlib.suppress(ProcessLookupError):
+            if self.poll() is None:
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+class WarmModule(WarmProgram):
+    """A module of the tests as a program without input. Its errors are this process's, or among what it says."""
+
+    def __init__(self, *words: str, says_errors: bool = False) -> None:
+        reading, writing = os.pipe()
+        self.stdout = os.fdopen(reading, encoding="utf-8")
+        with open(os.devnull, "rb") as nothing, os.fdopen(writing, "wb") as output:
+            handle = output.fileno()
+            super().__init__([MODULE, *words], os.environ, nothing.fileno(), handle, handle if says_errors else 2)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, None]:
+        """All that it still says, when it has ended."""
+        with self.stdout:
+            said = self.stdout.read()
+        self.wait(timeout)
+        return said, None
 
 
 def run_program(
@@ -145,7 +173,9 @@ def _fill_tables() -> None:
     from hms_gateway.rpc.call import Dialect
     from hms_gateway.rpc.idl.method_facts import lasting_rights
     from tests.support.quick_hashes import hash_quickly
+    from tests.support.shared_authorities import share_authorities
 
+    share_authorities()
     lasting_rights()
     for dialect in Dialect:
         for method in methods_of(dialect).values():
@@ -201,6 +231,11 @@ def _take_over(environment: dict[str, str], folder: str, mask: int, handles: lis
         os.dup2(handle, number)
     for handle in handles:
         os.close(handle)
+    if os.isatty(0):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        # A shell starts what runs in its background without it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.umask(mask)
     os.environ.clear()
@@ -208,6 +243,32 @@ def _take_over(environment: dict[str, str], folder: str, mask: int, handles: lis
     time.tzset()
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout, sys.stderr = _unbuffered(1, "strict"), _unbuffered(2, "backslashreplace")
+
+
+def _run_module() -> None:
+    sys.argv = sys.argv[2:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+
+
+def _exit(main: Callable[[], Any]) -> NoReturn:
+    """Run `main` and end the process as Python does, but for the destruction of all objects.
+
+    It would copy each page of memory that the process has in common with the one that it is forked from, which takes as
+    long as most commands.
+    """
+    try:
+        sys.exit(main())
+    except SystemExit as end:
+        status = end.code
+    if status is not None and not isinstance(status, int):
+        print(status, file=sys.stderr)
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # nobody reads it
+            stream.flush()
+    os._exit((status or 0) & 0xFF)
 
 
 def _unbuffered(handle: int, errors: str) -> io.TextIOWrapper:
@@ -226,4 +287,4 @@ if __name__ == "__main__":
         importlib.import_module("tests.support.gateway_command").free_fixed_settings()
     # Processes that it starts (`multiprocessing`) begin as those of the command do.
     __spec__, __file__ = None, sys.argv[0]
-    sys.exit(sys.modules["hms_gateway.cli"].main())
+    _exit(_run_module if sys.argv[1:2] == [MODULE] else sys.modules["hms_gateway.cli"].main)

@@ -53,6 +53,7 @@ def test_what_the_example_file_has_in_comments_can_be_set(tmp_path):
     [
         "README.md",
         "docs/calling.md",
+        "docs/engines.md",
         "docs/operations.md",
         "docs/settings.md",
         "Dockerfile",

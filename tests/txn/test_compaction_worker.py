@@ -1,10 +1,7 @@
 """The compaction queue from outside: a real server, and a worker that is a process of its own."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +26,7 @@ from hms_gateway.rpc.structs import (
 )
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import METASTORE_PATH, GatewayServer, trusting
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.warm_program import WarmModule
 
 pytestmark = pytest.mark.slow
 
@@ -54,10 +50,10 @@ def url_of(server: GatewayServer) -> str:
 
 def work(server: GatewayServer, *failure: str) -> list[dict[str, Any]]:
     """Let a worker do all there is to do; what it says about it."""
-    command = [sys.executable, "-m", "tests.txn.compaction_worker", url_of(server), server.user, server.password]
-    ran = subprocess.run([*command, *failure], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
-    assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    worker = WarmModule("tests.txn.compaction_worker", url_of(server), server.user, server.password, *failure)
+    said, _ = worker.communicate(PATIENCE_SECONDS)
+    assert worker.returncode == 0
+    return [json.loads(line) for line in said.splitlines()]
 
 
 def requested(client: MetastoreClient, table: str, type: CompactionType = CompactionType.MAJOR) -> int:

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +19,7 @@ from hms_gateway.rpc.structs import (
 from tests.support.catalog import columns, new_table
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, trusting
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.warm_program import WarmModule
 
 pytestmark = pytest.mark.slow
 
@@ -53,9 +50,7 @@ def lease(table: str | None = "t", partition: str | None = None, kind: str = "x"
 
 
 def test_the_writes_of_a_holder_that_slept_past_its_lease_are_all_refused(server, client):
-    command = [sys.executable, "-m", "tests.txn.writing_process", server.url, server.user, server.password, "2", "20"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = WarmModule("tests.txn.writing_process", server.url, server.user, server.password, "2", "20")
     try:
         first_id = int(process.stdout.readline().split()[1])
         assert process.stdout.readline() == "written 1\n"

@@ -142,6 +142,31 @@ _BACKUP: Final = command(
     subject=_INSTALLATION,
     examples=["backup --data-dir /srv/hms /backup/hms-$(date +%F).db"],
 )
+_SCHEMA: Final = option("--schema NAME", "Schema of the views (on MariaDB: database).", default="hive")
+_HIVE_VIEWS: Final = group(
+    "hive-views",
+    "Show the catalog to SQL as Hive's own tables (DBS, TBLS, SDS, …), for programs that read a metastore's database.",
+    command(
+        "install",
+        """Make the views, or make them again after an upgrade of the program.
+
+        On PostgreSQL and MariaDB, in a schema of their own. `migrate` keeps them up to date with the tables.
+        """,
+        _SCHEMA,
+        work="operations.installing:install_views",
+        subject=_INSTALLATION,
+        examples=["hive-views install --database postgresql+psycopg://hms@db.example.org/hms"],
+    ),
+    command(
+        "remove",
+        "Remove the views and their schema.",
+        _SCHEMA,
+        work="operations.installing:remove_views",
+        subject=_INSTALLATION,
+        examples=["hive-views remove --config /etc/hms-gateway/hms-gateway.toml"],
+    ),
+    examples=["hive-views install --config /etc/hms-gateway/hms-gateway.toml"],
+)
 _CHECK: Final = command(
     "check",
     """Compare the catalog with the directories of tables and partitions, even while a gateway runs.
@@ -424,7 +449,7 @@ application: Final = click.version_option(
     group(
         "hms-gateway",
         "A Hive Metastore you install with pip and call over HTTPS.",
-        *(_SERVE, _MIGRATE, _BACKUP, _CHECK, _DOCTOR, _CALL, _SQL, *catalog.OBJECTS, _BRIDGE, _USERS),
+        *(_SERVE, _MIGRATE, _BACKUP, _HIVE_VIEWS, _CHECK, _DOCTOR, _CALL, _SQL, *catalog.OBJECTS, _BRIDGE, _USERS),
         *(*catalog.RIGHTS, _TOKENS, PIPELINE, LOCKS, LEASES, AUDIT),
         examples=[
             "serve                                data in ./var, https://localhost:30443",

@@ -79,7 +79,15 @@ from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.storage.files.directories import Directories
-from hms_gateway.storage.files.places import FilePolicy, Protected, RootRefused, check_roots, program_folders
+from hms_gateway.storage.files.places import (
+    FilePolicy,
+    Protected,
+    RootRefused,
+    StorageFileError,
+    check_roots,
+    program_folders,
+    read_storage_options,
+)
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.leases import LeaseService
@@ -498,7 +506,8 @@ def _lease_settings(settings: Settings) -> LeaseSettings:
 def directories(settings: Settings) -> Directories:
     """The directories this server manages.
 
-    Raises SettingsError for roots that would open what they must not, StoreError for a database URL that is not usable.
+    Raises SettingsError for roots that would open what they must not and for a `storage_file` that cannot be used,
+    StoreError for a database URL that is not usable.
     """
     policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
     default = policies.pop("*", None)
@@ -508,7 +517,11 @@ def directories(settings: Settings) -> Directories:
             check_roots(roots, protected)
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
-    return Directories(policies, settings.roots, default=default)
+    try:
+        options = {} if settings.storage_file is None else read_storage_options(settings.storage_file)
+    except StorageFileError as error:
+        raise SettingsError(f"storage_file: {error}") from error
+    return Directories(policies, settings.roots, options, default)
 
 
 def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:
@@ -553,6 +566,7 @@ def _protected(settings: Settings) -> list[Protected]:
         "client_certificates.revocations": settings.client_certificates.revocations,
         **{f"token_issuers.{name}.keys_file": issuer.keys_file for name, issuer in settings.token_issuers.items()},
         "authorization_rules_file": settings.authorization_rules_file,
+        "storage_file": settings.storage_file,
     }
     if database is not None:
         files |= {f"the database's {suffix} file": f"{database}-{suffix}" for suffix in ("wal", "shm", "journal")}

@@ -24,14 +24,14 @@ from hms_gateway.metastore.ports.store import FileSystemError
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.storage.files.handles import LISTING, REACHING, Handle, open_top
 from hms_gateway.storage.files.local import LocalDirectories
-from hms_gateway.storage.files.places import FileLocation, parse_place
+from hms_gateway.storage.files.places import FSSPEC_NAMES, FileLocation, options_of, parse_place
+from hms_gateway.storage.files.remote import is_pattern
 
 # By scheme, options of fsspec; `implementation` names a class of one's own, "package.module.Class".
 StorageOptions = Mapping[str, Mapping[str, Any]]
 
 OUTSIDE: Final = "is passed over: it lies outside of the gateway's roots; --root PLACE takes it in"
 _LOCAL: Final = ("", "file", "local")
-_FSSPEC_NAMES: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def place_of(location: str) -> FileLocation:
         place = parse_place(location)
     except FileSystemError as error:
         raise OptionError(str(error)) from error
-    return place._replace(scheme=_FSSPEC_NAMES.get(place.scheme, place.scheme))
+    return place._replace(scheme=FSSPEC_NAMES.get(place.scheme, place.scheme))
 
 
 @cache
@@ -122,7 +122,7 @@ def local_path(location: str) -> str:
 
 def open_files(scheme: str, options: StorageOptions) -> Any:
     """fsspec's file system of a scheme, the same one for all who ask in this process. Raises OptionError."""
-    found = _opened(scheme, msgspec.json.encode(dict(options.get(scheme, {}))))
+    found = _opened(scheme, msgspec.json.encode(dict(options_of(scheme, options))))
     if isinstance(found, OptionError):
         raise OptionError(str(found)) from found.__cause__
     return found
@@ -132,7 +132,7 @@ def open_files(scheme: str, options: StorageOptions) -> Any:
 def _opened(scheme: str, encoded: bytes) -> Any:
     """The file system, or why there is none: a library that is missing is looked for once."""
     options: dict[str, Any] = msgspec.json.decode(encoded)
-    name = _FSSPEC_NAMES.get(scheme, scheme)
+    name = FSSPEC_NAMES.get(scheme, scheme)
     implementation = options.pop("implementation", None)
     try:
         if implementation:
@@ -157,7 +157,7 @@ def _said(error: Exception) -> str:
 def same_file_system(one: str, other: str) -> bool:
     """True if two locations have the same scheme; `s3a` is `s3`."""
     first, second = scheme_of(one), scheme_of(other)
-    return _FSSPEC_NAMES.get(first, first) == _FSSPEC_NAMES.get(second, second)
+    return FSSPEC_NAMES.get(first, first) == FSSPEC_NAMES.get(second, second)
 
 
 # One directory: its entries with sizes and times. This machine's disks are read without fsspec, which is slower.
@@ -392,6 +392,10 @@ class RemoteFiles:
             self.system.rmdir(self.checked(path))
 
     def delete(self, path: str) -> None:
+        if is_pattern(self._scheme, path):
+            raise OSError(
+                errno.EINVAL, "is not deleted: this file system's library takes '*', '?' and '[' for a pattern"
+            )
         _as_os_error(lambda: self.system.rm(self.checked(path), recursive=True))
 
 

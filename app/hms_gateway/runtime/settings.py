@@ -335,6 +335,7 @@ class FixedSettings(msgspec.Struct, frozen=True, kw_only=True):
     backlog: int = 2048
     audit_changes_seconds: int = 90 * 86_400
     slow_call_seconds: float = 1.0
+    bucket_request_seconds: float = 30.0
 
 
 class Settings(FixedSettings, frozen=True, kw_only=True):
@@ -440,6 +441,9 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     "*" ignores or refuses all others; without it those of Hadoop and object stores are ignored and others refused."""
     file_roots: list[str] = []
     """Roots besides the warehouse. The gateway makes, moves, deletes and measures directories only below roots."""
+    storage_file: Path | None = None
+    """TOML file with endpoints and credentials of managed object stores: fsspec's options in a table for each scheme,
+    such as [s3]. --storage of jobs takes the same file (docs/object-stores.md)."""
     metastore: MetastoreRules = MetastoreRules()
     """Rules of the metastore that Hive has settings for."""
     limits: Limits = Limits()

@@ -1,6 +1,7 @@
 """One directory: on this machine's disks and through fsspec."""
 
 import os
+import uuid
 
 import fsspec
 import pytest
@@ -16,6 +17,7 @@ from hms_gateway.pipeline.storage import (
     is_hidden,
     unlike,
 )
+from tests.support.bucket_server import BUCKET
 
 DISKS = Storage(roots=("file:/",))
 
@@ -25,12 +27,18 @@ def write(path, content=b"x"):
     path.write_bytes(content)
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", pytest.param("bucket", marks=pytest.mark.s3)])
 def folder(request, tmp_path):
     """A function that writes a file, the file system, and the path of a folder in it."""
     if request.param == "local":
         files = files_of(str(tmp_path), DISKS)
         yield lambda name, content: write(tmp_path / name, content), files, files.root(f"file://{tmp_path}/")
+        return
+    if request.param == "bucket":
+        bucket, top = request.getfixturevalue("bucket"), uuid.uuid4().hex
+        # Options of `[s3]` are for `s3a` as well.
+        files = files_of(f"s3a://{BUCKET}/{top}", Storage({"s3": bucket.options}, (f"s3://{BUCKET}/{top}",)))
+        yield lambda name, content: bucket.put(f"{top}/{name}", content), files, files.root(f"s3a://{BUCKET}/{top}/")
         return
     memory = fsspec.filesystem("memory")
     files = files_of("memory://lake", Storage(roots=("memory://lake",)))

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.ports.store import (
@@ -32,6 +32,9 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.structs import Database, MetaException
 from hms_gateway.runtime.call_keys import answering
 from hms_gateway.storage.files.directories import Directories
+
+if TYPE_CHECKING:
+    from hms_gateway.storage.files.buckets import Copied
 
 _ADVICE: Final = "name a directory around it in file_roots, or make the table external"
 
@@ -156,6 +159,9 @@ class Warehouse:
 # directory moves to `target`, and deleted in the very unit of work that makes the new location known. A call that finds
 # one left over moves the directory back. To move a directory after a change of the catalog, write a pending move whose
 # `source` is the new place and whose `target` is the old one in that change's unit of work, and delete it when done.
+#
+# A bucket knows no move: its objects are copied, and the originals deleted after the change of the catalog, which such
+# a second pending move announces. So at each moment all objects are where the catalog says.
 
 
 class MoveTakenBack(Exception):
@@ -176,7 +182,7 @@ class DirectoryMoves:
         If the outcome is unknown, the pending move decides. While the store cannot be asked the directory stays where
         it is: `recover` will ask. Raises FileSystemError, with nothing changed.
         """
-        move = self._begin(table_id, source, target)
+        move, copied = self._begin(table_id, source, target)
         try:
             yield move
         except OutcomeUnknown as error:
@@ -185,41 +191,78 @@ class DirectoryMoves:
             except StoreError:
                 raise error from None
             if not is_settled:
-                self._take_back(move)
+                self._take_back(move, copied)
                 raise
         except MoveTakenBack:
             # The directory is that of the process that took the move back, or of a move after it.
+            if copied is not None:
+                self._discard_copies(move, copied)
             raise
         except BaseException:
-            self._take_back(move)
+            self._take_back(move, copied)
             raise
+        if copied is not None:
+            self._finish(move, copied)
 
-    def _begin(self, table_id: TableId, source: str, target: str) -> PendingMove:
+    def _begin(self, table_id: TableId, source: str, target: str) -> "tuple[PendingMove, Copied | None]":
         """Announce the move and make it."""
-        with answering(None):
-            move_id = self._store.write(lambda tx: tx.insert_pending_move(table_id, source, target))
-        move = PendingMove(move_id, table_id, source, target)
+        move = self._announced(table_id, source, target)
         try:
-            self._files.move_directory(source, target)
+            return move, self._files.move_directory(source, target)
         except FileSystemError:
             self._forget(move)
             raise
-        return move
+
+    def _announced(self, table_id: TableId, source: str, target: str) -> PendingMove:
+        """Raises FileSystemError if copies of another move may be at either place."""
+        copies = self._files.copies(source)
+
+        def announce(tx: Transaction) -> int:
+            if copies and any({move.source, move.target} & {source, target} for move in tx.pending_moves()):
+                raise FileSystemError(
+                    f"objects of {source} or {target} are being moved by another call; try again later"
+                )
+            return tx.insert_pending_move(table_id, source, target)
+
+        with answering(None):
+            return PendingMove(self._store.write(announce), table_id, source, target)
 
     def settle(self, tx: Transaction, move: PendingMove) -> None:
         """Part of the unit of work that makes the new location known. Raises MoveTakenBack."""
         if not _is_pending(tx.pending_moves(), move):
             raise MoveTakenBack
         tx.delete_pending_move(move.move_id)
+        if self._files.copies(move.source):
+            tx.insert_pending_move(move.table_id, move.target, move.source)
 
     def is_being_moved(self, snapshot: Snapshot, table_id: TableId) -> bool:
         """True while a directory of this table is being moved."""
         return any(move.table_id == table_id for move in snapshot.pending_moves())
 
-    def _take_back(self, move: PendingMove) -> None:
+    def _take_back(self, move: PendingMove, copied: "Copied | None" = None) -> None:
         """Undo the move after the change of the catalog failed. What fails here is left to `recover`."""
-        if self._put_back(move):
+        if copied is not None:
+            copied.undo()
             self._forget(move)
+        elif self._put_back(move):
+            self._forget(move)
+
+    def _discard_copies(self, move: PendingMove, copied: "Copied") -> None:
+        """Delete the copies of a move that was taken back, unless another move has begun, whose copies they may be."""
+        try:
+            self._take_back(self._announced(move.table_id, move.source, move.target), copied)
+        except (FileSystemError, StoreError) as error:
+            _LOG.error("Copies of %s stay at %s: %s", move.source, move.target, error)
+
+    def _finish(self, move: PendingMove, copied: "Copied") -> None:
+        """Delete the originals of what was copied. What fails here is left to `recover`."""
+        try:
+            copied.finish()
+            for left in self._store.read(lambda snapshot: snapshot.pending_moves()):
+                if (left.source, left.target) == (move.target, move.source):
+                    self._forget(left)
+        except (FileSystemError, StoreError) as error:
+            _LOG.error("Originals of %s stay at %s until the next start: %s", move.target, move.source, error)
 
     def recover(self) -> int:
         """Mend what a crash left: directories go back to where the catalog says they are. How many moves there were.
@@ -240,8 +283,10 @@ class DirectoryMoves:
             if any(self._files.reach(place) is Reach.OUTSIDE for place in (move.source, move.target)):
                 _LOG.error("%s stays, and belongs at %s: name both in file_roots", move.target, move.source)
                 return False
-            if self._files.exists(move.target) and not self._files.exists(move.source):
-                self._files.move_directory(move.target, move.source)
+            if self._files.put_back(move.source, move.target):
+                _LOG.warning(
+                    "Objects stay at %s after a move to or from %s; see whose they are", move.target, move.source
+                )
         except FileSystemError as error:
             _LOG.error("Could not move %s back to %s: %s", move.target, move.source, error)
             return False

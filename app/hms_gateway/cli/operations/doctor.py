@@ -18,12 +18,12 @@ from hms_gateway.cli.operations.start_checks import connections_problem, start_p
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, out, store_text
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, authorization_of, standing_of
-from hms_gateway.composition.main import DATABASE_FILE, database_url
+from hms_gateway.composition.main import DATABASE_FILE, database_url, directories
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, read_fields
-from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.metastore.ports.store import FileSystemError, StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.file_versions import is_open_to_all
-from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.kinds import translated
 from hms_gateway.storage.dialects.statements import DATABASE_NOW
@@ -243,8 +243,23 @@ def _roots(settings: Settings) -> Iterator[Finding]:
                 yield Finding("warning", "file systems", f"{folder} does not exist; the first table makes it")
             else:
                 yield _room("file systems", folder, _NOT_MADE)
+        elif settings.file_systems.get(place.scheme) == "manage":
+            yield _remote_root(settings, root)
         else:
-            yield Finding("ok", "file systems", f"{root} is not looked at: only directories of this machine are")
+            yield Finding("warning", "file systems", f"{root} is not managed; set its scheme to manage in file_systems")
+
+
+def _remote_root(settings: Settings, root: str) -> Finding:
+    """The answer of an object store or HDFS."""
+    try:
+        begin = time.perf_counter()
+        found = directories(settings).is_directory(root)
+    except (FileSystemError, SettingsError) as error:
+        return Finding("error", "file systems", f"{root}: {error}")
+    if not found:
+        return Finding("warning", "file systems", f"{root} does not exist; the first table makes it")
+    milliseconds = 1_000 * (time.perf_counter() - begin)
+    return Finding("ok", "file systems", f"{root} answers in {milliseconds:.0f} ms")
 
 
 def _own_gateway(settings: Settings) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Work of `hms-gateway migrate` and `hms-gateway backup`: the database of an installation."""
+"""Work of `hms-gateway migrate`, `backup` and `hive-views`: the database of an installation."""
 
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage.dialects.integrity import back_up
 from hms_gateway.storage.migrations.revisions import migrate, revision_of
 from hms_gateway.storage.schema.catalog import REVISION
+from hms_gateway.storage.views.installing import install, remove
 
 
 def run_migration(settings: Settings) -> None:
@@ -44,3 +45,20 @@ def run_backup(settings: Settings, file: Path) -> None:
     except StoreError as error:
         fail_for_store(error)
     out.print(f"the database is in {file}", highlight=False, markup=False, soft_wrap=True)
+
+
+def install_views(settings: Settings, schema: str) -> None:
+    """Say how many there are; what cannot be done is one line and exit code 2."""
+    try:
+        _say(f"{install(database_url(settings), schema)} views in schema {schema}")
+    except StoreError as error:
+        fail_for_store(error)
+
+
+def remove_views(settings: Settings, schema: str) -> None:
+    """The same for the removal."""
+    try:
+        remove(database_url(settings), schema)
+    except StoreError as error:
+        fail_for_store(error)
+    _say(f"schema {schema} is removed")

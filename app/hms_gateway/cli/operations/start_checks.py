@@ -18,6 +18,7 @@ from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
+from hms_gateway.storage.files.places import StorageFileError, read_storage_options
 from hms_gateway.storage.writing.store import SqlStore, connections_wanted
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
@@ -184,6 +185,11 @@ def _check_ldap(settings: Settings) -> None:
         directory.check_installed()
 
 
+def _check_storage(settings: Settings) -> None:
+    if settings.storage_file is not None:
+        read_storage_options(settings.storage_file)
+
+
 def _check_tracing(settings: Settings) -> None:
     if settings.otel.endpoint is not None:
         check_installed()
@@ -199,4 +205,5 @@ _CHECKS: tuple[_Check, ...] = (
     rights_problems,
     _raised(_check_tracing, SettingsError),
     _file_systems,
+    _raised(_check_storage, StorageFileError, name="storage_file: "),
 )

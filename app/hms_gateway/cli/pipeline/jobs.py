@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from hms_gateway.cli.terminal.output import err, fail, first_line
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.rpc.structs import ThriftException
 from hms_gateway.rpc.wire import ApplicationError
+from hms_gateway.storage.files.places import StorageFileError, read_storage_options
 
 if TYPE_CHECKING:
     from hms_gateway.pipeline.connection import Connection
@@ -316,12 +316,9 @@ def _storage(file: Path | None) -> dict[str, dict[str, Any]]:
     if file is None:
         return {}
     try:
-        values: dict[str, dict[str, Any]] = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        fail(f"--storage {file} cannot be read: {error}")
-    if not all(isinstance(of, dict) for of in values.values()):
-        fail(f"--storage {file} has a line outside of a table", "a table is for a scheme, such as [s3]")
-    return values
+        return read_storage_options(file)
+    except StorageFileError as error:
+        fail(f"--storage {error}")
 
 
 def is_submitted() -> bool:

@@ -12,12 +12,9 @@ from hms_gateway.metastore.vocabulary.locations import LocationError, normalize_
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values, unescape
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view
 from hms_gateway.pipeline.footers.footer import Column
+from hms_gateway.storage.files.places import FSSPEC_NAMES
 
 # Values that an audit compares and finds.
-
-
-# One store under three names: clients of different ages write different ones.
-_SAME_SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
 
 class Severity(StrEnum):
@@ -202,7 +199,7 @@ def location_of(text: str | None) -> str | None:
     except LocationError:
         return None
     scheme = location.scheme.lower()
-    changed = msgspec.structs.replace(location, scheme=_SAME_SCHEMES.get(scheme, scheme))
+    changed = msgspec.structs.replace(location, scheme=FSSPEC_NAMES.get(scheme, scheme))
     return str(changed).rstrip("/") or "/"
 
 

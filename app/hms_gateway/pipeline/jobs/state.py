@@ -11,8 +11,9 @@ from typing import IO, Any
 import fsspec
 import msgspec
 
-from hms_gateway.pipeline.errors import OptionError, StateFailed
+from hms_gateway.pipeline.errors import StateFailed
 from hms_gateway.pipeline.storage import StorageOptions, open_files, scheme_of
+from hms_gateway.storage.files.places import options_of
 
 _HINT = "make room or give another --state; the run can be resumed"
 
@@ -30,7 +31,7 @@ class State:
         scheme = scheme_of(location)
         if not scheme:
             return cls(str(Path(location.removeprefix("file:")).absolute()))
-        return cls(location.rstrip("/"), {scheme: storage.get(scheme, {})})
+        return cls(location.rstrip("/"), {scheme: options_of(scheme, storage)})
 
     @property
     def is_local(self) -> bool:
@@ -136,6 +137,6 @@ class State:
             yield
         except StateFailed:
             raise
-        except (OSError, OptionError, ValueError) as error:
+        except Exception as error:  # Each library of fsspec has exceptions of its own, of no common class.
             said = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise StateFailed(f"state file {self.path(name)} cannot be {done}: {said}", _HINT) from error

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import pyarrow
@@ -131,7 +132,7 @@ class TableWork:
                 return
             if is_acid(loaded.table.parameters):
                 self.leave("acid", loaded.table)
-            self.writer.put_table_statistics(loaded.table, loaded.statistics)
+            self._put_table_statistics(loaded.table, loaded.statistics)
             self._put_constraints(loaded.table, loaded.constraints)
             if loaded.partitions is None:
                 self.count("large tables")
@@ -163,7 +164,38 @@ class TableWork:
             self.count("replaced partitions", len(differing))
             left = set()
         wanted = {name: each for name, each in statistics.items() if name not in left}
-        self.writer.put_partition_statistics(table, wanted)
+        self._put_partition_statistics(table, wanted)
+
+    def _put_table_statistics(self, table: Table, found: Sequence[ColumnStatisticsObj]) -> None:
+        put = partial(self.writer.put_table_statistics, table)
+        self._put_columns(f"{table.dbName}.{table.tableName}", put, found)
+
+    def _put_partition_statistics(self, table: Table, found: Mapping[str, Sequence[ColumnStatisticsObj]]) -> None:
+        try:
+            self.writer.put_partition_statistics(table, found)
+        except REFUSALS:
+            for name, each in found.items():
+                self._put_columns(
+                    f"{table.dbName}.{table.tableName}/{name}",
+                    lambda some, name=name: self.writer.put_partition_statistics(table, {name: some}),
+                    each,
+                )
+
+    def _put_columns(
+        self,
+        item: str,
+        put: Callable[[Sequence[ColumnStatisticsObj]], None],
+        found: Sequence[ColumnStatisticsObj],
+    ) -> None:
+        """Statistics of columns, one by one if the target refuses them: it may not know the kind of some."""
+        try:
+            put(found)
+        except REFUSALS:
+            for one in found:
+                try:
+                    put([one])
+                except REFUSALS as refused:
+                    self.refuse(f"{item} {one.colName}", f"its statistics are not taken: {reason(refused)}")
 
     def refresh_table(self, table: Table) -> None:
         """The table with all its partitions, whatever there is of it in the target."""
@@ -202,14 +234,14 @@ class TableWork:
         here, there = self.source.table_statistics(table), self.target.table_statistics(table)
         if list(map(plain, here)) == list(map(plain, there)):
             return
-        self.writer.put_table_statistics(table, here)
+        self._put_table_statistics(table, here)
         for column in {one.colName for one in there} - {one.colName for one in here}:
             self.writer.delete_statistics(table, None, column or "")
 
     def _refresh_partition_statistics(self, table: Table, names: Sequence[str]) -> None:
         here, there = self.source.partition_statistics(table, names), self.target.partition_statistics(table, names)
         changed = {name: each for name, each in here.items() if _plain_list(each) != _plain_list(there.get(name, ()))}
-        self.writer.put_partition_statistics(table, changed)
+        self._put_partition_statistics(table, changed)
         for name, each in there.items():
             for column in {one.colName for one in each} - {one.colName for one in here.get(name, ())}:
                 self.writer.delete_statistics(table, name, column or "")
@@ -253,22 +285,19 @@ class TableWork:
         here, there = constraints_by_name(wanted), constraints_by_name(self.target.constraints(database, name))
         for gone in {_name_of(key) for key in there.keys() - here.keys()} if drops else ():
             self.writer.drop_constraint(database, name, gone)
-        missing = {key: value for key, value in here.items() if key not in there}
-        if missing:
-            foreign = {key for key in missing if key.startswith("foreignKeys ")}
-            self._add_constraints(database, name, {k: v for k, v in missing.items() if k not in foreign})
-            # The table that they refer to may come later; they are added when all tables are there.
-            try:
-                self._add_constraints(database, name, {k: missing[k] for k in foreign})
-            except REFUSALS:
-                self.leave("again", table)
-
-    def _add_constraints(self, database: str, table: str, missing: Mapping[str, Struct]) -> None:
         by_field: dict[str, list[Struct]] = {}
-        for key in sorted(missing):
-            by_field.setdefault(key.split(" ", 1)[0], []).append(missing[key])
-        self.writer.put_constraints(database, table, by_field)
-        self.count("constraints", len(missing))
+        for key in sorted(here.keys() - there.keys()):
+            by_field.setdefault(key.split(" ", 1)[0], []).append(here[key])
+        for kind, missing in by_field.items():
+            try:
+                self.writer.put_constraints(database, name, {kind: missing})
+                self.count("constraints", len(missing))
+            except REFUSALS as refused:
+                if kind == "foreignKeys" and not drops:
+                    # The table that they refer to may come later; they are added when all tables are there.
+                    self.leave("again", table)
+                else:
+                    self.refuse(f"{database}.{name} {kind}", f"they are not taken: {reason(refused)}")
 
     def _differs(self, kind: str, one: Struct | None, other: Struct) -> bool:
         return one is None or self.sides.compared(kind, one) != self.sides.compared(kind, other)

@@ -16,6 +16,8 @@ from hms_gateway.storage.dialects.statements import ChangesQuery, ConnectionLost
 if TYPE_CHECKING:
     import sqlite3
 
+    from hms_gateway.storage.dialects.view_sql import ViewSql
+
 BUSY_SECONDS_MAX: Final = 20
 # A process that hangs inside a unit of work loses its connection, and with it the lock the others wait for.
 STUCK_SECONDS_MAX: Final = 60
@@ -145,6 +147,10 @@ class Dialect(ABC):
     def migrating(self, connection: Connection) -> Iterator[None]:
         """Other processes that migrate this database wait meanwhile. Raises StoreUnavailable."""
         yield
+
+    def view_sql(self, connection: Connection) -> "ViewSql | None":
+        """The SQL of views over documents of JSON; None where there are none."""
+        return None
 
     @abstractmethod
     def backup_advice(self, url: URL, target: Path) -> str | None:

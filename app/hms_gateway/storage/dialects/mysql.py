@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, bindparam, text
 from sqlalchemy.types import NULLTYPE
@@ -21,6 +21,9 @@ from hms_gateway.storage.dialects.base import (
 )
 from hms_gateway.storage.dialects.statements import ChangesQuery
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
+
+if TYPE_CHECKING:
+    from hms_gateway.storage.dialects.view_sql import ViewSql
 
 PAGE_ROWS: Final = 10_000
 
@@ -126,6 +129,12 @@ class MysqlDialect(Dialect):
             yield
         finally:
             connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
+
+    def view_sql(self, connection: Connection) -> "ViewSql | None":
+        from hms_gateway.storage.dialects.view_sql import MariadbViewSql
+
+        is_mariadb: bool = getattr(connection.dialect, "is_mariadb", False)
+        return MariadbViewSql() if is_mariadb else None
 
     def backup_advice(self, url: URL, target: Path) -> str:
         login = self.login_options(url, "user")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
     ARRAY,
@@ -41,6 +41,9 @@ from hms_gateway.storage.dialects.base import (
     Retryable,
 )
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
+
+if TYPE_CHECKING:
+    from hms_gateway.storage.dialects.view_sql import ViewSql
 
 _MIGRATION_LOCK: Final = 0x686D7367
 _RETRYABLE_STATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
@@ -150,6 +153,11 @@ class PostgresDialect(Dialect):
     def migrating(self, connection: Connection) -> Iterator[None]:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
         yield
+
+    def view_sql(self, connection: Connection) -> "ViewSql":
+        from hms_gateway.storage.dialects.view_sql import PostgresViewSql
+
+        return PostgresViewSql()
 
     def backup_advice(self, url: URL, target: Path) -> str:
         login = self.login_options(url, "username")

@@ -13,17 +13,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError, Reach, Tree
 from hms_gateway.runtime.call_record import current_notes
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.files.local import LocalDirectories
-from hms_gateway.storage.files.places import FileLocation, FilePolicy, parse_place, policy_of
+from hms_gateway.storage.files.places import (
+    FSSPEC_NAMES,
+    FileLocation,
+    FilePolicy,
+    options_of,
+    parse_place,
+    policy_of,
+)
+
+if TYPE_CHECKING:
+    from hms_gateway.storage.files.buckets import BucketDirectories, Copied
 
 _log = logging.getLogger(__name__)
 
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 # What below a root has to be taken apart to know where it leads; libraries for remote ones read more into a path.
 _IS_UNUSUAL: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0").search
 _IS_UNUSUAL_REMOTE: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0|::|%").search
@@ -51,7 +60,7 @@ class Backend(Protocol):
 
     def delete_if_empty(self, path: str) -> bool: ...
 
-    def move(self, source: str, target_root: Any, target: str) -> None: ...
+    def move(self, source: str, target_root: Any, target: str) -> "Copied | None": ...
 
     def file_sizes(self, path: str) -> Iterator[tuple[str, int]]: ...
 
@@ -201,17 +210,41 @@ class Directories:
                 if managed is None or self._holds_root(place) or not managed[0].backend.delete_if_empty(managed[1]):
                     return
 
-    def move_directory(self, source: str, target: str) -> None:
-        """Within one file system; the target's parents are made, and nothing that is there is replaced."""
+    def move_directory(self, source: str, target: str) -> "Copied | None":
+        """Within one file system; the target's parents are made, and nothing that is there is replaced.
+
+        In a bucket it is copied: the original stays until the returned `Copied` is finished or undone.
+        """
         origin, destination = self._changeable(source), self._changeable(target)
         if origin is None or destination is None:
-            return
+            return None
         if parse_place(source).file_system != parse_place(target).file_system:
             raise FileSystemError(f"{target} is on a different file system than {source}")
         self._check_free_of_roots(source, "moved")
         self._check_free_of_roots(target, "replaced")
         with _translated("move_directory", source):
-            origin[0].backend.move(origin[1], destination[0].backend, destination[1])
+            return origin[0].backend.move(origin[1], destination[0].backend, destination[1])
+
+    def copies(self, location: str) -> bool:
+        """True if a move of it is a copy that has to be finished."""
+        return self._bucket(location) is not None
+
+    def put_back(self, source: str, target: str) -> bool:
+        """End the move of a process that is gone, so that the directory is at `source`. True if objects stay behind."""
+        origin, destination = self._bucket(source), self._bucket(target)
+        if origin is not None and destination is not None:
+            return destination[0].delete_older(destination[1], *origin)
+        if self.exists(target) and not self.exists(source):
+            self.move_directory(target, source)
+        return False
+
+    def _bucket(self, location: str) -> "tuple[BucketDirectories, str] | None":
+        """The bucket's directories and the path in them; None for any other file system."""
+        managed = self._managed(location)
+        if managed is None or managed[0].places[0].file_system[0] != "s3":
+            return None
+        backend: Any = managed[0].backend
+        return backend, managed[1]
 
     def quick_statistics(self, location: str) -> tuple[int, int]:
         """Number and total bytes of the visible files below (semantics §3.6)."""
@@ -313,8 +346,12 @@ class Directories:
         # Only here, since what speaks other schemes is not small.
         from hms_gateway.storage.files.remote import RemoteDirectories, UnknownFileSystem
 
-        options = self._options.get(place.scheme, _NOTHING)
+        options = options_of(place.scheme, self._options)
         try:
+            if FSSPEC_NAMES.get(place.scheme, place.scheme) == "s3":
+                from hms_gateway.storage.files.buckets import BucketDirectories
+
+                return BucketDirectories(place.authority, place.path, options)
             return RemoteDirectories(place.scheme, place.authority, place.path, options)
         except UnknownFileSystem as error:
             raise _no_file_system(place.scheme) from error

@@ -6,10 +6,11 @@ The data folder with its files, and the program with its environment, never lie 
 import os
 import sys
 import sysconfig
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -18,6 +19,9 @@ from hms_gateway.metastore.ports.store import FileSystemError
 
 LOCAL_SCHEMES = frozenset({"file", "local"})
 """Both are this machine's disks, so that one set of rules holds for both."""
+
+FSSPEC_NAMES: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
+"""Schemes of Hadoop by which fsspec has another name: spellings of one file system."""
 
 _HERE = ("", "localhost")
 
@@ -43,7 +47,7 @@ class FileLocation(NamedTuple):
 
     @property
     def file_system(self) -> tuple[str, str]:
-        return ("file" if self.is_local else self.scheme), self.authority
+        return ("file" if self.is_local else FSSPEC_NAMES.get(self.scheme, self.scheme)), self.authority
 
     def below(self, path: str) -> str | None:
         """The rest of this path below another one, `""` where they are the same; None where it does not lie there."""
@@ -113,6 +117,29 @@ def policy_of(scheme: str, policies: Mapping[str, FilePolicy], default: FilePoli
     if scheme == "file":
         return FilePolicy.MANAGE
     return FilePolicy.IGNORE if scheme in _KNOWN_SCHEMES else FilePolicy.REFUSE
+
+
+class StorageFileError(Exception):
+    """A file of storage options cannot be used; the text is meant for the operator and begins with the file."""
+
+
+def read_storage_options(file: Path) -> dict[str, dict[str, Any]]:
+    """The TOML file of `storage_file` and `--storage`: fsspec's options in a table for each scheme.
+
+    Raises StorageFileError.
+    """
+    try:
+        values: dict[str, dict[str, Any]] = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise StorageFileError(f"{file} cannot be read: {error}") from error
+    if not all(isinstance(of, dict) for of in values.values()):
+        raise StorageFileError(f"{file} has a line outside of a table; a table is for a scheme, such as [s3]")
+    return values
+
+
+def options_of(scheme: str, options: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The options of a scheme; those of `s3` are also for `s3a`, unless this has a table of its own."""
+    return options.get(scheme) or options.get(FSSPEC_NAMES.get(scheme, scheme)) or {}
 
 
 _CODE: Final = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")

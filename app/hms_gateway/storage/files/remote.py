@@ -1,12 +1,14 @@
-"""Directories in everything else fsspec speaks: HDFS, object stores, memory."""
+"""Directories in everything fsspec speaks but disks and S3: HDFS, the object stores of Azure and Google, memory."""
 
 from collections.abc import Callable, Iterator, Mapping
+from glob import has_magic
 from importlib.util import find_spec
 from typing import Any, Final, Self
 
 import fsspec
 
-_FSSPEC_NAME: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
+from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.storage.files.places import FSSPEC_NAMES
 
 # By the names of our extras, which are fsspec's of the schemes.
 _PACKAGES: Final = {"s3": "s3fs", "abfs": "adlfs", "gs": "gcsfs", "hdfs": "pyarrow"}
@@ -14,8 +16,13 @@ _PACKAGES: Final = {"s3": "s3fs", "abfs": "adlfs", "gs": "gcsfs", "hdfs": "pyarr
 
 def missing_extra(scheme: str) -> str | None:
     """The extra that a scheme needs and that is not installed."""
-    extra = _FSSPEC_NAME.get(scheme, scheme)
+    extra = FSSPEC_NAMES.get(scheme, scheme)
     return extra if extra in _PACKAGES and find_spec(_PACKAGES[extra]) is None else None
+
+
+def is_pattern(scheme: str, path: str) -> bool:
+    """True if fsspec, asked to remove or move this path, does so with all that fit it as a pattern."""
+    return scheme != "hdfs" and has_magic(path)
 
 
 class UnknownFileSystem(Exception):
@@ -31,8 +38,9 @@ class RemoteDirectories:
 
     def __init__(self, scheme: str, authority: str, root: str, options: Mapping[str, Any]) -> None:
         """`root` is a path that begins with a slash and ends with none."""
-        self._base = f"{_FSSPEC_NAME.get(scheme, scheme)}://{authority}"
+        self._base = f"{FSSPEC_NAMES.get(scheme, scheme)}://{authority}"
         self._root = root
+        self._scheme = scheme
         try:
             # A cached listing would hide what other servers do.
             self._files, _ = fsspec.url_to_fs(
@@ -60,7 +68,7 @@ class RemoteDirectories:
         return self.make
 
     def delete(self, path: str) -> None:
-        full = self._full(path)
+        full = self._without_pattern(path)
         if self._files.exists(full):
             self._files.rm(full, recursive=True)
 
@@ -72,16 +80,24 @@ class RemoteDirectories:
         return True
 
     def move(self, source: str, target_root: Self, target: str) -> None:
-        full_target = target_root._full(target)
+        full_target = target_root._without_pattern(target)
         if self._files.exists(full_target):
             raise FileExistsError(f"{target} exists already")
         self._files.makedirs(self._files._parent(full_target), exist_ok=True)
-        self._files.mv(self._full(source), full_target, recursive=True)
+        self._files.mv(self._without_pattern(source), full_target, recursive=True)
 
     def file_sizes(self, path: str) -> Iterator[tuple[str, int]]:
         full = self._full(path).rstrip("/")
         for name, details in self._files.find(full, detail=True).items():
             yield name[len(full) :].lstrip("/"), int(details.get("size") or 0)
+
+    def _without_pattern(self, path: str) -> str:
+        full = self._full(path)
+        if is_pattern(self._scheme, full):
+            raise FileSystemError(
+                f"{path} has one of '*?[' in it, which this file system's library takes for a pattern"
+            )
+        return full
 
     def _full(self, path: str) -> str:
         return str(self._files._strip_protocol(f"{self._base}{self._root}/{path}"))

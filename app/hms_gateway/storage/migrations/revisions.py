@@ -1,5 +1,6 @@
 """Which revision of the schema a database has, and bringing it to ours."""
 
+from contextlib import nullcontext
 from typing import Final
 
 from sqlalchemy import (
@@ -97,6 +98,7 @@ def _upgrade(connection: Connection) -> None:
     from alembic.runtime.migration import MigrationContext
 
     from hms_gateway.storage.migrations.steps import STEPS
+    from hms_gateway.storage.views.installing import without_views
 
     found = current_revision(connection)
     if found is not None and found not in STEPS:
@@ -104,7 +106,8 @@ def _upgrade(connection: Connection) -> None:
             f"the database's schema has revision {found}, which this program does not know: it belongs to a newer version"
         )
     _VERSION.create(connection, checkfirst=True)
-    with Operations.context(MigrationContext.configure(connection)):
+    views = nullcontext() if found is None else without_views(connection)
+    with views, Operations.context(MigrationContext.configure(connection)):
         for revision, step in STEPS.items():
             if revision > (found or ""):
                 step()

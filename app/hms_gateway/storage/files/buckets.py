@@ -1,0 +1,273 @@
+"""Directories in a bucket of S3: keys with a common beginning, and an empty object `a/b/` for a directory `a/b`.
+
+This is how Hadoop's S3A sees a bucket. s3fs is the client: options, credentials, connections, retries. Its functions
+for directories are not used, since they take `*` for a pattern, make and delete buckets, and pass over objects that
+the bucket does not delete. Requests here name keys as they are, and no bucket is ever made or deleted.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final, NamedTuple, Self
+
+import fsspec
+
+from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.runtime.settings import FixedSettings
+from hms_gateway.storage.files.remote import UnknownFileSystem
+
+_log = logging.getLogger(__name__)
+
+_REQUEST_SECONDS: Final = FixedSettings().bucket_request_seconds
+_KEYS_PER_REQUEST: Final = 1_000
+# Copies at a time; a bucket takes thousands of requests a second, each of some 20 ms.
+_AT_ONCE: Final = 16
+# S3 copies larger objects in parts only, and takes long over one part of this size.
+_PART_BYTES_MAX: Final = 150 * 2**20
+# A request has the time of `bucket_request_seconds`, however often the library tries within it.
+_CLIENT: Final = {"retries": {"mode": "standard", "total_max_attempts": 4}, "max_pool_connections": 64}
+# XML has no way to write these, so that lists of keys cannot hold them.
+_NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]").search
+# An older sign of a directory than `a/`; S3A passes over it.
+_OLD_MARKER: Final = "_$folder$"
+_REGION_CODES: Final = (
+    "PermanentRedirect",
+    "AuthorizationHeaderMalformed",
+    "IllegalLocationConstraintException",
+    "301",
+)
+
+
+class _Object(NamedTuple):
+    """An object below a directory; `name` is the rest of its key."""
+
+    name: str
+    size: int
+    etag: str
+    modified: datetime
+
+
+class BucketDirectories:
+    """The `Backend` for one root. Raises FileSystemError with a text of its own, and UnknownFileSystem.
+
+    bucket     its name
+    root       a path that begins with a slash and ends with none
+    options    s3fs's: `endpoint_url`, `key`, `secret`, `client_kwargs`, `config_kwargs`, …
+    """
+
+    def __init__(self, bucket: str, root: str, options: Mapping[str, Any]) -> None:
+        self._bucket, self._root = bucket, root.strip("/")
+        config = {**_CLIENT, **options.get("config_kwargs", {})}
+        try:
+            self._s3 = fsspec.filesystem("s3", skip_instance_cache=True, **{**options, "config_kwargs": config})
+        except (ImportError, ValueError) as error:
+            raise UnknownFileSystem(bucket) from error
+
+    def is_directory(self, path: str) -> bool:
+        return self._has_below(self._below(path)) or not self._key(path)
+
+    def exists(self, path: str) -> bool:
+        return self.is_directory(path) or self._is_object(self._key(path))
+
+    def make(self, path: str) -> bool:
+        """Two calls at a time may both be told that they made it."""
+        marker = self._below(path)
+        if self._has_below(marker) or not marker:
+            return False
+        if self._is_object(self._key(path)):
+            raise FileExistsError(path)
+        self._request("put_object", Key=marker, Body=b"", ContentType="application/x-directory")
+        return True
+
+    def maker(self) -> Callable[[str], bool]:
+        return self.make
+
+    def delete(self, path: str) -> None:
+        def keys() -> Iterator[str]:
+            yield from (f"{self._below(path)}{one.name}" for one in self._objects(path))
+            yield self._key(path)
+
+        self._delete_keys(keys())
+
+    def delete_if_empty(self, path: str) -> bool:
+        """A directory without any object is gone already, and counts as deleted."""
+        marker = self._below(path)
+        found = self._request("list_objects_v2", Prefix=marker, MaxKeys=2).get("Contents", ())
+        if any(one["Key"] != marker for one in found):
+            return False
+        if found:
+            self._delete_keys([marker])
+        return True
+
+    def move(self, source: str, target_root: Self, target: str) -> "Copied":
+        """Copy all objects. None is left behind at the target if this raises."""
+        if target_root.exists(target):
+            raise FileExistsError(f"{target} exists already")
+        copied = Copied(self, source, target_root, target)
+        try:
+            copied.make()
+        except BaseException:
+            copied.undo()
+            raise
+        return copied
+
+    def file_sizes(self, path: str) -> Iterator[tuple[str, int]]:
+        for one in self._objects(path):
+            if one.name and not one.name.endswith(("/", _OLD_MARKER)):
+                yield one.name, one.size
+
+    def delete_older(self, path: str, other_root: Self, other: str) -> bool:
+        """Delete the objects that also lie below the other directory, where they are newer. True if some remain.
+
+        This ends a move after a crash: what another writer has put here since is newer than the copies, and stays.
+        """
+        remain = False
+
+        def keys() -> Iterator[str]:
+            nonlocal remain
+            for one, like in _pairs(self._objects(path), other_root._objects(other)):
+                if like is not None and one.size == like.size and one.modified < like.modified:
+                    yield f"{self._below(path)}{one.name}"
+                else:
+                    remain = True
+
+        self._delete_keys(keys())
+        return remain
+
+    def _key(self, path: str) -> str:
+        return "/".join(filter(None, (self._root, path)))
+
+    def _below(self, path: str) -> str:
+        """The beginning of the keys below a directory, which is also the key of its marker."""
+        key = self._key(path)
+        return f"{key}/" if key else ""
+
+    def _has_below(self, beginning: str) -> bool:
+        return bool(self._request("list_objects_v2", Prefix=beginning, MaxKeys=1).get("Contents"))
+
+    def _is_object(self, key: str) -> bool:
+        """Of the keys that begin like this one, it is the first."""
+        found = self._request("list_objects_v2", Prefix=key, MaxKeys=1).get("Contents", ())
+        return any(one["Key"] == key for one in found)
+
+    def _objects(self, path: str) -> Iterator[_Object]:
+        """All objects below a directory in the order of their names, its marker with an empty one."""
+        beginning = self._below(path)
+        place: dict[str, str] = {}
+        while True:
+            page = self._request("list_objects_v2", Prefix=beginning, MaxKeys=_KEYS_PER_REQUEST, **place)
+            for one in page.get("Contents", ()):
+                yield _Object(one["Key"][len(beginning) :], one["Size"], one["ETag"], one["LastModified"])
+            if not page.get("IsTruncated"):
+                return
+            place = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def _delete_keys(self, keys: Iterable[str]) -> None:
+        """Raises FileSystemError after all others are gone, if the bucket refuses some."""
+        remaining = iter(keys)
+        refused: list[Mapping[str, str]] = []
+        while batch := list(islice(remaining, _KEYS_PER_REQUEST)):
+            listed = [{"Key": key} for key in batch if not _NOT_IN_XML(key)]
+            for key in filter(_NOT_IN_XML, batch):
+                self._request("delete_object", Key=key)
+            if listed:
+                answer = self._request("delete_objects", Delete={"Objects": listed, "Quiet": True})
+                refused += answer.get("Errors", ())
+        if refused:
+            first = refused[0]
+            reason = f"{first.get('Code')}: {first.get('Message')}"
+            raise FileSystemError(
+                f"bucket {self._bucket} keeps {len(refused)} objects, such as {first.get('Key')}: {reason}"
+            )
+
+    def _copy(self, key: str, size: int, target: str) -> None:
+        if size > _PART_BYTES_MAX:
+            with_bucket = f"{self._bucket}/{key}", f"{self._bucket}/{target}"
+            self._said(lambda: self._s3.cp_file(*with_bucket))
+        else:
+            self._request("copy_object", Key=target, CopySource={"Bucket": self._bucket, "Key": key})
+
+    def _request(self, method: str, **arguments: Any) -> Any:
+        return self._said(lambda: self._s3.call_s3(method, Bucket=self._bucket, timeout=_REQUEST_SECONDS, **arguments))
+
+    def _said(self, request: Callable[[], Any]) -> Any:
+        try:
+            return request()
+        except Exception as error:  # botocore's, aiohttp's and s3fs's have no common class.
+            _log.warning("bucket %s: %s: %s", self._bucket, type(error).__name__, error)
+            # The text says it all; a cause of the operating system's would be taken for that of a local disk.
+            raise FileSystemError(f"bucket {self._bucket} {_complaint(error)}") from None
+
+
+class Copied:
+    """A directory that was copied, while its original is still there."""
+
+    def __init__(
+        self, source_root: BucketDirectories, source: str, target_root: BucketDirectories, target: str
+    ) -> None:
+        self._source_root, self._source = source_root, source
+        self._target_root, self._target = target_root, target
+        self._begun: list[_Object] = []
+
+    def make(self) -> None:
+        """Copy. Raises FileSystemError, also if there is nothing to copy; the rest is not begun then."""
+        source, target = self._source_root._below(self._source), self._target_root._below(self._target)
+
+        def copy(one: _Object) -> None:
+            self._begun.append(one)
+            self._source_root._copy(f"{source}{one.name}", one.size, f"{target}{one.name}")
+
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="copies") as threads:
+            for _ in threads.map(copy, self._source_root._objects(self._source)):
+                pass
+        if not self._begun:
+            raise FileNotFoundError(self._source)
+
+    def undo(self) -> None:
+        """Delete the copies. What cannot be deleted is logged."""
+        below = self._target_root._below(self._target)
+        try:
+            self._target_root._delete_keys(f"{below}{one.name}" for one in self._begun)
+        except FileSystemError as error:
+            _log.error("Copies stay at %s in bucket %s; remove them: %s", below, self._target_root._bucket, error)
+
+    def finish(self) -> None:
+        """Delete the originals, except those that others have replaced meanwhile. Raises FileSystemError."""
+        now = self._source_root._objects(self._source)
+        below = self._source_root._below(self._source)
+        pairs = _pairs(now, iter(sorted(self._begun)))
+        self._source_root._delete_keys(f"{below}{one.name}" for one, copied in pairs if one == copied)
+
+
+def _pairs(objects: Iterator[_Object], others: Iterator[_Object]) -> Iterator[tuple[_Object, _Object | None]]:
+    """Each of the objects with the other one of its name; both come in the order of names."""
+    other = next(others, None)
+    for one in objects:
+        while other is not None and other.name < one.name:
+            other = next(others, None)
+        yield one, (other if other is not None and other.name == one.name else None)
+
+
+def _complaint(error: Exception) -> str:
+    """The reason of a failed request, and the way to mend it."""
+    from botocore.exceptions import HTTPClientError, NoCredentialsError
+
+    answer = getattr(error.__cause__ or error, "response", None) or {}
+    said: Mapping[str, str] = answer.get("Error", {}) if isinstance(answer, Mapping) else {}
+    code, message = said.get("Code", ""), said.get("Message", "") or str(error)
+    if isinstance(error, TimeoutError):
+        return f"has not answered within {_REQUEST_SECONDS:.0f} seconds (bucket_request_seconds)"
+    if isinstance(error, HTTPClientError) or type(error).__name__ == "EndpointConnectionError":
+        return f"cannot be reached ({type(error).__name__}); see endpoint_url in storage_file"
+    if isinstance(error, NoCredentialsError):
+        return "needs credentials; set key and secret in storage_file, or what AWS's libraries read"
+    if code == "NoSuchBucket":
+        return "does not exist; make it, or name another one in warehouse_dir and file_roots"
+    if code in _REGION_CODES:
+        return f"is in another region ({code}: {message}); set client_kwargs.region_name in storage_file"
+    if isinstance(error, PermissionError):
+        return f"refuses the gateway: {code}: {message}"
+    return f"cannot be used: {code or type(error).__name__}: {message}"

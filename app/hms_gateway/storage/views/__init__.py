@@ -1,0 +1,1 @@
+"""Hive's schema of a metastore's database, as views over ours."""

@@ -1,0 +1,218 @@
+"""Directories in a bucket: keys of every kind, many of them, and requests that fail."""
+
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.storage.files import buckets
+from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.files.places import FilePolicy
+from tests.support.bucket_server import BUCKET
+from tests.support.private_bucket import PrivateBucket, options
+
+pytestmark = pytest.mark.s3
+MANAGED = {"s3": FilePolicy.MANAGE, "s3a": FilePolicy.MANAGE}
+STRANGE = ["a?b", "x*", "y[1]", "ü %2F+", "q?versionId=3", "c\x01d", "a//b", "&<>'\"", "m/", "line\rbreak", "~/..x"]
+
+
+@pytest.fixture
+def top() -> str:
+    """The beginning of the keys of one test."""
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def files(bucket: PrivateBucket) -> Directories:
+    return opened(bucket.options)
+
+
+def opened(storage_options: dict[str, Any], bucket: str = BUCKET) -> Directories:
+    return Directories(MANAGED, [f"s3a://{bucket}"], {"s3": storage_options})
+
+
+def put_many(bucket: PrivateBucket, keys: list[str]) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(bucket.put, keys))
+
+
+def test_strange_keys_are_moved_and_deleted_as_they_are(bucket: PrivateBucket, files: Directories, top: str) -> None:
+    for key in STRANGE:
+        bucket.put(f"{top}/t/{key}")
+    bucket.put(f"{top}/t-other/x")
+    copied = files.move_directory(f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u[1]")
+    assert bucket.keys(f"{top}/u[1]/") == bucket.keys(f"{top}/t/") == sorted(STRANGE)
+    copied.finish()
+    assert bucket.keys(f"{top}/t/") == []
+    files.delete_directory(f"s3a://{BUCKET}/{top}/u[1]")
+    assert bucket.keys(f"{top}/") == ["t-other/x"]
+
+
+def test_an_object_of_many_parts_is_copied_whole(
+    bucket: PrivateBucket, files: Directories, top: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buckets, "_PART_BYTES_MAX", 3)
+    monkeypatch.setattr("s3fs.core.MANAGED_COPY_THRESHOLD", 3)
+    bucket.put(f"{top}/t/f", b"12345")
+    bucket.fail()
+    files.move_directory(f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u").finish()
+    assert any("uploadId" in asked for asked in bucket.requests())
+    assert bucket.s3.call_s3("head_object", Bucket=BUCKET, Key=f"{top}/u/f")["ContentLength"] == 5
+
+
+@pytest.mark.parametrize("per_request", [10, pytest.param(1_000, marks=pytest.mark.whole)])
+def test_many_objects_are_deleted_in_few_requests(
+    per_request: int, bucket: PrivateBucket, files: Directories, top: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buckets, "_KEYS_PER_REQUEST", per_request)
+    put_many(bucket, [f"{top}/t/{number:04}" for number in range(2 * per_request)])
+    bucket.fail()
+    files.delete_directory(f"s3a://{BUCKET}/{top}/t")
+    # The last one is for an object of the directory's own name.
+    assert [asked.split(" ")[0] for asked in bucket.requests()] == ["GET", "POST", "GET", "POST", "POST"]
+    assert bucket.keys(f"{top}/t") == []
+
+
+def test_what_the_bucket_keeps_is_an_error_that_names_an_object(
+    bucket: PrivateBucket, files: Directories, top: str
+) -> None:
+    put_many(bucket, [f"{top}/t/{number}" for number in range(3)])
+    bucket.keep(f"{top}/t/1")
+    with pytest.raises(FileSystemError, match=rf"^bucket lake keeps 1 objects, such as {top}/t/1: AccessDenied: "):
+        files.delete_directory(f"s3a://{BUCKET}/{top}/t")
+    assert bucket.keys(f"{top}/t/") == ["1"]
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(1_000, marks=pytest.mark.whole)])
+def test_a_move_that_fails_half_way_leaves_nothing_behind(
+    count: int, bucket: PrivateBucket, files: Directories, top: str
+) -> None:
+    keys = [f"{top}/t/{number:03}" for number in range(count)]
+    put_many(bucket, keys)
+    bucket.fail(" from ", code="AccessDenied", status=403, after=count // 2)
+    with pytest.raises(FileSystemError, match=r"^bucket lake refuses the gateway: AccessDenied: as the test wants it$"):
+        files.move_directory(f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u")
+    assert bucket.keys(f"{top}/") == [key.removeprefix(f"{top}/") for key in keys]
+
+
+def test_a_move_keeps_what_others_write_to_the_old_place(bucket: PrivateBucket, files: Directories, top: str) -> None:
+    put_many(bucket, [f"{top}/t/{name}" for name in "abc"])
+    copied = files.move_directory(f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u")
+    bucket.put(f"{top}/t/b", b"another")
+    bucket.put(f"{top}/t/d")
+    copied.finish()
+    assert bucket.keys(f"{top}/") == ["t/b", "t/d", "u/a", "u/b", "u/c"]
+
+
+def test_an_end_of_a_move_after_a_crash_deletes_only_older_objects(
+    bucket: PrivateBucket, files: Directories, top: str
+) -> None:
+    old, new = f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u"
+    put_many(bucket, [f"{top}/t/{name}" for name in "ab"])
+    bucket.let_pass(seconds=5)
+    files.move_directory(old, new)
+    assert files.put_back(old, new) is True
+    assert bucket.keys(f"{top}/") == ["t/a", "t/b", "u/a", "u/b"]
+    bucket.put(f"{top}/t/c")
+    assert files.put_back(new, old) is True
+    assert bucket.keys(f"{top}/") == ["t/c", "u/a", "u/b"]
+
+
+def test_throttled_requests_are_tried_again(bucket: PrivateBucket, files: Directories, top: str) -> None:
+    bucket.put(f"{top}/t/f")
+    bucket.fail("GET", code="SlowDown", status=503, times=1)
+    assert files.exists(f"s3a://{BUCKET}/{top}/t")
+
+
+def test_a_bucket_is_neither_made_nor_deleted(bucket: PrivateBucket) -> None:
+    files = opened(bucket.options, "missing")
+    calls: list[Callable[[], object]] = [
+        lambda: files.make_directory("s3a://missing/t"),
+        lambda: files.exists("s3a://missing/t"),
+        lambda: files.quick_statistics("s3a://missing/t"),
+        lambda: files.delete_directory("s3a://missing/t"),
+        lambda: files.delete_empty_parents("s3a://missing/t/a", 2),
+        lambda: files.move_directory("s3a://missing/t", "s3a://missing/u"),
+    ]
+    for call in calls:
+        with pytest.raises(FileSystemError, match=r"^bucket missing does not exist; make it, or name another one in "):
+            call()
+    assert not bucket.s3.exists("missing")
+    with pytest.raises(FileSystemError, match="is not deleted"):
+        opened(bucket.options).delete_directory(f"s3a://{BUCKET}")
+
+
+def test_wrong_credentials_are_said(bucket: PrivateBucket) -> None:
+    files = opened({**bucket.options, "key": "unknown"})
+    with pytest.raises(
+        FileSystemError, match=r"^bucket lake refuses the gateway: InvalidAccessKeyId: The key you gave"
+    ):
+        files.make_directory(f"s3a://{BUCKET}/t")
+
+
+def test_another_region_is_said(bucket: PrivateBucket, files: Directories) -> None:
+    bucket.fail("GET", code="AuthorizationHeaderMalformed", status=400)
+    with pytest.raises(FileSystemError, match=r"is in another region .* set client_kwargs\.region_name"):
+        files.make_directory(f"s3a://{BUCKET}/t")
+
+
+def test_an_option_that_s3fs_does_not_know_is_said(bucket: PrivateBucket) -> None:
+    files = opened({**bucket.options, "endpoint": "x"})
+    with pytest.raises(FileSystemError, match=r"^bucket lake cannot be used: TypeError: .*'endpoint'"):
+        files.exists(f"s3a://{BUCKET}/t")
+
+
+def test_missing_credentials_are_said(bucket: PrivateBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, "/nonexistent")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    files = opened({"endpoint_url": bucket.endpoint})
+    with pytest.raises(FileSystemError, match=r"^bucket lake needs credentials; set key and secret in storage_file"):
+        files.exists(f"s3a://{BUCKET}/t")
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port that nobody listens on."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def test_an_endpoint_that_is_away_is_said(closed_port: int, bucket: PrivateBucket) -> None:
+    once = {"retries": {"mode": "standard", "total_max_attempts": 1}}
+    files = opened({**options(f"http://127.0.0.1:{closed_port}"), "config_kwargs": once})
+    with pytest.raises(FileSystemError, match=r"^bucket lake cannot be reached \(.*\); see endpoint_url"):
+        files.exists(f"s3a://{BUCKET}/t")
+
+
+def test_an_endpoint_that_does_not_answer_holds_a_call_for_a_bounded_time(
+    bucket: PrivateBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 0.05)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        files = opened(options(f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        with pytest.raises(FileSystemError, match=r"^bucket lake has not answered within 0 seconds \(bucket_request_"):
+            files.exists(f"s3a://{BUCKET}/t")
+
+
+def test_both_schemes_name_one_bucket(bucket: PrivateBucket, top: str) -> None:
+    files = Directories(MANAGED, [f"s3://{BUCKET}/{top}"], {"s3": bucket.options})
+    assert files.make_directory(f"s3a://{BUCKET}/{top}/t") is True
+    assert files.is_directory(f"s3://{BUCKET}/{top}/t")
+    with pytest.raises(FileSystemError, match="is not deleted"):
+        files.delete_directory(f"s3a://{BUCKET}/{top}")
+
+
+def test_statistics_pass_over_signs_of_directories(bucket: PrivateBucket, files: Directories, top: str) -> None:
+    for key in ("", "f", "p=1/", "p=1/f", "p=1_$folder$", "_SUCCESS"):
+        bucket.put(f"{top}/t/{key}", b"12")
+    assert files.quick_statistics(f"s3a://{BUCKET}/{top}/t") == (2, 4)
