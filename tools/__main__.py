@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from hms_gateway.rpc.structs import IDL, METHODS
-from tools.console_files import bundle_path, bundle_text, copied, shapes_path, shapes_text
+from tools.console_files import copied, shapes_path, shapes_text
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from tools.rooms import map_path, with_picture
@@ -17,14 +17,13 @@ from tools.stubs import stub_path, stub_text
 
 
 def write_console() -> None:
-    """The shapes of the console's calls, its copies of npm packages where these are installed, and the bundle."""
+    """The shapes of the console's calls, and its copies of npm packages where these are installed."""
     _write(shapes_path(), shapes_text())
     try:
         for path, content in list(copied()):
             path.write_bytes(content)
     except OSError as error:
         print(f"no packages, copies stay as they are (npm ci in tools/console installs them): {error}")
-    _write(bundle_path(), bundle_text())
 
 
 def write_methods() -> None:

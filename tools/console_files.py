@@ -1,46 +1,33 @@
-"""What the console is made of and is not written by hand: npm packages, the shapes of its calls, the bundle."""
+"""The parts of the console that nobody writes by hand: npm packages, and the shapes of its calls."""
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from hms_gateway.gateway.console.static_files import FOLDER, SOURCES
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.idl import ListType, MapType, SetType, StructType
 from hms_gateway.rpc.idl.model import Field, Type
 from hms_gateway.rpc.structs import IDL
 from hms_gateway.rpc.wire.tjson_scan import tag_of
-from tools.console_bundle import bundled
 
-_ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = Path(__file__).resolve().parent / "console"
-PAGES = PACKAGES / "pages"
-STATIC = _ROOT / "app" / "hms_gateway" / "gateway" / "console" / "static"
 # Copy: where it is in the packages, and what is added.
 COPIES = {
-    PAGES / "vendor" / "preact_htm.js": ("htm/preact/standalone.module.js", b""),
+    SOURCES / "vendor" / "preact_htm.js": ("htm/preact/standalone.module.js", b""),
     # A classic script, which becomes a module, since only modules can be loaded later under the page's policy.
-    STATIC / "vendor" / "uplot.js": ("uplot/dist/uPlot.iife.min.js", b"\nexport default uPlot;\n"),
-    STATIC / "vendor" / "uplot.css": ("uplot/dist/uPlot.min.css", b""),
-    STATIC / "vendor" / "LICENSE-htm": ("htm/LICENSE", b""),
-    STATIC / "vendor" / "LICENSE-preact": ("preact/LICENSE", b""),
-    STATIC / "vendor" / "LICENSE-uplot": ("uplot/LICENSE", b""),
+    FOLDER / "vendor" / "uplot.js": ("uplot/dist/uPlot.iife.min.js", b"\nexport default uPlot;\n"),
+    FOLDER / "vendor" / "uplot.css": ("uplot/dist/uPlot.min.css", b""),
+    FOLDER / "vendor" / "LICENSE-htm": ("htm/LICENSE", b""),
+    FOLDER / "vendor" / "LICENSE-preact": ("preact/LICENSE", b""),
+    FOLDER / "vendor" / "LICENSE-uplot": ("uplot/LICENSE", b""),
 }
 
 
 def shapes_path() -> Path:
     """Where the shapes are in the source tree."""
-    return PAGES / "shapes.js"
-
-
-def bundle_path() -> Path:
-    """Where the scripts of the page are in the package."""
-    return STATIC / "console.js"
-
-
-def bundle_text() -> str:
-    """What they have to be."""
-    return bundled(PAGES)
+    return SOURCES / "shapes.js"
 
 
 def copied() -> Iterator[tuple[Path, bytes]]:

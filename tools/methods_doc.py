@@ -41,7 +41,6 @@ A method that is not here answers as Hive does for a method it does not know: th
 
 # What is to be said of a method besides that it is answered.
 _STATUS: Mapping[str, str] = {
-    **dict.fromkeys(("create_catalog", "alter_catalog", "drop_catalog"), "refused: there is one catalog"),
     **dict.fromkeys(
         ("get_file_metadata_by_expr", "get_file_metadata", "put_file_metadata", "cache_file_metadata"),
         "not supported, and says so as Hive does",

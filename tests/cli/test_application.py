@@ -86,7 +86,7 @@ def test_help_imports_nothing_heavy():
         "from click.testing import CliRunner\n"
         "from hms_gateway.cli.application import application\n"
         "CliRunner().invoke(application, ['serve', '--help'])\n"
-        "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'alembic', 'hms_gateway.rpc.structs', 'pydantic_settings'}\n"
+        "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'rich', 'hms_gateway.rpc.structs', 'pydantic_settings'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     said = subprocess.run(

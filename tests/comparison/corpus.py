@@ -37,9 +37,9 @@ SCRIPTS = (
 )
 # Packed: 2.8 MB of calls that are much alike.
 PACKED = ("odd_arguments",)
-# What 3.1.3 answered, which knows no indexes.
+# What 3.1.3 answered, which knows catalogs and no indexes.
 THIRD_FOLDER = FOLDER / "hive3"
-THIRD_SCRIPTS = tuple(script for script in SCRIPTS if script != "indexes")
+THIRD_SCRIPTS = (*(script for script in SCRIPTS if script != "indexes"), "catalogs")
 
 
 def steps_of(script: str) -> list[Step]:

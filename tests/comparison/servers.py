@@ -13,6 +13,7 @@ from hms_gateway.rpc.structs import (
     METHODS,
     AbortTxnRequest,
     Database,
+    DropCatalogRequest,
     OpenTxnRequest,
     ShowLocksRequest,
     TxnState,
@@ -147,6 +148,8 @@ class Metastore:
 
     def _removals(self) -> Iterator[Step]:
         yield from self._endings()
+        if self._dialect is Dialect.HIVE_4:
+            yield from self._catalogs()
         for name in self._own_databases():
             yield call("drop_database", name, True, True)
         # Hive cannot drop a database in which there is an index.
@@ -162,6 +165,13 @@ class Metastore:
                 yield call("drop_role", name)
         for name in self._names(call("get_all_token_identifiers")):
             yield call("remove_token", name)
+
+    def _catalogs(self) -> Iterator[Step]:
+        for catalog in self.ask(call("get_catalogs"))["success"]["names"]:
+            if catalog != "hive":
+                for name in self._names(call("get_databases", f"@{catalog}#")):
+                    yield call("drop_database", f"@{catalog}#{name}", True, True)
+                yield call("drop_catalog", DropCatalogRequest(catalog))
 
     def _endings(self) -> Iterator[Step]:
         """What ends transactions that are open, and locks of none."""

@@ -179,8 +179,20 @@ THIRD: tuple[Difference, ...] = (
         "Texts name the database first; ownerType is as it was sent. Answers at /metastore have the fields of Hive 4: "
         "the id of a table, the time when a database was made, the engine of statistics, owners in get_table_meta, the "
         "catalog of what is granted.",
-        "There is one catalog, and clients of Hive 3.1 skip the fields.",
+        "Clients of Hive 3.1 skip the fields.",
         lambda answers: answers.theirs == answers.ours,
+    ),
+    Difference(
+        "the catalog hive",
+        "get_catalog create_database",
+        "Its description is `Default catalog, for Hive`. A database with a marker in its name is refused by that name.",
+        "`Default catalog for Hive`; the text for such a name has a dot: `spark.b is not a valid database name`.",
+        "Names of other catalogs are written as in other texts.",
+        lambda answers: (
+            other_text("@")(answers)
+            if answers.method == "create_database"
+            else only_at(lambda place, *_: place == "reply.success.catalog.description")(answers)
+        ),
     ),
     Difference(
         "databases without a name",

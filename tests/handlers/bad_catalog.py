@@ -200,7 +200,7 @@ MEANT: dict[str, Mapping[str, Any]] = {
     "extend_lease": {"objs": []},
     "create_catalog": {"name": "hive"},
 }
-# What no call gets through, whatever it says: there is one catalog and no Kerberos, the files are
+# What no call gets through, whatever it says: the only catalog is `hive`, there is no Kerberos, the files are
 # not managed, Hive has never made it, or it reads back what the tests undo.
 REFUSED = frozenset(
     {

@@ -1,6 +1,6 @@
 """The IDL's methods that change partitions: each reaches the service with what it was given."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from hms_gateway.rpc.structs import (
     DropPartitionsResult,
     EnvironmentContext,
     FieldSchema,
-    InvalidObjectException,
     NoSuchObjectException,
     Partition,
     PartitionListComposingSpec,
@@ -127,19 +126,6 @@ def test_newer_callers_see_the_catalog(world: World, handlers: PartitionCalls, c
 def test_a_request_that_names_the_catalog_is_answered_with_it(world: World, handlers: PartitionCalls) -> None:
     assert handlers.additions.add_partition(CALL, world.partition("a", "1", catName="hive")).catName == "hive"
     assert handlers.additions.append_partition(CALL, "@hive#shop", "sales", ["b", "1"]).catName == "hive"
-
-
-def test_there_is_no_other_catalog(world: World, handlers: PartitionCalls) -> None:
-    elsewhere = world.partition("a", "1", catName="other")
-    calls: list[Callable[[], Any]] = [
-        lambda: handlers.additions.add_partition(CALL, elsewhere),
-        lambda: handlers.additions.add_partition_with_environment_context(CALL, elsewhere, None),
-        lambda: handlers.additions.add_partitions(CALL, [elsewhere]),
-    ]
-    for add in calls:
-        with pytest.raises(InvalidObjectException, match="because "):
-            add()
-    assert world.names() == []
 
 
 def test_columns_sent_once_for_all_partitions(world: World, handlers: PartitionCalls) -> None:

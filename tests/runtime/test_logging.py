@@ -78,7 +78,7 @@ def test_a_test_that_configures_logging_changes_nothing_for_the_next():
     """One that left a handler with a closed stream made a later test fail that read what a command printed."""
 
     def state():
-        loggers = [logging.getLogger(name) for name in (None, "uvicorn", "alembic")]
+        loggers = [logging.getLogger(name) for name in (None, "uvicorn")]
         return [(logger.level, logger.handlers[:]) for logger in loggers], structlog.get_config()["processors"]
 
     before = state()

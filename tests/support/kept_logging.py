@@ -11,7 +11,7 @@ import structlog
 def kept_logging() -> Iterator[None]:
     """Afterwards handlers, levels and structlog's configuration are those of before."""
     root = logging.getLogger()
-    loggers = [root, logging.getLogger("uvicorn"), logging.getLogger("alembic")]
+    loggers = [root, logging.getLogger("uvicorn")]
     handlers, levels = root.handlers[:], [logger.level for logger in loggers]
     configuration = structlog.get_config()
     try:

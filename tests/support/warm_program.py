@@ -41,7 +41,7 @@ LOADED: Final = (
     *(f"hms_gateway.{name}" for name in ("gateway.pages", "gateway.console.static_files", "runtime.settings_reading")),
     *(f"hms_gateway.storage.{name}" for name in ("files.remote", "dialects.postgres_pipeline", "dialects.mysql")),
     "hms_gateway.storage.dialects.sqlite",
-    *("alembic.operations", "fsspec", "psycopg", "pymysql", "_strptime", "encodings.idna", "encodings.latin_1"),
+    *("fsspec", "psycopg", "pymysql", "_strptime", "encodings.idna", "encodings.latin_1"),
     *(f"cryptography.{name}" for name in ("x509", "hazmat.backends.openssl", "hazmat.primitives.asymmetric.ec")),
     "cryptography.hazmat.primitives.serialization",
     *(f"sqlalchemy.dialects.{name}" for name in ("postgresql.psycopg", "mysql.pymysql", "mysql.mariadb")),

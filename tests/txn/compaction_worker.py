@@ -28,6 +28,12 @@ from tests.support.server import trusting
 WORKER = "worker-1"
 
 
+def mergeable_of(ids: ValidIds) -> ValidIds:
+    """The write ids that a compaction may merge: all below the oldest open one, but the aborted ones."""
+    mark = ids.high_water_mark if ids.oldest_open is None else min(ids.high_water_mark, ids.oldest_open - 1)
+    return ValidIds(mark, (), tuple(number for number in ids.aborted_ids if number <= mark))
+
+
 class Worker:
     def __init__(self, client: MetastoreClient, failure: str | None) -> None:
         self._client = client
@@ -44,7 +50,7 @@ class Worker:
     def _compact(self, job: CompactionInfoStruct) -> None:
         opened = OpenTxnRequest(1, "worker", "elsewhere", txn_type=TxnType.COMPACTION)
         (txn_id,) = self._client.call("open_txns", opened).txn_ids
-        mergeable = self._seen(job).for_compaction()
+        mergeable = mergeable_of(self._seen(job))
         job.highestWriteId = mergeable.high_water_mark
         self._client.call("update_compactor_state", job, txn_id)
         self._client.call("set_hadoop_jobid", f"job_{job.id}", job.id)

@@ -25,6 +25,7 @@ from hms_gateway.metastore.changes.events import COMMIT_TXN, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
 from hms_gateway.rpc.idl.method_facts import method_facts
 from hms_gateway.rpc.structs import METHODS, Struct
+from hms_gateway.rpc.structs.catalogs import fold
 from hms_gateway.rpc.wire import Codec, ProtocolError
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.txn.rules.write_ids import ValidWriteIds
@@ -244,7 +245,9 @@ class ReplyCache:
         if not known or key[2] not in METHODS or self.keeps_apart:
             return None
         try:
-            scopes = scopes_read(key[2], codec.decode(METHODS[key[2]].arguments, key[3]))
+            arguments = codec.decode(METHODS[key[2]].arguments, key[3])
+            fold(arguments)
+            scopes = scopes_read(key[2], arguments)
         except ProtocolError:
             return None
         is_same = bool(scopes) and max(known) >= self._floor and not self._have_changed(scopes, max(known))

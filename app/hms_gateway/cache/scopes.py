@@ -5,9 +5,10 @@ from typing import TypeAlias
 
 from hms_gateway.metastore.changes.events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import StoredEvent
-from hms_gateway.metastore.vocabulary.names import InvalidCatalogMarker, normalize, parse_database_argument
+from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.idl.method_facts import method_facts
 from hms_gateway.rpc.structs import Struct
+from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker, database_key
 from hms_gateway.rpc.structs.paths import argument_paths
 
 Scope: TypeAlias = tuple[str, ...]
@@ -19,7 +20,7 @@ FUNCTIONS: Scope = ("functions",)
 
 
 def _database(name: str | None) -> str:
-    return normalize(parse_database_argument(name).database or "")
+    return normalize(database_key(name) or "")
 
 
 def _table(db_name: str | None, tbl_name: str | None) -> Iterable[Scope]:

@@ -5,39 +5,31 @@ from typing import Any, TypeVar
 import msgspec
 
 from hms_gateway.metastore.checks.selection import TableName
-from hms_gateway.metastore.vocabulary.names import (
-    DEFAULT_CATALOG,
-    InvalidCatalogMarker,
-    normalize,
-    parse_database_argument,
-)
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import Function, HiveObjectRef, MetaException, Struct, Table
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, InvalidCatalogMarker, database_key, key_within
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 InCatalog = TypeVar("InCatalog", Table, Function, HiveObjectRef)
 
 
 def database_name(argument: str | None) -> str | None:
-    """The plain database name (or pattern) in an argument that may read `@hive#name` (semantics §1.4).
+    """The key of a database, or of a pattern, in an argument that may read `@catalog#name` (semantics §1.4).
 
-    There is one catalog. A name in any other stays as it is: it has characters no database can have, so it is found
-    nowhere and refused as a new name. Raises MetaException for `@` without `#`.
+    Raises MetaException for `@` without `#`.
     """
-    if argument is None or not argument.startswith("@"):
-        return argument
     try:
-        parsed = parse_database_argument(argument)
+        return database_key(argument)
     except InvalidCatalogMarker as error:
         raise MetaException(str(error)) from error
-    return parsed.database if parsed.catalog == DEFAULT_CATALOG else argument
 
 
 def in_catalog(catalog: str | None, name: str | None) -> str | None:
-    """The database name of a request that has a field for the catalog; see `database_name`."""
-    if not catalog or normalize(catalog) == DEFAULT_CATALOG:
-        return database_name(name)
-    return f"@{catalog}#{name or ''}"
+    """The key of the database in a request that has a field for the catalog; see `database_name`."""
+    try:
+        return key_within(catalog, name)
+    except InvalidCatalogMarker as error:
+        raise MetaException(str(error)) from error
 
 
 def is_newer(call: Call, argument: str | None = None) -> bool:
@@ -67,7 +59,7 @@ def table_shown(call: Call, db_name: str | None, tbl_name: str | None, catalog: 
 
 
 def with_plain_name(struct: InCatalog | None) -> InCatalog | None:
-    """The struct of a client, its database under the name it has within the one catalog."""
+    """The struct of a client, with the key of its database."""
     if struct is None or struct.dbName is None:
         return struct
     return with_fields(struct, dbName=in_catalog(struct.catName, struct.dbName))

@@ -13,7 +13,7 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Event, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, generated_name, normalize
+from hms_gateway.metastore.vocabulary.names import TableId, generated_name, normalize
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.rpc.structs import (
     AddCheckConstraintRequest,
@@ -50,6 +50,7 @@ from hms_gateway.rpc.structs import (
     UniqueConstraintsRequest,
     UniqueConstraintsResponse,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, plain_name
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
@@ -557,7 +558,7 @@ class Constraints:
                     f"The constraint: {request.constraintname} does not exist for the associated table: {table_name}"
                 )
             fields = {
-                "dbName": table.table.dbName,
+                "dbName": plain_name(table.table.dbName or ""),
                 "tableName": table.table.tableName,
                 "constraintName": name,
                 "timestamp": self._events.timestamp(),

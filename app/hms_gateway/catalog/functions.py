@@ -10,7 +10,6 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, StoredDatabase, Transaction
 from hms_gateway.metastore.vocabulary.names import (
-    DEFAULT_CATALOG,
     DatabaseId,
     FunctionId,
     InvalidName,
@@ -32,6 +31,7 @@ from hms_gateway.rpc.structs import (
     NoSuchObjectException,
     PrincipalType,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, plain_name, prefix_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS
@@ -212,7 +212,9 @@ class Functions:
         return _in_default_catalog(found.function) if is_newer(call, dbName) else found.function
 
     def get_all_functions(self, call: Call) -> GetAllFunctionsResponse:
-        found = self._store.read(lambda snapshot: FunctionRows(snapshot).objects())
+        """Those of the default catalog, as in Hive."""
+        every = self._store.read(lambda snapshot: FunctionRows(snapshot).objects())
+        found = [one for one in every if not prefix_of(one.dbName)]
         return GetAllFunctionsResponse([_in_default_catalog(one) for one in found] if is_newer(call) else found)
 
     def _names(self, db_name: str | None, pattern: str | None) -> list[str]:
@@ -238,7 +240,7 @@ class Functions:
 
     def _event(self, event_type: str, function: Function, fields: dict[str, Any]) -> Event:
         db_name = function.dbName or ""
-        return self._events.event(event_type, db_name, None, {"db": db_name, **fields})
+        return self._events.event(event_type, db_name, None, {"db": plain_name(db_name), **fields})
 
 
 def _keys(db_name: str | None, name: str | None) -> tuple[str, str]:

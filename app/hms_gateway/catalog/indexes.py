@@ -24,6 +24,7 @@ from hms_gateway.rpc.structs import (
     NoSuchObjectException,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import plain_name
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
@@ -228,7 +229,7 @@ def _index_table_name(index: Index, given: str) -> tuple[str, str]:
 def _index_event(events: EventMaker, event_type: str, index: Index, fields: dict[str, Any]) -> Event:
     """An event about an index, filed under the table it is for."""
     db_name = index.dbName or ""
-    message = {"db": db_name, **fields, "timestamp": events.timestamp()}
+    message = {"db": plain_name(db_name), **fields, "timestamp": events.timestamp()}
     return events.event(event_type, db_name, index.origTableName, message)
 
 

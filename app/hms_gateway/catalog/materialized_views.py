@@ -10,7 +10,7 @@ from hms_gateway.catalog.arguments import database_name, table_in, with_fields
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, TableId, normalize
+from hms_gateway.metastore.vocabulary.names import TableId, normalize
 from hms_gateway.metastore.vocabulary.table_types import TableType
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
@@ -22,6 +22,7 @@ from hms_gateway.rpc.structs import (
     Table,
     UpdateTransactionalStatsRequest,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, key_of_qualified
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import DATABASES, TABLES, VIEW_SOURCES
 from hms_gateway.storage.sql.repository import AggregateRows
@@ -109,10 +110,10 @@ class MaterializedViews:
         self._freshness = freshness
 
     def get_all_materialized_view_objects_for_rewriting(self, call: Call) -> list[Table]:
-        """Views of all databases, ordered by database and name."""
+        """Views of all databases of the default catalog, ordered by database and name."""
 
         def work(snapshot: Snapshot) -> list[Table]:
-            names = snapshot.database_names()
+            names = snapshot.database_names(prefix="")
             return [_complete(snapshot, table) for name in names for table in _rewritable(snapshot, name)]
 
         return [with_fields(table, catName=DEFAULT_CATALOG) for table in self._store.read(work)]
@@ -264,7 +265,7 @@ def _counts(source: SourceTable) -> ChangeCounts:
 def _parsed(name: str) -> tuple[str, str]:
     """`db.table`, or `catalog.db.table` as some clients write it."""
     db_name, _, tbl_name = name.rpartition(".")
-    return normalize(db_name.rpartition(".")[2]), normalize(tbl_name)
+    return normalize(key_of_qualified(db_name)), normalize(tbl_name)
 
 
 def _row(counts: ChangeCounts, prefix: str = "") -> dict[str, int]:

@@ -20,7 +20,7 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     Transaction,
 )
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
+from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -43,6 +43,7 @@ from hms_gateway.rpc.structs import (
     WriteNotificationLogRequest,
     WriteNotificationLogResponse,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_prefix
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 
@@ -264,6 +265,7 @@ def event_selection(request: NotificationEventRequest) -> EventSelection:
     return EventSelection(
         EventId(request.lastEvent or 0),
         db_name=_database(request.catName, request.dbName),
+        prefix=catalog_prefix(request.catName) if request.catName else None,
         table_names=_tables(request.tableNames),
         types=request.eventTypeList or None,
         skipped_types=request.eventTypeSkipList or (),

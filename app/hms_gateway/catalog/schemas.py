@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 from hms_gateway.catalog.arguments import in_catalog, with_fields
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, DatabaseId, normalize
+from hms_gateway.metastore.vocabulary.names import DatabaseId, normalize
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -29,6 +29,7 @@ from hms_gateway.rpc.structs import (
     SerDeInfo,
     SetSchemaVersionStateRequest,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import DATABASES, REGISTRY_COLUMNS, REGISTRY_SCHEMAS, REGISTRY_VERSIONS, SERDES
 from hms_gateway.storage.sql.fragments import decode_struct, encode_struct, text_hash

@@ -32,6 +32,7 @@ from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_execu
 from hms_gateway.catalog.schemas import Schemas
 from hms_gateway.catalog.statistics.column_statistics import ColumnStatisticsMethods, StatisticsRules
 from hms_gateway.catalog.tables.alter import CommitKeyValue, TableAlterations
+from hms_gateway.catalog.tables.catalogs import Catalogs
 from hms_gateway.catalog.tables.databases import Databases, create_default_database
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.catalog.tables.tables import Tables
@@ -51,7 +52,7 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
 from hms_gateway.handlers.rights.answers import ExplainedRights
 from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
-from hms_gateway.handlers.service import Catalogs, ChangeTrails, Configuration, FileMetadata, Service
+from hms_gateway.handlers.service import ChangeTrails, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
     ImplicitLocks,
@@ -444,7 +445,7 @@ def _handlers(
     DirectoryMoves(store, files).recover()
     return [
         Configuration(rules, limits),
-        Catalogs(rules.warehouse_location),
+        Catalogs(*parts),
         Databases(*parts),
         Fields(store),
         Tables(store, tables, statistics, events, limits),

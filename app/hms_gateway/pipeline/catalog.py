@@ -52,6 +52,7 @@ from hms_gateway.rpc.structs import (
     TxnState,
     UniqueConstraintsRequest,
 )
+from hms_gateway.rpc.structs.catalogs import catalog_of, catalog_prefix, plain_name, prefix_of
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 from hms_gateway.txn.rules.write_ids import ValidIds, valid_txns_text
 
@@ -81,12 +82,35 @@ class CatalogCaller(Protocol):
         """The value of a method; raises the declared exception."""
 
 
-def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> list[Table]:
-    """Tables of these names, those that are there. Only the request says to Hive 3 that insert-only ones are known."""
-    capabilities = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
+def databases_everywhere(client: CatalogCaller) -> list[str]:
+    """The names of all databases of the default catalog, and `@catalog#database` of others."""
+    names: list[str] = list(client.call("get_all_databases"))
     try:
-        request = GetTablesRequest(dbName=database, tblNames=list(names), capabilities=capabilities)
-        return client.call("get_table_objects_by_name_req", request).tables or []
+        catalogs = client.call("get_catalogs").names or ()
+    except ApplicationError as error:
+        if error.type is not ApplicationErrorType.UNKNOWN_METHOD:
+            raise
+        # Before Hive 3.1.
+        return names
+    for prefix in filter(None, map(catalog_prefix, catalogs)):
+        names += [f"{prefix}{name}" for name in client.call("get_databases", prefix)]
+    return names
+
+
+def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> list[Table]:
+    """Tables of these names, those that are there. Only the request says to Hive 3 that insert-only ones are known.
+
+    Those of `@catalog#database` have that as their database.
+    """
+    capabilities = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
+    prefix = prefix_of(database)
+    try:
+        request = GetTablesRequest(dbName=plain_name(database), tblNames=list(names), capabilities=capabilities)
+        if not prefix:
+            return client.call("get_table_objects_by_name_req", request).tables or []
+        request.catName = catalog_of(database)
+        tables = client.call("get_table_objects_by_name_req", request).tables or []
+        return [msgspec.structs.replace(table, dbName=database) for table in tables]
     except ApplicationError as error:
         if error.type is not ApplicationErrorType.UNKNOWN_METHOD:
             raise
@@ -356,9 +380,11 @@ def is_acid(parameters: Mapping[str, str] | None) -> bool:
 Wants = Callable[..., bool]
 
 
-def table_names(client: CatalogCaller, wants: Wants = lambda *names: True) -> Iterator[tuple[str, str]]:
+def table_names(
+    client: CatalogCaller, wants: Wants = lambda *names: True, databases: Sequence[str] | None = None
+) -> Iterator[tuple[str, str]]:
     """Database and name of the tables that are wanted: `wants(database)` and `wants(database, table)`."""
-    for database in client.call("get_all_databases"):
+    for database in client.call("get_all_databases") if databases is None else databases:
         if wants(database):
             for table in client.call("get_all_tables", database):
                 if wants(database, table):

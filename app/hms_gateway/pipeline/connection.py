@@ -49,6 +49,8 @@ class Connection:
     is_verified: bool = True
     is_framed: bool = False
     timeout_seconds: float = 600.0
+    # Of Hive 3.1 and later; empty for the default one.
+    catalog: str = ""
     # How the options of a command begin that set these.
     option_prefix: str = "--"
 

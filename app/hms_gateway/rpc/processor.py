@@ -19,6 +19,7 @@ from hms_gateway.rpc.call import Call, Dialect, Failed, Unavailable, Uncacheable
 from hms_gateway.rpc.idl import StructType
 from hms_gateway.rpc.idl.method_facts import MethodFacts, Need, method_facts
 from hms_gateway.rpc.structs import METHODS, MetaException, Method, Struct, ThriftException
+from hms_gateway.rpc.structs.catalogs import fold, plain_name, prefix_of, shown_text, unfolder
 from hms_gateway.rpc.structs.paths import ArgumentPaths, argument_paths
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, LimitExceeded, Message, MessageType
 from hms_gateway.runtime.call_keys import AlreadyConcluded
@@ -137,8 +138,8 @@ def _qualified(database: Any, name: Any) -> str:
 def _text(text: Any) -> str:
     if not isinstance(text, str):
         return ""
-    # A database may be named as `@catalog#database`.
-    return text.rpartition("#")[2].lower() if text.startswith("@") else text.lower()
+    # A database of another catalog has its key, which says so.
+    return text.lower() if prefix_of(text) else plain_name(text).lower()
 
 
 # What is named besides by another part of the line, and what is no database and no table.
@@ -160,6 +161,12 @@ _BY_KIND: Final[Mapping[str, Callable[..., _Names]]] = {
     "object": _reference,
     "other": _object,
 }
+
+
+@cache
+def _unfolder(method: Method, dialect: Dialect) -> Callable[[Any], Any] | None:
+    lists_databases = method_facts()[method.name].rights.answer[:1] == ("databases",)
+    return unfolder(method.definition, lists_databases=lists_databases, is_newer=dialect is not Dialect.HIVE_2_3)
 
 
 # Turns a call message into its reply: decode, call the handler by way of its steps, encode its answer or exception.
@@ -259,6 +266,7 @@ class Processor:
                 begin = 0.0 if call.notes is None else time.perf_counter()
                 with _decoding_a_large_one if len(message.payload) >= DECODED_ALONE_BYTES else _UNCOUNTED:
                     arguments = codec.decode(bound.method.arguments, message.payload)
+                    fold(arguments)
                 if call.notes is not None:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
@@ -272,6 +280,8 @@ class Processor:
                     result, outcome, is_final = self._refused(bound.method, error)
                 else:
                     answer = value.answer if isinstance(value, Uncacheable) else value
+                    show = _unfolder(bound.method, call.dialect)
+                    answer = answer if show is None else show(answer)
                     has_answer = bound.method.definition.returns is not None
                     result = bound.method.result(success=answer) if has_answer else bound.method.result()
                     outcome, is_final = "ok", True
@@ -312,6 +322,7 @@ class Processor:
         if not isinstance(raised, ThriftException):
             raise raised from error
         _forget_origin(raised)
+        raised.message = raised.message and shown_text(raised.message)
         # What was translated failed below the handlers, such as in a file system.
         return _declared(method, _cut(raised, self._text_max)), type(raised).__name__, raised is error
 

@@ -53,9 +53,8 @@ def configure_logging(level: str = "info", log_format: LogFormat = "json", strea
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # What these say at level info about starting, stopping and migrating is said by the program itself.
-    for talkative in ("uvicorn", "alembic"):
-        logging.getLogger(talkative).setLevel(max(root.level, logging.WARNING))
+    # The program itself reports its start and stop.
+    logging.getLogger("uvicorn").setLevel(max(root.level, logging.WARNING))
 
 
 def render_json(_logger: "WrappedLogger | None", _name: str, event: "EventDict") -> str:

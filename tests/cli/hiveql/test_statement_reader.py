@@ -57,6 +57,7 @@ from hms_gateway.cli.hiveql.showing import (
     Describe,
     DescribeDatabase,
     DescribeFunction,
+    ShowCatalogs,
     ShowColumns,
     ShowCreateDatabase,
     ShowCreateTable,
@@ -77,7 +78,9 @@ USER = PrincipalName(PrincipalType.USER, "ann")
 READ = {
     "show databases like 'a*'": ShowDatabases("a*"),
     "SHOW SCHEMAS": ShowDatabases(),
+    "show catalogs": ShowCatalogs(),
     "show tables": ShowTables("sales"),
+    "show tables in `@spark#d`": ShowTables("@spark#d"),
     "show tables in D 'a*|b'": ShowTables("d", "a*|b"),
     "show views": ShowTables("sales", kind="VIRTUAL_VIEW"),
     "show partitions T": ShowPartitions(T),

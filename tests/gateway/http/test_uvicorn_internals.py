@@ -93,7 +93,7 @@ def test_the_installed_uvicorn_is_the_one_that_was_read():
 def test_the_package_asks_for_the_version_that_was_read():
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     major, minor = map(int, VERIFIED.split("."))
-    assert f"uvicorn[standard]>={VERIFIED},<{major}.{minor + 1}" in project["dependencies"]
+    assert f"uvicorn>={VERIFIED},<{major}.{minor + 1}" in project["dependencies"]
 
 
 @pytest.fixture

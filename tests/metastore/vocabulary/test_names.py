@@ -1,8 +1,6 @@
 import pytest
 
 from hms_gateway.metastore.vocabulary.names import (
-    DatabaseArgument,
-    InvalidCatalogMarker,
     InvalidName,
     check_database_name,
     check_function_name,
@@ -11,7 +9,6 @@ from hms_gateway.metastore.vocabulary.names import (
     display_name,
     is_default_database,
     normalize,
-    parse_database_argument,
 )
 
 
@@ -63,37 +60,6 @@ def test_only_a_table_name_may_hold_a_slash_and_only_if_set() -> None:
         check_function_name("a/b")
     with pytest.raises(InvalidName):
         check_database_name("a/b")
-
-
-@pytest.mark.parametrize(
-    ("text", "catalog", "database"),
-    [
-        ("sales", "hive", "sales"),
-        (None, "hive", None),
-        ("", "hive", ""),
-        ("@lake#sales", "lake", "sales"),
-        ("@LAKE#Sales", "lake", "Sales"),
-        ("@hive#", "hive", None),
-        ("@hive#!", "hive", ""),
-        ("@hive#*", "hive", "*"),
-        ("@hive#def*|a#b", "hive", "def*|a#b"),
-        ("a#b", "hive", "a#b"),
-    ],
-)
-def test_catalog_prefix_is_taken_off_database_arguments(text: str | None, catalog: str, database: str | None) -> None:
-    assert parse_database_argument(text) == DatabaseArgument(catalog, database)
-
-
-def test_plain_names_belong_to_the_configured_default_catalog() -> None:
-    assert parse_database_argument("sales").catalog == "hive"
-
-
-def test_catalog_marker_without_separator_is_refused() -> None:
-    with pytest.raises(InvalidCatalogMarker) as refused:
-        parse_database_argument("@lake")
-    assert str(refused.value) == (
-        "@lake is prepended with the catalog marker but does not appear to have a catalog name in it"
-    )
 
 
 def test_default_database_is_recognised_in_any_spelling() -> None:

@@ -2,6 +2,7 @@ import java.util.Collections;
 import java.util.Iterator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.metastore.MetaStoreEventListener;
+import org.apache.hadoop.hive.metastore.api.Catalog;
 import org.apache.hadoop.hive.metastore.api.Database;
 import org.apache.hadoop.hive.metastore.api.Function;
 import org.apache.hadoop.hive.metastore.api.MetaException;
@@ -38,6 +39,16 @@ public class NotificationLog3 extends MetaStoreEventListener {
 
     private void write(ListenerEvent from, EventType type, Database db, EventMessage message) throws MetaException {
         write(from, type, db.getCatalogName(), db.getName(), null, message);
+    }
+
+    @Override public void onCreateCatalog(CreateCatalogEvent e) throws MetaException {
+        Catalog made = e.getCatalog();
+        write(e, EventType.CREATE_CATALOG, made.getName(), null, null, messages.buildCreateCatalogMessage(made));
+    }
+
+    @Override public void onDropCatalog(DropCatalogEvent e) throws MetaException {
+        Catalog gone = e.getCatalog();
+        write(e, EventType.DROP_CATALOG, gone.getName(), null, null, messages.buildDropCatalogMessage(gone));
     }
 
     @Override public void onCreateDatabase(CreateDatabaseEvent e) throws MetaException {

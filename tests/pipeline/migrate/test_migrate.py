@@ -20,9 +20,12 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import CallsRefused, GatewayAway, JobFailed, UsageRefused
+from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
 from hms_gateway.rpc.structs import (
+    Catalog,
+    CreateCatalogRequest,
     Database,
     GetValidWriteIdsRequest,
     HiveObjectRef,
@@ -157,6 +160,27 @@ def test_a_catalog_of_hive_3_arrives_whole(spark, third, target, options):
     assert (result.status, result.refusals, result.differences) == ("done", (), ())
     with target.metastore.client() as client:
         assert client.call("get_table", "everything", "inserted").parameters.items() >= parameters.items()
+
+
+@pytest.mark.whole
+def test_another_catalog_of_hive_3_arrives_as_the_default_one(spark, third, target, options):
+    """Its databases, and none of those of the same names beside it."""
+    with third.metastore.client() as client:
+        new = Catalog("spark", None, f"file:{third.folder}/spark")
+        client.call("create_catalog", CreateCatalogRequest(new))
+    connection = dataclasses.replace(third.connection, catalog="spark")
+    with PatientClient(connection, 20) as client:
+        client.call("create_database", Database(name="shop", description="of spark", parameters={"k": "v"}))
+        make_table(client, "shop", "orders", ("day", "string"))
+        add_partitions(client, "shop", "orders", [["a"], ["b"]])
+        make_table(client, "shop", "items")
+    result = migrate(options, MigrateArguments(source=connection), spark=spark)
+    assert (result.status, result.refusals, result.differences) == ("done", (), ())
+    with target.metastore.client() as client:
+        assert client.call("get_all_databases") == ["default", "shop"]
+        assert client.call("get_all_tables", "shop") == ["items", "orders"]
+        assert client.call("get_partition_names", "shop", "orders", -1) == ["day=a", "day=b"]
+        assert client.call("get_database", "shop").description == "of spark"
 
 
 def without_catalogs(found: dict[str, Any]) -> dict[str, Any]:

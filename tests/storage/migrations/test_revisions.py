@@ -176,7 +176,7 @@ def test_keys_of_calls_from_before_they_had_hashes_stay_known(empty_database: st
         connection.execute(
             text("INSERT INTO outcomes (principal, call_key, method, concluded_at) VALUES ('a','k','m',1)")
         )
-        for table in ("changes", "dropped_tables", "gateways"):
+        for table in ("changes", "dropped_tables", "gateways", "catalogs"):
             connection.execute(text(f"DROP TABLE {table}"))
         of_table = "" if engine.dialect.name in ("sqlite", "postgresql") else " ON tables"
         connection.execute(text(f"DROP INDEX tables_location{of_table}"))

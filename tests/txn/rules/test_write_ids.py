@@ -157,20 +157,6 @@ def test_who_wrote_it_sees_its_own_id() -> None:
     assert ids.with_own(8) == ids
 
 
-@pytest.mark.parametrize(
-    ("ids", "mergeable"),
-    [
-        (ValidIds(9), ValidIds(9)),
-        (ValidIds(9, (), (4, 8)), ValidIds(9, (), (4, 8))),
-        (ValidIds(9, (5, 7), (4, 6)), ValidIds(4, (), (4,))),
-        (ValidIds(9, (1,)), ValidIds(0)),
-        (ValidIds(9, (12,), (11,)), ValidIds(9)),
-    ],
-)
-def test_what_a_compaction_may_merge(ids: ValidIds, mergeable: ValidIds) -> None:
-    assert ids.for_compaction() == mergeable
-
-
 def test_bits_of_aborted_ids() -> None:
     assert aborted_bits([], []) == b""
     assert aborted_bits([4, 5, 6], []) == b""

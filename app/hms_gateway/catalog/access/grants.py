@@ -25,7 +25,7 @@ from hms_gateway.catalog.arguments import is_newer, with_fields, with_plain_name
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName, partitions_of, values_name
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
+from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.call import Call
@@ -43,6 +43,7 @@ from hms_gateway.rpc.structs import (
     PrivilegeBag,
     PrivilegeGrantInfo,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds
 from hms_gateway.storage.catalog.statistics import StatisticsRows
@@ -103,7 +104,10 @@ class Privileges:
 
         newer = is_newer(call, hiveObject.dbName) or hiveObject.catName is not None
         catalog = DEFAULT_CATALOG if newer else None
-        return [_shown(stored, catalog) for stored in sorted(self._store.read(work), key=_rank)]
+        # Without an object, those in all catalogs for callers that are told of which each is.
+        of_catalog = hiveObject.catName or (None if newer else DEFAULT_CATALOG)
+        found = sorted(self._store.read(work), key=_rank)
+        return [_shown(stored, catalog) for stored in found if _is_in(of_catalog, stored.db_name)]
 
     def grant_privileges(self, call: Call, privileges: PrivilegeBag | None) -> bool:
         """Grant all of the bag or nothing; what is on an object that is not there is left out, as in Hive."""
@@ -458,6 +462,11 @@ def _by_principal(grants: Iterable[Grant]) -> dict[Grantee, list[PrivilegeGrantI
 
 def _info(grant: Grant) -> PrivilegeGrantInfo:
     return PrivilegeGrantInfo(grant.privilege, grant.create_time, grant.grantor, grant.grantor_type, grant.grant_option)
+
+
+def _is_in(catalog: str | None, db_name: str | None) -> bool:
+    """True without a catalog, and for what is granted on everything."""
+    return catalog is None or db_name is None or catalog_of(db_name) == normalize(catalog)
 
 
 def _shown(stored: StoredGrant, catalog: str | None) -> HiveObjectPrivilege:

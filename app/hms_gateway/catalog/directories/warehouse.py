@@ -71,9 +71,12 @@ class Warehouse:
         except LocationError as error:
             raise MetaException(str(error)) from error
 
-    def new_database_location(self, name: str, given: str | None) -> str:
-        """Where a new database goes; `""` is an error here, while a table takes it for "not given"."""
-        return default_database_location(self.root, name) if given is None else self.normalized(given)
+    def new_database_location(self, name: str, given: str | None, around: str | None = None) -> str:
+        """Where a new database goes; `""` is an error here, while a table takes it for "not given".
+
+        `around` is the location of its catalog, where that is not the warehouse.
+        """
+        return default_database_location(around or self.root, name) if given is None else self.normalized(given)
 
     def path_of(self, database: Database) -> str:
         """Where the tables of a database go."""

@@ -8,7 +8,7 @@ import msgspec
 
 from hms_gateway.catalog.access.grant_rows import GrantRows
 from hms_gateway.catalog.access.grants import has_partition_privileges
-from hms_gateway.catalog.arguments import in_catalog, table_shown, with_fields
+from hms_gateway.catalog.arguments import table_shown
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
 from hms_gateway.catalog.partitions.writes import (
@@ -140,14 +140,14 @@ class PartitionAdditions:
         self, call: Call, new_part: Partition, environment_context: EnvironmentContext | None
     ) -> Partition:
         """Add one partition to the table it names and return it as stored (semantics §2.8)."""
-        given = _within_catalog(required(new_part, "partition"))
+        given = required(new_part, "partition")
         name = TableName(given.dbName, given.tableName)
         added = self._add(_Request(name, lambda _: [given], environment=properties(environment_context)))
         return shown_partitions(table_shown(call, None, None, given.catName), added)[0]
 
     def add_partitions(self, call: Call, new_parts: list[Partition]) -> int:
         """Add partitions of the table that the first one names; the number added."""
-        given = [one and _within_catalog(one) for one in required(new_parts, "partitions")]
+        given = required(new_parts, "partitions")
         if not given:
             return 0
         first = required(given[0], "partition")
@@ -407,13 +407,6 @@ class PartitionAdditions:
             return table_location(table), {location for one in stored if (location := location_of(one.partition))}
 
         return self._store.read(work)
-
-
-def _within_catalog(partition: Partition) -> Partition:
-    """A partition that a client sent, its database under the name it has within the one catalog."""
-    if not partition.catName:
-        return partition
-    return with_fields(partition, dbName=in_catalog(partition.catName, partition.dbName))
 
 
 def _check_owner(owner: TableName, partitions: Sequence[Partition]) -> None:

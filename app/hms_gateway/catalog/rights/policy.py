@@ -30,7 +30,7 @@ _PATTERNS_KEPT: Final = 10_000
 
 
 class NamePattern(msgspec.Struct, frozen=True):
-    """A pattern over normalised names."""
+    """A pattern over normalised names. Keys of databases in another catalog match none that begins otherwise."""
 
     text: str
 
@@ -45,7 +45,8 @@ class NamePattern(msgspec.Struct, frozen=True):
 
 @lru_cache(_PATTERNS_KEPT)
 def _compiled(text: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, re.sub(r"\*+", "*", text).split("*"))), re.DOTALL)
+    pattern = ".*".join(map(re.escape, re.sub(r"\*+", "*", text).split("*")))
+    return re.compile(pattern if text.startswith("@") else f"(?!@){pattern}", re.DOTALL)
 
 
 # A name directly below the warehouse with this end is the directory of a database, whether there is one or not.

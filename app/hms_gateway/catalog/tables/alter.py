@@ -74,6 +74,7 @@ from hms_gateway.rpc.structs import (
     MetaException,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import catalog_of, prefix_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import StatisticsRows
@@ -439,6 +440,10 @@ def _complaint(
     name: TableName, given: Table, settings: MetastoreSettings, *, by_newer: bool
 ) -> InvalidOperationException | MetaException | None:
     keeps_name = normalize(given.tableName or "") == normalize(name.tbl_name or "")
+    if given.dbName is not None and prefix_of(given.dbName) != prefix_of(name.db_name):
+        old, new = catalog_of(name.db_name), catalog_of(given.dbName)
+        text = f"Tables cannot be moved between catalogs, old catalog{old}, new catalog {new}"
+        return InvalidOperationException(text)
     try:
         check_shape(
             given,

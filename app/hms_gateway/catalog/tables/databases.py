@@ -10,6 +10,7 @@ from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, w
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.indexes import IndexRows, dropped_table
+from hms_gateway.catalog.tables.catalogs import location_in_catalog
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import (
@@ -23,7 +24,6 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.names import (
-    DEFAULT_CATALOG,
     DEFAULT_DATABASE,
     InvalidName,
     check_database_name,
@@ -31,7 +31,7 @@ from hms_gateway.metastore.vocabulary.names import (
     normalize,
 )
 from hms_gateway.metastore.vocabulary.parameters import without_nulls
-from hms_gateway.metastore.vocabulary.patterns import parse_pattern
+from hms_gateway.metastore.vocabulary.patterns import parse_database_pattern
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
 from hms_gateway.rpc.call import Call
@@ -51,6 +51,7 @@ from hms_gateway.rpc.structs import (
     NoSuchObjectException,
     PrincipalType,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, plain_name, prefix_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.storage.files.directories import Directories
@@ -82,6 +83,8 @@ class Databases:
     def create_database(self, call: Call, database: Database) -> None:
         given = required(database, "database")
         if given.name is not None:
+            if prefix_of(given.name) and not given.catalogName:
+                raise InvalidObjectException(f"{given.name} is not a valid database name")
             given = with_fields(given, name=in_catalog(given.catalogName, given.name))
         self._create(given, allows_hyphen=is_newer(call, database.name))
 
@@ -133,10 +136,11 @@ class Databases:
     def get_databases_req(self, call: Call, request: GetDatabaseObjectsRequest) -> GetDatabaseObjectsResponse:
         """The databases whose names match, as one consistent state."""
         request = required(request, "request")
-        pattern = None if request.pattern is None else in_catalog(request.catalogName, request.pattern)
+        pattern = in_catalog(request.catalogName, request.pattern)
+        prefix, parsed = parse_database_pattern(pattern)
 
         def work(snapshot: Snapshot) -> list[Database]:
-            names = snapshot.database_names(None if pattern is None else parse_pattern(pattern))
+            names = snapshot.database_names(parsed, prefix)
             return [_in_default_catalog(one.database) for one in map(snapshot.database, names) if one is not None]
 
         return GetDatabaseObjectsResponse([] if "\0" in (pattern or "") else self._store.read(work))
@@ -158,12 +162,14 @@ class Databases:
         """
         name = required(given.name, "database name")
         if self._find(normalize(name)) is not None:
-            raise AlreadyExistsException(f"Database {name} already exists")
+            raise AlreadyExistsException(f"Database {plain_name(name)} already exists")
+        prefix = prefix_of(name)
         try:
-            check_database_name(name, allows_hyphen=allows_hyphen)
+            check_database_name(name[len(prefix) :], allows_hyphen=allows_hyphen)
         except InvalidName as error:
             raise InvalidObjectException(str(error)) from error
-        location = self._warehouse.new_database_location(name, given.locationUri)
+        around = self._store.read(lambda snapshot: location_in_catalog(snapshot, catalog_of(name))) if prefix else None
+        location = self._warehouse.new_database_location(name[len(prefix) :], given.locationUri, around)
         self._warehouse.check_place(location)
         stored = _stored(given, normalize(name), location, creation_seconds(given.createTime, self._clock.seconds()))
         if given.managedLocationUri:
@@ -180,8 +186,11 @@ class Databases:
         return found.database
 
     def _names(self, pattern: str | None) -> list[str]:
-        parsed = None if pattern is None else parse_pattern(pattern)
-        return [] if "\0" in (pattern or "") else self._store.read(lambda snapshot: snapshot.database_names(parsed))
+        """The keys, sorted, of one catalog."""
+        prefix, parsed = parse_database_pattern(pattern)
+        if "\0" in (pattern or ""):
+            return []
+        return self._store.read(lambda snapshot: snapshot.database_names(parsed, prefix))
 
     def _alter(self, name: str | None, database: Database | None, *, changes_place: bool) -> None:
         """Replace parameters and owner; with `changes_place` description and location too, where they are not empty.
@@ -249,6 +258,9 @@ class Databases:
         def work(tx: Transaction) -> None:
             if tx.database(name) is not None:
                 raise DuplicateKey(name)
+            if prefix_of(name):
+                # It may have been dropped meanwhile.
+                location_in_catalog(tx, catalog_of(name))
             tx.insert_database(database)
             tx.append_event(self._events.create_database(database))
 
@@ -258,7 +270,7 @@ class Databases:
                 with unstorable_as_meta():
                     self._store.write(work)
             except DuplicateKey as error:
-                raise AlreadyExistsException(f"Database {spelled} already exists") from error
+                raise AlreadyExistsException(f"Database {plain_name(spelled)} already exists") from error
 
     def _remove(self, tx: Transaction, name: str, *, cascade: bool, delete_data: bool) -> _Doomed | None:
         found = _find(tx, normalize(name))
@@ -266,10 +278,11 @@ class Databases:
             raise database_not_found(name)
         stored_name = found.database.name or ""
         if not cascade:
+            shown = plain_name(stored_name)
             if tx.table_names(stored_name, limit=1):
-                raise InvalidOperationException(f"Database {stored_name} is not empty. One or more tables exist.")
+                raise InvalidOperationException(f"Database {shown} is not empty. One or more tables exist.")
             if FunctionRows(tx).names(stored_name):
-                raise InvalidOperationException(f"Database {stored_name} is not empty. One or more functions exist.")
+                raise InvalidOperationException(f"Database {shown} is not empty. One or more functions exist.")
         elsewhere = list(_index_tables_elsewhere(tx, found.database_id))
         tables = [*tx.tables(stored_name), *elsewhere]
         doomed = self._doomed(tx, found.database, tables) if delete_data else None

@@ -25,8 +25,8 @@ from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
 from hms_gateway.metastore.ports.store import CatalogWork, Snapshot, Store, StoredTable, Transaction
-from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG, normalize
-from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_pattern
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_database_pattern, parse_pattern
 from hms_gateway.metastore.vocabulary.table_types import (
     TableType,
     TableTypeError,
@@ -61,6 +61,7 @@ from hms_gateway.rpc.structs import (
     TableMeta,
     UnknownDBException,
 )
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
 from hms_gateway.runtime.limits import Limits
 
 T = TypeVar("T")
@@ -162,8 +163,9 @@ class Tables:
         db_pattern = database_name(db_patterns)
         if any("\0" in text for text in (db_pattern or "", tbl_patterns or "", *(tbl_types or ()))):
             return []
-        databases, tables = _pattern(db_pattern), _pattern(tbl_patterns)
-        metas = self._store.read(lambda snapshot: snapshot.table_metas(databases, tables, tbl_types or None))
+        prefix, databases = parse_database_pattern(db_pattern)
+        tables = _pattern(tbl_patterns)
+        metas = self._store.read(lambda snapshot: snapshot.table_metas(databases, tables, tbl_types or None, prefix))
         if not is_newer(call, db_patterns):
             return metas
         return [with_fields(meta, catName=DEFAULT_CATALOG) for meta in metas]

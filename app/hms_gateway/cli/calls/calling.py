@@ -13,7 +13,7 @@ from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
 from hms_gateway.cli.calls.explaining import find_method, print_explanation, print_methods
 from hms_gateway.cli.calls.plain_values import as_json, print_value
 from hms_gateway.cli.calls.targets import CallTarget, target_of
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, hint, out
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth, TokenAuth
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Dialect
@@ -62,7 +62,7 @@ def _call(target: CallTarget, name: str, words: Sequence[str], *, as_plain_json:
     value = _answer(target, method, arguments)
     kind = method.definition.returns
     if limit is not None and isinstance(value, list) and len(value) > limit:
-        err.print(f"{limit:,} of {len(value):,} are shown (--limit)", style="dim", highlight=False)
+        hint(f"{limit:,} of {len(value):,} are shown (--limit)")
         value = value[:limit]
     if out.is_terminal and not as_plain_json:
         print_value(out, kind, value)

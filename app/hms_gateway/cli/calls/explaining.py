@@ -127,7 +127,7 @@ def _text(name: str) -> str:
 def print_methods() -> None:
     """All methods with their signatures, one line each."""
     for method in METHODS.values():
-        out.print(signature(method.definition), soft_wrap=True, highlight=False, markup=False)
+        print(signature(method.definition))
 
 
 def print_explanation(name: str) -> None:
@@ -138,7 +138,7 @@ def print_explanation(name: str) -> None:
     out.print(_known_to(method_facts()[method.name].known_to), style="dim", highlight=False)
     out.print(f"throws {', '.join(exception_names(definition)) or 'nothing declared'}", style="dim")
     out.print("example:", style="dim")
-    out.print(f"  {example_call(method)}", soft_wrap=True, highlight=False, markup=False)
+    print(f"  {example_call(method)}")
     for named in _named_types(field.type for field in definition.arguments):
         _print_enum(named.name) if isinstance(named, EnumType) else _print_struct(named.name)
 

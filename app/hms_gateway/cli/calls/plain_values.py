@@ -7,7 +7,6 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.console import Console, RenderableType
@@ -15,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from hms_gateway.metastore.vocabulary.texts import did_you_mean
+from hms_gateway.metastore.vocabulary.texts import did_you_mean, time_text
 from hms_gateway.rpc.idl import BaseType, EnumType, ListType, MapType, SetType, StructType, Type
 from hms_gateway.rpc.structs import ENUMS, STRUCTS
 
@@ -161,7 +160,6 @@ _TIMES: Final = frozenset(
         "cleanerStart", "last_heartbeat", "lost_at", "last_modified_time", "lastAnalyzed",
     )
 )  # fmt: skip
-_MILLISECONDS_FROM: Final = 100_000_000_000
 
 
 def print_value(console: Console, kind: Type | None, value: Any) -> None:
@@ -215,16 +213,8 @@ def _with_location(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _dated(name: str, value: Any) -> Any:
-    """Seconds or milliseconds since 1970 as people write times; 0 is that there is none."""
-    if name not in _TIMES or not isinstance(value, int):
-        return value
-    if not value:
-        return ""
-    seconds = value / 1000 if value >= _MILLISECONDS_FROM else value
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (OverflowError, ValueError, OSError):  # no year that a calendar has
-        return value
+    """Times as people write them."""
+    return (time_text(value) or "") if name in _TIMES and isinstance(value, int) else value
 
 
 def _is_nested(value: Any) -> bool:

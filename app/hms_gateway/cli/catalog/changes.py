@@ -16,12 +16,12 @@ from hms_gateway.cli.calls.plain_values import as_json as json_text
 from hms_gateway.cli.calls.plain_values import to_plain
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.exports import CatalogName, parse_name
-from hms_gateway.cli.hiveql.shell_state import time_text
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.lock_text import shown_text
 from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.idl import ListType, StructType
 from hms_gateway.rpc.structs import (
     Change,

@@ -22,7 +22,7 @@ from hms_gateway.cli.catalog.exports import (
     records_of,
 )
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, out, say
 from hms_gateway.client.metastore_client import MetastoreClient
 
 _COLOURS: Final = {"+": "green", "-": "red", "~": "yellow"}
@@ -59,7 +59,7 @@ def run_diff(
         else:
             count = write_rows(sys.stdout, form, _COLUMNS, (_cells(one, form) for one in found))
     if count:
-        err.print(f"{count:,} differences", highlight=False)
+        say(f"{count:,} differences")
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain, to_plain
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.idl import ListType, StructType
@@ -191,7 +191,7 @@ def run_export(target: CallTarget, name: str | None, output: Path | None) -> Non
             count = _write(output, found, wanted)
         except OSError as error:
             fail(f"{output} cannot be written: {error.strerror or error}")
-    err.print(f"{count:,} objects in {output}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{count:,} objects in {output}")
 
 
 def _write(output: Path, found: Iterable[Record], of: CatalogName) -> int:
@@ -224,7 +224,7 @@ def run_import(
         importer.add(read_records(stream, name))
     text = ", ".join(_counted(kind, count) for kind, count in importer.counts.items())
     skipped = f"; {importer.skipped:,} were there already" if importer.skipped else ""
-    err.print(f"made {text or 'nothing'}{skipped}", markup=False, highlight=False, soft_wrap=True)
+    say(f"made {text or 'nothing'}{skipped}")
 
 
 def _counted(kind: str, count: int) -> str:

@@ -19,7 +19,6 @@ from hms_gateway.cli.hiveql.shell_state import (
     ShellState,
     Statement,
     keys_of,
-    time_text,
 )
 from hms_gateway.cli.hiveql.showing import Describe, DescribeDatabase, ShowDatabases, ShowPartitions, ShowTables
 from hms_gateway.cli.terminal.commands import rows_form
@@ -27,6 +26,7 @@ from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
+from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.idl import StructType
 from hms_gateway.rpc.structs import Database, Partition, Table
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 
-from hms_gateway.cli.terminal.output import err, fail
+from hms_gateway.cli.terminal.output import fail, say
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.rpc.structs import ThriftException
 
@@ -78,7 +78,7 @@ def _kept(keep: Callable[[], None], kept_at: float, silent_seconds_max: float) -
     except ClientError as error:
         if time.monotonic() - kept_at >= silent_seconds_max:
             raise HoldingLost(str(error)) from error
-        err.print(f"not kept alive, will try again: {error}", markup=False, highlight=False, soft_wrap=True)
+        say(f"not kept alive, will try again: {error}")
         return kept_at
     return asked_at
 

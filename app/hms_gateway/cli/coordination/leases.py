@@ -14,11 +14,11 @@ from hms_gateway.cli.calls.plain_values import as_json as json_text
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
 from hms_gateway.cli.hiveql.locking import leases_of
-from hms_gateway.cli.hiveql.shell_state import time_text
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
 from hms_gateway.client.lock_text import shown_text
+from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.idl import ListType, StructType
 from hms_gateway.rpc.structs import LeaseObject
 
@@ -86,7 +86,7 @@ def force_drop(target: CallTarget, objects: Sequence[str], database: str) -> Non
             fail("no lease has " + (" or ".join(objects) if leased else "anything"), exit_code=EXIT_REFUSED)
         client.call("force_drop_lease", leased)
     ids = " ".join(map(str, dict.fromkeys(lease.lease_id for lease in found)))
-    err.print(f"dropped from the leases {ids}", markup=False, highlight=False, soft_wrap=True)
+    say(f"dropped from the leases {ids}")
 
 
 def _run(target: CallTarget, lease_id: int, seconds: int, command: Sequence[str]) -> int:

@@ -6,7 +6,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception
 from hms_gateway.cli.hiveql.lock_commands import parse_command, parse_partition
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
 from hms_gateway.client.acquiring import (
     SETTING_NAMES,
     ConcurrencySettings,
@@ -46,6 +45,7 @@ from hms_gateway.client.concurrency import (
 from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.idl import ListType, StructType
 from hms_gateway.rpc.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
 
@@ -143,7 +143,7 @@ def acquire(
         try:
             ordered = in_key_order(as_written, PartitionKeys(client)) if settings.is_on else as_written
             locks = wanted.locks_of(ordered)
-            _say(explain_locks(locks))
+            say(explain_locks(locks))
             with ended_by_exception():
                 lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
         except NotAKey as error:
@@ -151,7 +151,7 @@ def acquire(
         except LocksDenied as error:
             fail(str(error), listing_holders("hms-gateway locks show"), exit_code=EXIT_REFUSED)
         if lock_id is None:
-            _say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
+            say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
     if command:
         raise click.exceptions.Exit(_run(target, settings, lock_id, command, heartbeat))
     if lock_id is not None:
@@ -270,12 +270,8 @@ def _place(text: str, database: str) -> LockPlace:
 
 
 def _pause(seconds: float) -> None:
-    _say(f"trying again in {seconds:g} s")
+    say(f"trying again in {seconds:g} s")
     time.sleep(seconds)
-
-
-def _say(text: str) -> None:
-    err.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print(text: str) -> None:
@@ -292,15 +288,8 @@ def _print_lines(text: str, form: str) -> None:
     times = [number for number, name in enumerate(header) if name in _TIMES]
     for row in rows if form in ("table", "vertical") else ():
         for number in times:
-            row[number] = _time(row[number])
+            row[number] = (row[number].isdecimal() and time_text(int(row[number]))) or row[number]
     write_rows(sys.stdout, form, header, [[cell.strip() for cell in row] for row in rows])
-
-
-def _time(text: str) -> str:
-    """Milliseconds since 1970 as people write times."""
-    if not text.isdecimal():
-        return text
-    return datetime.fromtimestamp(int(text) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 _TIMES = ("Last Heartbeat", "Acquired At")

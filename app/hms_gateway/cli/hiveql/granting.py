@@ -14,8 +14,8 @@ from hms_gateway.cli.hiveql.shell_state import (
     keys_of,
     partition_values,
     table_of,
-    time_text,
 )
+from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.structs import (
     GetPrincipalsInRoleRequest,
     GetRoleGrantsForPrincipalRequest,

@@ -16,7 +16,6 @@ from hms_gateway.cli.hiveql.shell_state import (
     known_values,
     place_names,
     table_of,
-    time_text,
 )
 from hms_gateway.client.acquiring import (
     SETTING_NAMES,
@@ -39,6 +38,7 @@ from hms_gateway.client.concurrency import (
 )
 from hms_gateway.client.lock_text import LockReason, parse_reason
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.structs import (
     AbortTxnsRequest,
     CompactionType,

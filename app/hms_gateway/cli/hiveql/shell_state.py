@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,7 +14,6 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.structs import FieldSchema, NoSuchObjectException, PrincipalType, Table
 
 Cell = str | int | bool | None
-_MILLISECONDS_FROM: Final = 100_000_000_000
 
 
 class QualifiedName(NamedTuple):
@@ -113,14 +111,6 @@ class ShellState:
                 f"table {name} does not exist; SHOW TABLES IN {name.db_name} lists those that do"
             ) from error
         return found
-
-
-def time_text(seconds: int | None) -> str | None:
-    """Seconds or milliseconds since 1970; None for 0, which says that there was no such time."""
-    if not seconds:
-        return None
-    exact = seconds / 1000 if seconds >= _MILLISECONDS_FROM else seconds
-    return datetime.fromtimestamp(exact, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def keys_of(table: Table) -> list[str]:

@@ -15,14 +15,13 @@ from hms_gateway.cli.hiveql.shell_state import (
     keys_of,
     partition_names,
     partition_values,
-    time_text,
     typed_keys,
 )
 from hms_gateway.metastore.filters.hiveql_condition import divided_condition
 from hms_gateway.metastore.vocabulary.create_text import create_database_text, create_table_text
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.metastore.vocabulary.texts import bound_text
+from hms_gateway.metastore.vocabulary.texts import bound_text, time_text
 from hms_gateway.rpc.structs import (
     FieldSchema,
     NoSuchObjectException,
@@ -48,6 +47,11 @@ class ShowDatabases(Statement, frozen=True):
 
     def run(self, state: ShellState) -> ResultRows:
         return _names("database_name", state.call("get_databases", self.pattern))
+
+
+class ShowCatalogs(Statement, frozen=True):
+    def run(self, state: ShellState) -> ResultRows:
+        return _names("catalog_name", state.call("get_catalogs").names)
 
 
 class ShowTables(Statement, frozen=True):

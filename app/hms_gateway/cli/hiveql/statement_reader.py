@@ -44,6 +44,7 @@ from hms_gateway.cli.hiveql.showing import (
     Describe,
     DescribeDatabase,
     DescribeFunction,
+    ShowCatalogs,
     ShowColumns,
     ShowCreateDatabase,
     ShowCreateTable,
@@ -196,6 +197,7 @@ class ShowReader(AlterationReader):
 
 _SHOWN: Mapping[str, Callable[[ShowReader], Statement]] = MappingProxyType(
     {
+        "CATALOGS": lambda reader: ShowCatalogs(),
         "DATABASES": lambda reader: ShowDatabases(reader._pattern()),
         "SCHEMAS": lambda reader: ShowDatabases(reader._pattern()),
         "TABLES": ShowReader._show_tables,

@@ -11,7 +11,6 @@ from hms_gateway.bridge.server.admission import BridgeOptions
 from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cli.calls.targets import PASSWORD_VARIABLE, fail_for_certificate, named_certificate
-from hms_gateway.cli.terminal import output
 from hms_gateway.cli.terminal.output import fail, find_token, first_line
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.limits import Limits
@@ -100,8 +99,7 @@ def _check_tls(given: dict[str, Any]) -> None:
 
 def _announce(host: str, port: int, side_port: int | None) -> None:
     health = "" if side_port is None else f", health at http://127.0.0.1:{side_port}/healthz"
-    output.err.print(f"thrift://{host}:{port} is ready{health}", highlight=False, soft_wrap=True)
-    sys.stderr.flush()
+    print(f"thrift://{host}:{port} is ready{health}", file=sys.stderr, flush=True)
 
 
 def _credentials(user: str, file: Path | None, *, is_optional: bool) -> Credentials | None:

@@ -223,9 +223,9 @@ class _Report:
             print(json.dumps({"what": "summary", "is_clean": self._is_clean, **summary}))
         elif not self._form:
             if self.young:
-                out.print(f"directories without a row that changed just now (--older-than): {self.young:,}", **_PLAIN)
+                print(f"directories without a row that changed just now (--older-than): {self.young:,}")
             if external:
-                out.print(f"external tables and partitions outside the roots, which is allowed: {external:,}", **_PLAIN)
+                print(f"external tables and partitions outside the roots, which is allowed: {external:,}")
             if not self._counts:
                 out.print("nothing found", style="green", **_PLAIN)
         if not self._is_clean:

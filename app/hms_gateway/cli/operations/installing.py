@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.status import Status
 
-from hms_gateway.cli.terminal.output import err, fail, fail_for_store, out
+from hms_gateway.cli.terminal.output import err, fail, fail_for_store
 from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.file_versions import make_data_folder
@@ -23,19 +23,16 @@ def run_migration(settings: Settings) -> None:
             make_data_folder(settings.data_dir)
         found = revision_of(url)
         if found == REVISION:
-            return _say(f"the database has revision {REVISION} already")
-        _say(f"from {'an empty database' if found is None else f'revision {found}'} to revision {REVISION}")
+            print(f"the database has revision {REVISION} already")
+            return
+        print(f"from {'an empty database' if found is None else f'revision {found}'} to revision {REVISION}")
         with Status("changing the tables", console=err):
             migrate(url)
-        _say("done")
+        print("done")
     except StoreError as error:
         fail_for_store(error)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}", "--data-dir chooses another folder")
-
-
-def _say(text: str) -> None:
-    out.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def run_backup(settings: Settings, file: Path) -> None:
@@ -44,13 +41,13 @@ def run_backup(settings: Settings, file: Path) -> None:
         back_up(database_url(settings), file)
     except StoreError as error:
         fail_for_store(error)
-    out.print(f"the database is in {file}", highlight=False, markup=False, soft_wrap=True)
+    print(f"the database is in {file}")
 
 
 def install_views(settings: Settings, schema: str) -> None:
     """Say how many there are; what cannot be done is one line and exit code 2."""
     try:
-        _say(f"{install(database_url(settings), schema)} views in schema {schema}")
+        print(f"{install(database_url(settings), schema)} views in schema {schema}")
     except StoreError as error:
         fail_for_store(error)
 
@@ -61,4 +58,4 @@ def remove_views(settings: Settings, schema: str) -> None:
         remove(database_url(settings), schema)
     except StoreError as error:
         fail_for_store(error)
-    _say(f"schema {schema} is removed")
+    print(f"schema {schema} is removed")

@@ -4,14 +4,13 @@ import re
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import click
 
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import err, fail, line_of_input, out
+from hms_gateway.cli.terminal.output import fail, hint, line_of_input, say
 from hms_gateway.composition.authorization import authorization_of
 from hms_gateway.gateway.auth.tokens import (
     AccessToken,
@@ -22,6 +21,7 @@ from hms_gateway.gateway.auth.tokens import (
     revoke_tokens,
 )
 from hms_gateway.gateway.auth.users import UserFileError, add_user, check_name, list_users, remove_user
+from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.runtime.settings import Settings
 
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -38,11 +38,11 @@ def create(settings: Settings, name: str, ttl: str, note: str) -> None:
         )
     except (TokenFileError, UserFileError) as error:
         fail(str(error))
-    text = f"token {token.id} of {name} in {settings.tokens_path}, until {_time(token.expires)}; it is shown only once"
-    err.print(text, soft_wrap=True, highlight=False, markup=False)
+    until = time_text(token.expires)
+    say(f"token {token.id} of {name} in {settings.tokens_path}, until {until}; it is shown only once")
     if not is_known:
         text = f"{name} has no password in {settings.users_path}: the token is the only way in under this name"
-        err.print(text, style="dim", soft_wrap=True, highlight=False, markup=False)
+        hint(text)
     print(secret)
 
 
@@ -67,10 +67,10 @@ def revoke(settings: Settings, ids: Collection[str], user: str | None) -> None:
         fail("which token?", "hms-gateway token list shows their ids; --user NAME revokes all of a user")
     revoked = revoke_all(settings, ids=ids, users=() if user is None else (user,))
     for token in revoked:
-        err.print(f"token {token.id} of {token.user} revoked", highlight=False, markup=False)
+        say(f"token {token.id} of {token.user} revoked")
     delegated = 0 if user is None else cancel_delegated(settings, user)
     if delegated:
-        err.print(f"{counted(delegated, 'delegation token')} of {user} cancelled", highlight=False, markup=False)
+        say(f"{counted(delegated, 'delegation token')} of {user} cancelled")
     unknown = set(ids) - {token.id for token in revoked}
     if unknown:
         fail(f"{settings.tokens_path} has no token {', '.join(sorted(unknown))}")
@@ -111,12 +111,8 @@ def duration_seconds(text: str) -> int:
 
 def _cells(token: AccessToken, uses: TokenUses) -> tuple[str, ...]:
     last = uses.last(token)
-    expires = _time(token.expires) + (" (expired)" if token.expires <= time.time() else "")
-    return (token.id, token.user, _time(token.created), expires, "never" if last is None else _time(last), token.note)
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    expires = f"{time_text(token.expires)}{' (expired)' if token.expires <= time.time() else ''}"
+    return token.id, token.user, str(time_text(token.created)), expires, time_text(last) or "never", token.note
 
 
 PASSWORD_CHARACTERS_MIN: Final = 8
@@ -160,10 +156,10 @@ def add(settings: Settings, name: str, *, password_stdin: bool, inherits: bool, 
     except UserFileError as error:
         fail(str(error))
     what = f"{name} added to {path}" if is_new else f"{name} has a new password in {path}"
-    out.print(what, soft_wrap=True, highlight=False, markup=False)
+    print(what)
     if is_new and count > 1 and settings.authorization != "off" and name not in settings.administrators:
         said = OF_A_NEW_USER[authorization_of(settings)].format(name=name)
-        out.print(said, soft_wrap=True, highlight=False, markup=False)
+        print(said)
 
 
 def remove(settings: Settings, name: str) -> None:
@@ -177,7 +173,7 @@ def remove(settings: Settings, name: str) -> None:
     if not was_there and not tokens:
         fail(f"{path} has no user {name}", f"hms-gateway token revoke --user {name} cancels delegation tokens")
     number = f" with {counted(len(tokens), 'token')}" if tokens else ""
-    out.print(f"{name} removed{number}", highlight=False, markup=False)
+    print(f"{name} removed{number}")
     # Last, and said apart: a database that is away keeps no user. Only here: it takes the database.
     from hms_gateway.catalog.tokens import cancel_all
     from hms_gateway.cli.operations.left_behind import catalog, left_behind
@@ -189,9 +185,9 @@ def remove(settings: Settings, name: str) -> None:
         delegated = cancel_all(store, name)
         left = left_behind(store, name)
     if delegated:
-        out.print(f"{counted(delegated, 'delegation token')} of {name} cancelled", highlight=False, markup=False)
+        print(f"{counted(delegated, 'delegation token')} of {name} cancelled")
     if left:
-        out.print(f"{name} leaves behind {_listed(left)}\n{TAKE_AWAY}", soft_wrap=True, highlight=False, markup=False)
+        print(f"{name} leaves behind {_listed(left)}\n{TAKE_AWAY}")
 
 
 def _refuse_heir(settings: Settings, name: str) -> None:
@@ -221,7 +217,7 @@ def _say_unknown(settings: Settings, name: str) -> None:
         f"there is no catalog in {settings.data_dir}: what {name} was granted or owns is not known; give the command "
         "the gateway's settings (--config)"
     )
-    err.print(text, style="dim", soft_wrap=True, highlight=False, markup=False)
+    hint(text)
 
 
 def print_users(settings: Settings) -> None:
@@ -237,4 +233,4 @@ def print_users(settings: Settings) -> None:
     except UserFileError as error:
         fail(str(error))
     for name in names:
-        out.print(name, highlight=False, markup=False)
+        print(name)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import structlog
 
 from hms_gateway.catalog.rights.keeper import standing_lines
 from hms_gateway.cli.operations.start_checks import connections_problem, rights_problems, start_problems
-from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
+from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, settled
 from hms_gateway.composition.main import (
     build,
@@ -215,7 +216,7 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
                 "user's name",
                 address=f"{settings.thrift_host}:{settings.thrift_port}",
             )
-    if password is None and not out.is_terminal:
+    if password is None and not sys.stdout.isatty():
         return
     _print(
         f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
@@ -225,14 +226,14 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
 
 def _say(text: str) -> None:
     """On a terminal a line for people, elsewhere a line of the log, with time and form."""
-    if out.is_terminal:
+    if sys.stdout.isatty():
         _print(text)
     else:
         _log.info(text)
 
 
 def _print(text: str) -> None:
-    out.print(text, highlight=False, markup=False, soft_wrap=True)
+    print(text, flush=True)
 
 
 def _fail_for(settings: Settings, error: OSError) -> NoReturn:

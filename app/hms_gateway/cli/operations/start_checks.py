@@ -153,7 +153,7 @@ def rights_problems(settings: Settings) -> Iterator[str]:
 
 def _file_systems(settings: Settings) -> Iterator[str]:
     for scheme, policy in sorted(settings.file_systems.items()):
-        if policy == "manage":
+        if policy == "manage" and scheme != "file":  # the library of all others takes a thirtieth of a start
             from hms_gateway.storage.files.remote import missing_extra
 
             extra = missing_extra(scheme)

@@ -267,6 +267,7 @@ PIPELINE: Final = group(
         ),
         option("--source-insecure", "Accept any certificate of the source."),
         option("--source-cacert FILE", "Certificate (PEM) of the source to trust."),
+        option("--source-catalog NAME", "Catalog of the source (Hive 3.1 and later).", default=""),
         option("--source-framed", "Use Thrift's framed transport for the source."),
         option(
             "--on-conflict CHOICE",

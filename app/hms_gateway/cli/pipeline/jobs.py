@@ -153,6 +153,18 @@ def migrate(job: JobCommand, *, without: tuple[str, ...], **given: Any) -> None:
     job.run("migrate", {**given, "source": source, "kinds": kinds})
 
 
+def _catalog(name: str) -> str:
+    """Empty for the default catalog. Ends the command when it cannot be the name of one."""
+    from hms_gateway.metastore.vocabulary.names import InvalidName, check_catalog_name, normalize
+    from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
+
+    try:
+        check_catalog_name(name or DEFAULT_CATALOG)
+    except InvalidName as error:
+        fail(f"--source-catalog: {error}")
+    return "" if normalize(name) == DEFAULT_CATALOG else normalize(name)
+
+
 def source_of(
     *,
     url: str,
@@ -164,6 +176,7 @@ def source_of(
     insecure: bool,
     cacert: Path | None,
     framed: bool,
+    catalog: str,
 ) -> "Connection":
     """The metastore to read. Ends the command when the options are wrong."""
     from hms_gateway.pipeline.connection import Connection
@@ -189,7 +202,7 @@ def source_of(
             f"give --source-user, and {SOURCE_PASSWORD_VARIABLE} or --source-password-file; or --source-certificate",
         )
     try:
-        return replace(Connection.of(given, {}), option_prefix="--source-")
+        return replace(Connection.of(given, {}), option_prefix="--source-", catalog=_catalog(catalog))
     except OptionError as error:
         fail(f"--source: {error}")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from rich.markup import escape
 from rich.table import Table
 
-from hms_gateway.cli.terminal.output import err, out
+from hms_gateway.cli.terminal.output import out, say
 
 if TYPE_CHECKING:
     from hms_gateway.pipeline.audit.apply_job import ApplyResult
@@ -47,13 +47,13 @@ def crawl(result: "CrawlResult") -> None:
 def stats(result: "StatsResult") -> None:
     """Print the result of `stats`."""
     for name in ("partitions", "written", "fresh", "failed", "files", "rows"):
-        out.print(f"{name:<12} {result.counts[name]:>14,}", highlight=False)
+        print(f"{name:<12} {result.counts[name]:>14,}")
     coverage = result.coverage
     for name, before, after, whole in (
         ("rows counted", coverage.partitions_before, coverage.partitions_after, coverage.partitions),
         ("columns", coverage.columns_before, coverage.columns_after, coverage.columns),
     ):
-        out.print(f"{name:<12} {_share(before, whole):>14} -> {_share(after, whole)}", highlight=False)
+        print(f"{name:<12} {_share(before, whole):>14} -> {_share(after, whole)}")
     lines = [f"{note['path']} {note['reason']}" for note in result.notes]
     lines += [f"{each['item']} {each['reason']}" for each in result.refusals]
     lines += [
@@ -62,11 +62,11 @@ def stats(result: "StatsResult") -> None:
     ]
     lines += [f"{each['database']}.{each['table']} {each['reason']}" for each in result.passed_by]
     for line in lines[:_SHOWN]:
-        out.print(escape(line), highlight=False, soft_wrap=True)
+        print(line)
     if len(lines) > _SHOWN:
-        out.print(f"and {len(lines) - _SHOWN:,} more in {escape(result.folder)}", highlight=False, soft_wrap=True)
+        print(f"and {len(lines) - _SHOWN:,} more in {result.folder}")
     if result.status == "planned":
-        out.print(f"nothing is written; --resume {result.run} does it", highlight=False)
+        print(f"nothing is written; --resume {result.run} does it")
 
 
 def _share(part: int, whole: int) -> str:
@@ -78,7 +78,7 @@ def audit(result: "AuditResult") -> None:
     if result.status == "planned":
         counts = result.counts
         text = f"{counts['places']:,} tables and partitions, {counts['roots']:,} directories to begin at"
-        out.print(f"{text}; --resume {result.run} audits them", highlight=False)
+        print(f"{text}; --resume {result.run} audits them")
         return
     for one in result.examples[:_FINDINGS_SHOWN]:
         colour = _COLOURS[one["severity"]]
@@ -101,24 +101,24 @@ def _show_counts(result: "AuditResult") -> None:
     counts = result.counts
     looked = f"{counts['tables']:,} tables, {counts['directories']:,} directories, {counts['files']:,} files"
     found = ", ".join(f"{count:,} {severity}s" for severity, count in result.severities.items())
-    out.print(f"{looked}: {found}", highlight=False)
-    out.print(escape(f"all findings: {result.table}"), highlight=False, soft_wrap=True)
+    print(f"{looked}: {found}")
+    print(f"all findings: {result.table}")
     if result.plan:
         text = f"plan {result.plan} has {result.actions:,} actions; hms-gateway pipeline apply does them"
-        out.print(escape(text), highlight=False, soft_wrap=True)
+        print(text)
     if result.html:
-        out.print(escape(f"page {result.html}"), highlight=False, soft_wrap=True)
+        print(f"page {result.html}")
 
 
 def apply(result: "ApplyResult") -> None:
     """Print the result of `apply`."""
     for one in result.refusals:
-        err.print(escape(f"not done: {one['location']} {one['reason']}"), highlight=False, soft_wrap=True)
+        say(f"not done: {one['location']} {one['reason']}")
     done = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in sorted(result.counts.items()))
     if result.status == "planned":
-        out.print(escape(f"planned: {done or 'nothing'}; --resume {result.run} does it"), highlight=False)
+        print(f"planned: {done or 'nothing'}; --resume {result.run} does it")
         return
-    out.print(escape(f"{done or 'nothing to do'}; {result.refused:,} not done"), highlight=False)
+    print(f"{done or 'nothing to do'}; {result.refused:,} not done")
 
 
 def compact(result: "CompactResult") -> None:
@@ -160,15 +160,11 @@ def _show_refused(result: "CompactResult") -> None:
 def snapshot(result: "SnapshotResult") -> None:
     """Print the result of `snapshot`."""
     if result.status == "planned":
-        out.print(f"{result.counts['pieces']} pieces to read; --resume {result.run} reads them", highlight=False)
+        print(f"{result.counts['pieces']} pieces to read; --resume {result.run} reads them")
         return
     for kind, number in result.counts.items():
-        out.print(f"{kind:<12} {number:>10,}", highlight=False)
-    out.print(
-        escape(f"snapshot {result.path} of event {result.event}, digest {result.digest}"),
-        highlight=False,
-        soft_wrap=True,
-    )
+        print(f"{kind:<12} {number:>10,}")
+    print(f"snapshot {result.path} of event {result.event}, digest {result.digest}")
 
 
 def diff(result: "DiffResult") -> None:
@@ -176,11 +172,11 @@ def diff(result: "DiffResult") -> None:
     for each in result.differences:
         out.print(_line(each), highlight=False, soft_wrap=True)
     for kind, counts in result.counts.items():
-        out.print(f"{kind}: " + ", ".join(f"{number:,} {change}" for change, number in counts.items()), highlight=False)
+        print(f"{kind}: " + ", ".join(f"{number:,} {change}" for change, number in counts.items()))
     events = f"event {result.before.event} to event {result.after.event}"
-    out.print(f"{result.total:,} objects differ, {events}" if result.total else f"no difference, {events}")
+    print(f"{result.total:,} objects differ, {events}" if result.total else f"no difference, {events}")
     if result.output:
-        out.print(escape(f"all differences are in {result.output}"), highlight=False)
+        print(f"all differences are in {result.output}")
 
 
 def _line(each: "ObjectChange") -> str:

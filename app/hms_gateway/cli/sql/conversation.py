@@ -14,7 +14,7 @@ from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.hiveql.shell_state import ShellState
 from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession, StatementFailed, Unanswered
-from hms_gateway.cli.terminal.output import err
+from hms_gateway.cli.terminal.output import hint
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, split_statements, tokens_of
 from hms_gateway.metastore.vocabulary.table_types import FORMATS
@@ -191,10 +191,9 @@ HEARTBEAT_SECONDS: Final = 60.0
 class LockKeeper:
     """Sends heartbeats from a thread with a client of its own. What is lost is noticed by its next use."""
 
-    def __init__(self, state: ShellState, target: CallTarget, every_seconds: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(self, state: ShellState, target: CallTarget) -> None:
         self._state = state
         self._target = target
-        self._every_seconds = every_seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="locks of the shell", daemon=True)
 
@@ -205,7 +204,7 @@ class LockKeeper:
         self._stopping.set()
 
     def _keep(self) -> None:
-        while not self._stopping.wait(self._every_seconds):
+        while not self._stopping.wait(HEARTBEAT_SECONDS):
             if self._state.lock_ids:
                 with contextlib.suppress(ClientError), open_client(self._target) as client:
                     for lock_id in list(self._state.lock_ids):
@@ -238,7 +237,7 @@ class Conversation:
             # What was wrong is said, or the person has left the pager.
             pass
         except KeyboardInterrupt:
-            err.print("interrupted", style="dim")
+            hint("interrupted")
         finally:
             self._names.forget()
         return True

@@ -131,10 +131,10 @@ class PagedStream(io.TextIOBase):
     Writing raises BrokenPipeError when the person has left the pager.
     """
 
-    def __init__(self, lines_max: int, command: list[str] | None, stream: IO[str] | None = None) -> None:
+    def __init__(self, lines_max: int, command: list[str] | None) -> None:
         self._lines_max = lines_max
         self._command = command
-        self._stream = stream or sys.stdout
+        self._stream = sys.stdout
         self._kept: list[str] = []
         self._lines = 0
         self._pager: subprocess.Popen[str] | None = None

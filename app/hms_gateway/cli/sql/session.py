@@ -13,7 +13,7 @@ from hms_gateway.cli.hiveql.session import Repair
 from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState, Statement
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.cli.terminal.formats import Cell, write_rows, write_text
-from hms_gateway.cli.terminal.output import err
+from hms_gateway.cli.terminal.output import err, hint, say
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, NotReached
 from hms_gateway.metastore.vocabulary.hiveql_tokens import (
     CommandError,
@@ -136,7 +136,7 @@ class SqlSession:
         if self.state.lock_ids:
             ids = " ".join(map(str, self.state.lock_ids))
             text = f"nothing keeps the locks {ids} alive now; hms-gateway locks release {ids} releases them at once"
-            err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+            hint(text)
         self._client.close()
 
     def run_text(self, text: str, source: str = "", *, goes_on: bool = False) -> bool:
@@ -165,7 +165,7 @@ class SqlSession:
             count = None if found is None else self._write(found._replace(rows=watch.each(found.rows)))
         except CommandError as error:
             _say_error(str(error), _place(source, text, begin + error.position))
-            err.print(pointed_at(text, begin + error.position), markup=False, highlight=False, soft_wrap=True)
+            say(pointed_at(text, begin + error.position))
             raise StatementFailed from error
         except (CommandRefused, ThriftException, ApplicationError) as error:
             _say_error(_refusal(error), _place(source, text, begin + tokens_of(statement)[0].begin))
@@ -173,7 +173,7 @@ class SqlSession:
         except ClientError as error:
             _say_error(str(error), _place(source, text, begin + tokens_of(statement)[0].begin))
             if error.hint:
-                err.print(error.hint, style="dim", markup=False, highlight=False, soft_wrap=True)
+                hint(error.hint)
             raise Unanswered from error
         self._say_done(count, watch.seconds)
 
@@ -195,7 +195,7 @@ class SqlSession:
         if self.form not in ("table", "vertical") or not err.is_terminal:
             return
         what = "OK" if count is None else "1 row" if count == 1 else f"{count:,} rows"
-        err.print(f"{what} ({seconds:.2f} s)", style="dim", markup=False, highlight=False)
+        hint(f"{what} ({seconds:.2f} s)")
 
 
 def _standard_output() -> AbstractContextManager[IO[str]]:
@@ -220,4 +220,4 @@ def _refusal(error: CommandRefused | ThriftException | ApplicationError) -> str:
 
 def _say_error(text: str, place: str) -> None:
     err.print("[bold red]error:[/bold red]", end=" ")
-    err.print(f"{place}{text}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{place}{text}")

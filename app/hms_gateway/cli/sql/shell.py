@@ -13,7 +13,7 @@ import msgspec
 from hms_gateway.cli.calls.targets import CallTarget, target_of
 from hms_gateway.cli.terminal import output
 from hms_gateway.cli.terminal.commands import rows_form
-from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, fail
+from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, fail, hint
 
 if TYPE_CHECKING:
     from hms_gateway.cli.hiveql.shell_state import ShellState
@@ -70,7 +70,7 @@ def _session(
     from hms_gateway.cli.sql.repairing import repairing
     from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession
 
-    client = ReconnectingClient(target, _say)
+    client = ReconnectingClient(target, hint)
     state = ShellState(client, target.user, this_host(), options.database.lower())
     _set_options(state, options.hiveconf)
     return SqlSession(client, state, form, output=output, repair=repairing(target, target_words))
@@ -127,7 +127,3 @@ def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
             SetOption(name.strip(), value.strip()).run(state)
         except CommandRefused as error:
             fail(f"--hiveconf {text!r}: {error}")
-
-
-def _say(text: str) -> None:
-    output.err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from hms_gateway.cli.terminal.importing import gc_paused
+from hms_gateway.cli.terminal.importing import gc_paused, import_structlog
 
 FILE: Final = click.Path(path_type=Path)
 OWN_OPTIONS: Final = "Options"
@@ -152,6 +152,8 @@ class DeclaredCommand(Documented, click.Command):
         """Import the work."""
         module, _, name = self.work.partition(":")
         with gc_paused():
+            if self._is_server:
+                import_structlog()
             found: Callable[..., None] = getattr(import_module(f"hms_gateway.cli.{module}"), name)
         return found
 

@@ -1,7 +1,8 @@
-"""Importing much at once."""
+"""Importing much at once, and without what nobody needs."""
 
 import contextlib
 import gc
+import sys
 from collections.abc import Iterator
 
 
@@ -17,3 +18,15 @@ def gc_paused() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def import_structlog() -> None:
+    """Import structlog without rich, which it takes along if it can: a server prints no tables and no colours."""
+    missing = "rich" not in sys.modules
+    if missing:
+        sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog  # noqa: F401
+    finally:
+        if missing:
+            del sys.modules["rich"]

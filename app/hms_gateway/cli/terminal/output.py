@@ -53,11 +53,23 @@ def _complain(problem: str) -> None:
     _console("err").print(f"[bold red]error:[/bold red] {escape(problem)}", soft_wrap=True, highlight=False)
 
 
-def fail(text: str, hint: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
+def say(text: str) -> None:
+    """Print a text to standard error, which is not the command's answer."""
+    sys.stdout.flush()  # the order stays where both go to one place
+    print(text, file=sys.stderr, flush=True)
+
+
+def hint(text: str) -> None:
+    """Print a dim text to standard error."""
+    sys.stdout.flush()
+    _console("err").print(text, style="dim", soft_wrap=True, highlight=False, markup=False)
+
+
+def fail(text: str, advice: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
     """End the command with one red line, and a dim one with what to do about it."""
     _complain(text)
-    if hint:
-        _console("err").print(hint, style="dim", soft_wrap=True, highlight=False, markup=False)
+    if advice:
+        hint(advice)
     raise click.exceptions.Exit(exit_code)
 
 

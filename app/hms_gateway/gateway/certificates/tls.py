@@ -7,6 +7,7 @@ import hashlib
 import os
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -87,7 +88,7 @@ def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateF
         with _only_one(folder / LOCK_NAME):
             if _has_to_be_made(files, now):
                 before = read_fields(files.certificate) if files.certificate.exists() else None
-                make_certificate(files.certificate, files.key, now)
+                _make_apart(files, now)
                 if before is not None:
                     days_left = (before.expires_seconds - now) // 86_400
                     _log.info("renewed the self-signed certificate", days_left=days_left)
@@ -199,6 +200,26 @@ def _only_one(lock: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _make_apart(files: CertificateFiles, now_seconds: int) -> None:
+    """Make them in a child process: the library for it would stay, with 10 MiB.
+
+    A process with threads, which a fork could harm, makes them itself. So does one that may not fork, and one whose
+    child failed, to raise its error.
+    """
+    if threading.active_count() == 1:
+        with contextlib.suppress(OSError):
+            child = os.fork()
+            if child == 0:
+                try:
+                    make_certificate(files.certificate, files.key, now_seconds)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            if os.waitpid(child, 0)[1] == 0:
+                return
+    make_certificate(files.certificate, files.key, now_seconds)
 
 
 def make_certificate(certificate_path: Path, key_path: Path, now_seconds: int) -> None:

@@ -1,4 +1,4 @@
-"""The files of the console as they are sent: read and compressed when they are first asked for."""
+"""The files of the console as they are sent: read, bundled and compressed when they are first asked for."""
 
 import gzip
 from functools import cache
@@ -6,7 +6,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from hms_gateway.gateway.console.bundle import bundled
+
 FOLDER: Final = Path(__file__).parent / "static"
+SOURCES: Final = Path(__file__).parent / "src"
+BUNDLE: Final = "console.js"
 PAGE: Final = "index.html"
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
@@ -41,11 +45,11 @@ def static_file(path: str) -> StaticFile | None:
 def _names() -> frozenset[str]:
     """What may be asked for. A path from outside is only looked up here, it never opens a file."""
     files = (path for path in FOLDER.rglob("*") if path.suffix in _TYPES)
-    return frozenset(path.relative_to(FOLDER).as_posix() for path in files)
+    return frozenset((BUNDLE, *(path.relative_to(FOLDER).as_posix() for path in files)))
 
 
 @cache
 def _read(name: str) -> StaticFile:
-    content = (FOLDER / name).read_bytes()
+    content = bundled(SOURCES).encode() if name == BUNDLE else (FOLDER / name).read_bytes()
     tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
     return StaticFile(content, gzip.compress(content, 9, mtime=0), _TYPES[Path(name).suffix], tag)

@@ -38,6 +38,7 @@ from hms_gateway.rpc.structs import (
     Table,
     ThriftException,
 )
+from hms_gateway.rpc.structs.catalogs import key_of_qualified
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
 from hms_gateway.runtime.suspension import Outdated, waited
@@ -187,7 +188,7 @@ class CallCheck:
         for name in names:
             # Some clients write `catalog.db.table`.
             database, _, table = name.rpartition(".")
-            self._demand(action, Securable(_database(database.rpartition(".")[2]), _table(table)))
+            self._demand(action, Securable(_database(key_of_qualified(database)), _table(table)))
 
     def _demand(self, action: Action, thing: Securable) -> None:
         """Raises MetaException without the right, whether the object exists or not."""

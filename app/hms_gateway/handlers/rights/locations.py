@@ -20,6 +20,7 @@ from hms_gateway.catalog.rights.policy import (
     read_place,
     rest_below,
 )
+from hms_gateway.catalog.tables.catalogs import location_in_catalog
 from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
@@ -40,6 +41,7 @@ from hms_gateway.rpc.structs import (
     PartitionSpecWithSharedSD,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import catalog_of, plain_name, prefix_of
 
 _DELETING: Final = (Action.DROP, Action.DELETE, ALL)
 # A drop of a partition that says it is archived deletes this directory.
@@ -63,7 +65,7 @@ class LocationCheck:
         self._elsewhere: dict[Securable, list[tuple[list[str] | None, str]]] = {}
 
     def check_database(self, name: str, struct: Any) -> None:
-        own = read_place(default_database_location(self._warehouse, name)), self._database(name)
+        own = read_place(self._default_location(name)), self._database(name)
         # The second one of a database that is there already does not change.
         second = None if name in self._permissions.policy.places else struct.managedLocationUri
         for given in (struct.locationUri, second):
@@ -74,6 +76,12 @@ class LocationCheck:
                 any(_are_same(one, location) for one in own) or self._permissions.may_use(location)
             ):
                 raise self._refused(given)
+
+    def _default_location(self, name: str) -> str:
+        around = self._warehouse
+        if prefix_of(name):
+            around = self._store.read(lambda snapshot: location_in_catalog(snapshot, catalog_of(name)))
+        return default_database_location(around, plain_name(name))
 
     def check_table(self, thing: Securable, renamed: Securable, table: Table) -> None:
         """`renamed` is the name that the call gives the table, mostly the same."""

@@ -10,6 +10,7 @@ from hms_gateway.metastore.checks.table_shape import PartitionTexts
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.structs import Database, Function, Partition, Struct, Table
+from hms_gateway.rpc.structs.catalogs import plain_name, unfolded
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
@@ -55,12 +56,12 @@ class EventMaker:
         return self._clock.seconds()
 
     def object_json(self, struct: Struct) -> str:
-        """A struct as the text of a `…ObjJson` key."""
-        return self._to_tjson(struct).decode()
+        """A struct as the text of a `…ObjJson` key, as answers show it."""
+        return self._to_tjson(unfolded(struct)).decode()
 
     def partition_texts(self) -> PartitionTexts:
         """Partitions of one request as the texts of `…ObjJson` keys."""
-        return PartitionTexts(self._to_tjson)
+        return PartitionTexts(lambda struct: self._to_tjson(unfolded(struct)))
 
     def create_database(self, database: Database) -> Event:
         return self._database(CREATE_DATABASE, database.name or "", {"dbJson": self.object_json(database)})
@@ -96,19 +97,19 @@ class EventMaker:
 
     def drop_function(self, function: Function) -> Event:
         db_name = function.dbName or ""
-        fields = {"db": db_name, "functionName": function.functionName, "timestamp": self.timestamp()}
+        fields = {"db": plain_name(db_name), "functionName": function.functionName, "timestamp": self.timestamp()}
         return self.event(DROP_FUNCTION, db_name, None, fields)
 
     def table_fields(self, table: Table) -> dict[str, Any]:
         """The keys by which every message about a table or its partitions names the table."""
-        return {"db": table.dbName, "table": table.tableName, "tableType": table.tableType}
+        return {"db": plain_name(table.dbName or ""), "table": table.tableName, "tableType": table.tableType}
 
     def whole_table(self, table: Table) -> dict[str, Any]:
         """The keys of messages that show the table as it is."""
         return self.table_fields(table) | {"tableObjJson": self.object_json(table), "timestamp": self.timestamp()}
 
     def _database(self, event_type: str, name: str, states: Mapping[str, str]) -> Event:
-        return self.event(event_type, name, None, {"db": name, **states, "timestamp": self.timestamp()})
+        return self.event(event_type, name, None, {"db": plain_name(name), **states, "timestamp": self.timestamp()})
 
     def _table(self, event_type: str, table: Table, fields: Mapping[str, Any]) -> Event:
         return self.event(event_type, table.dbName or "", table.tableName, fields)

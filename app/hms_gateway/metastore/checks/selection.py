@@ -23,6 +23,7 @@ from hms_gateway.metastore.vocabulary.partition_names import (
 )
 from hms_gateway.rpc.structs import EncodedList, MetaException, NoSuchObjectException, Partition
 from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.rpc.structs.catalogs import unfolded
 from hms_gateway.runtime.limits import Limits
 
 
@@ -71,7 +72,8 @@ class TableName:
         """A found table as its partitions and statistics are to show it."""
         if self.shown_catalog is None:
             return table
-        return msgspec.structs.replace(table, table=msgspec.structs.replace(table.table, catName=self.shown_catalog))
+        shown = unfolded(msgspec.structs.replace(table.table, catName=self.shown_catalog))
+        return msgspec.structs.replace(table, table=shown)
 
 
 def values_name(table: StoredTable, values: Sequence[str] | None) -> str:

@@ -180,6 +180,7 @@ class EventSelection(msgspec.Struct, frozen=True):
     """Which events: all conditions that are set hold. Names are normalised.
 
     up_to          the last id to look at
+    prefix         beginning of the keys of a catalog's databases, `""` for the default one's
     table_names    any of these tables
     types          any of these types, and none of `skipped_types`
     limit          at most so many, None for all
@@ -189,6 +190,7 @@ class EventSelection(msgspec.Struct, frozen=True):
     after: EventId
     up_to: int | None = None
     db_name: str | None = None
+    prefix: str | None = None
     table_names: Sequence[str] | None = None
     types: Sequence[str] | None = None
     skipped_types: Sequence[str] = ()
@@ -211,8 +213,8 @@ class Snapshot(Protocol):
 
     def database(self, name: str) -> StoredDatabase | None: ...
 
-    def database_names(self, pattern: Pattern | None = None) -> list[str]:
-        """Sorted in byte order."""
+    def database_names(self, pattern: Pattern | None = None, prefix: str | None = None) -> list[str]:
+        """Sorted in byte order; with `prefix` those of one catalog, whose keys begin so, with it before the pattern."""
 
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None: ...
 
@@ -232,8 +234,13 @@ class Snapshot(Protocol):
         """Sorted in byte order; an unknown database has none."""
 
     def table_metas(
-        self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
-    ) -> list[TableMeta]: ...
+        self,
+        db_pattern: Pattern | None,
+        tbl_pattern: Pattern | None,
+        table_types: Sequence[str] | None,
+        prefix: str | None = None,
+    ) -> list[TableMeta]:
+        """Of all catalogs, or with `prefix` of one, as `database_names`."""
 
     def search_names(self, db_text: str | None, text: str, limit: int, details: bool = False) -> list[FoundName]:
         """Those with the text in their names, the best first; with `db_text` only in databases with it in theirs."""

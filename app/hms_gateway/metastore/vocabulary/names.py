@@ -1,4 +1,4 @@
-"""Names of databases, tables and other objects: normalising, validating, and the catalog prefix of newer clients.
+"""Names of databases, tables and other objects: normalising and validating.
 
 The ids under which storage keeps them, and the names that Hive makes for constraints without one (semantics §2.15).
 """
@@ -8,9 +8,8 @@ from collections.abc import Container, MutableMapping, Sequence
 from itertools import count
 from typing import Final, NewType
 
-import msgspec
+from hms_gateway.rpc.structs.catalogs import TRIMMED
 
-DEFAULT_CATALOG: Final = "hive"
 DEFAULT_DATABASE: Final = "default"
 
 # Kinds of names that are found, beside the types of tables.
@@ -19,54 +18,20 @@ FUNCTION: Final = "FUNCTION"
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _WORD_OR_SLASH = re.compile(r"[A-Za-z0-9_/]+")
-_CATALOG_MARKER: Final = "@"
-_DATABASE_SEPARATOR: Final = "#"
-_EMPTY_DATABASE_MARKER: Final = "!"
-
-# What Java's String.trim() removes: everything up to and including the space, nothing beyond it.
-_TRIMMED: Final = "".join(map(chr, range(0x21)))
 
 
 class InvalidName(ValueError):
     """A name breaks the rule for its kind of object; the text is the one clients see."""
 
 
-class InvalidCatalogMarker(ValueError):
-    """A database argument starts with `@` but carries no `#`."""
-
-
-class DatabaseArgument(msgspec.Struct, frozen=True):
-    """A database argument taken apart: the catalog, and the database, which may be absent (None) or empty."""
-
-    catalog: str
-    database: str | None
-
-
 def trim(text: str) -> str:
     """`text` without leading and trailing blanks and control characters, as Java trims."""
-    return text.strip(_TRIMMED)
+    return text.strip(TRIMMED)
 
 
 def normalize(name: str) -> str:
     """The form under which a database, table, column, index or function is stored and found (semantics §0.2)."""
     return trim(name).lower()
-
-
-def parse_database_argument(text: str | None) -> DatabaseArgument:
-    """Split `@catalog#database` (semantics §1.4); a plain name belongs to the default catalog.
-
-    The database part is returned as given, since it may be a pattern. Raises InvalidCatalogMarker.
-    """
-    if text is None or not text.startswith(_CATALOG_MARKER):
-        return DatabaseArgument(DEFAULT_CATALOG, text)
-    catalog, separator, database = text[1:].partition(_DATABASE_SEPARATOR)
-    if not separator:
-        raise InvalidCatalogMarker(
-            f"{text} is prepended with the catalog marker but does not appear to have a catalog name in it"
-        )
-    if database == _EMPTY_DATABASE_MARKER:
-        return DatabaseArgument(normalize(catalog), "")
-    return DatabaseArgument(normalize(catalog), database or None)
 
 
 def check_database_name(name: str, *, allows_hyphen: bool = False) -> None:
@@ -80,7 +45,7 @@ def check_database_name(name: str, *, allows_hyphen: bool = False) -> None:
 
 
 def check_catalog_name(name: str) -> None:
-    """Raise InvalidName unless `name` could be given to a new catalog (semantics §1.1)."""
+    """Raise InvalidName unless `name` may be given to a new catalog (semantics §1.1)."""
     if not _WORD.fullmatch(name):
         raise InvalidName(f"{name} is not a valid catalog name")
 

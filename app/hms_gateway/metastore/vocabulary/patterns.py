@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from hms_gateway.metastore.vocabulary.names import trim
+from hms_gateway.rpc.structs.catalogs import prefix_of
 
 
 class Wildcard(Enum):
@@ -61,6 +62,12 @@ class Pattern:
         """The other alternatives, each once."""
         return Pattern(tuple(filter(_has_wildcards, dict.fromkeys(self.alternatives))), self.folds_case)
 
+    def after(self, prefix: str) -> "Pattern":
+        """The pattern of the same texts with `prefix` before each."""
+        return (
+            Pattern(tuple(_joined((prefix, *each)) for each in self.alternatives), self.folds_case) if prefix else self
+        )
+
     def matches(self, text: str) -> bool:
         """Whether `text` matches. What is longer than the text is refused unread: the pattern may be any caller's."""
         compared = text.lower() if self.folds_case else text
@@ -92,6 +99,16 @@ def parse_pattern(text: str) -> Pattern:
     return Pattern(
         tuple(_joined(_pieces(alternative.replace("*", ".*"))) for alternative in alternatives), folds_case=True
     )
+
+
+def parse_database_pattern(key: str | None) -> tuple[str, Pattern | None]:
+    """The prefix of the catalog that a pattern of databases is about, and the pattern of the names in it.
+
+    No names after the prefix are all of them, as is no pattern.
+    """
+    prefix = prefix_of(key)
+    names = None if key is None else key[len(prefix) :]
+    return prefix, None if names is None or (prefix and not names) else parse_pattern(names)
 
 
 def parse_like(text: str) -> Pattern:

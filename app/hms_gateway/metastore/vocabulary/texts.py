@@ -3,7 +3,7 @@
 import decimal
 import difflib
 from collections.abc import Callable, Iterable
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -24,6 +24,24 @@ def did_you_mean(word: str, known: Iterable[str], *, most: int = 3, likeness: fl
     """`; did you mean x or y?`, or nothing when no known word is near."""
     near = difflib.get_close_matches(word, list(known), n=most, cutoff=likeness)
     return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+# The year 5138, counted in seconds.
+_MILLISECONDS_FROM: Final = 100_000_000_000
+
+
+def time_text(moment: float | None) -> str | None:
+    """Seconds or milliseconds since 1970 as ISO 8601 in UTC; None for None and 0, which mean that there is no time.
+
+    A number stays one if the calendar has no year for it.
+    """
+    if not moment:
+        return None
+    try:
+        time = datetime.fromtimestamp(moment / 1000 if moment >= _MILLISECONDS_FROM else moment, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(moment)
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 _EPOCH: Final = date(1970, 1, 1)

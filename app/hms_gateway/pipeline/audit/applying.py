@@ -252,14 +252,13 @@ class _Refused(Exception):
 class Applier:
     """The step of job `apply`: the rows of a batch are actions on one table, of one kind."""
 
-    def __init__(self, head: PlanHead, storage: Storage, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, head: PlanHead, storage: Storage) -> None:
         self._head = head
         self._looker = Looker(storage)
-        self._clock = clock
 
     def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
         actions = [msgspec.convert(row, PlannedFix) for row in batch.rows()]
-        work = _Work(client, self._head, self._looker, self._clock())
+        work = _Work(client, self._head, self._looker, time.time())
         return work.do(actions)
 
 

@@ -98,8 +98,6 @@ CHECKED: Final = pyarrow.schema(
 )
 _COPIED: Final = ("database", "table", "partition", "location", "files", "total_bytes", "newest_seconds")
 
-Columns = tuple[tuple[Column, ...], tuple[str, ...]]
-
 
 def digest_of(columns: Sequence[Column]) -> str:
     """The same for the same columns."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import msgspec
 from rich.console import Console
@@ -75,9 +75,6 @@ class Lines(Progress):
 
     every_seconds = LINE_SECONDS
 
-    def __init__(self, run: str = "", out: TextIO | None = None) -> None:
-        self._run, self._out = run, out or sys.stderr
-
     def _show(self, name: str, unit: str, amount: Amount, seconds: float) -> None:
         rate = amount.done / seconds
         left = None if amount.total is None or not rate else round((amount.total - amount.done) / rate)
@@ -89,8 +86,8 @@ class Lines(Progress):
             "rate": round(rate, 1),
             "remaining_seconds": left,
         }
-        self._out.write(msgspec.json.encode(line).decode() + "\n")
-        self._out.flush()
+        sys.stderr.write(msgspec.json.encode(line).decode() + "\n")
+        sys.stderr.flush()
 
 
 class Terminal(Progress):

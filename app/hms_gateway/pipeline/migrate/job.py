@@ -73,6 +73,7 @@ class _Noted:
     verify: str
     once: bool
     kinds: tuple[str, ...]
+    catalog: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,12 @@ def migrate(
     _check_target(options)
     check_only(options, arguments.source)
     noted = _Noted(
-        arguments.source.url, arguments.on_conflict, arguments.verify, arguments.once, tuple(arguments.kinds)
+        arguments.source.url,
+        arguments.on_conflict,
+        arguments.verify,
+        arguments.once,
+        tuple(arguments.kinds),
+        arguments.source.catalog,
     )
     with Run.begin("migrate", options, noted, spark=spark, progress=progress) as run:
         return _Migration(run, options, arguments).run_all()

@@ -22,7 +22,7 @@ from hms_gateway.storage.schema.catalog import (
     FURTHER_KEYS,
     PARTITIONS,
 )
-from hms_gateway.storage.sql.filter_sql import has_id_among, matches_pattern
+from hms_gateway.storage.sql.filter_sql import has_id_among, in_catalog
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from hms_gateway.storage.sql.repository import Repository, check_name, check_text, is_storable
 
@@ -49,11 +49,9 @@ class DatabaseReads(Repository):
             return None
         return found_database(self._run_together([database_statement(name)])[0])
 
-    def database_names(self, pattern: Pattern | None = None) -> list[str]:
-        statement = select(DATABASES.c.name).order_by(DATABASES.c.name)
-        condition = matches_pattern(DATABASES.c.name, pattern, self._dialect)
-        if condition is not None:
-            statement = statement.where(condition)
+    def database_names(self, pattern: Pattern | None = None, prefix: str | None = None) -> list[str]:
+        conditions = in_catalog(DATABASES.c.name, prefix, pattern, self._dialect)
+        statement = select(DATABASES.c.name).where(*conditions).order_by(DATABASES.c.name)
         return list(self._connection.execute(statement).scalars())
 
 

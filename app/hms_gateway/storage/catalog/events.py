@@ -21,7 +21,7 @@ from hms_gateway.metastore.ports.store import (
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
 from hms_gateway.storage.schema.catalog import CATALOG, CHANGES, NOTIFICATIONS, PENDING_MOVES
-from hms_gateway.storage.sql.filter_sql import is_among
+from hms_gateway.storage.sql.filter_sql import in_catalog, is_among
 from hms_gateway.storage.sql.repository import Repository, check_text, is_storable
 
 _LAST_EVENT_ID = select(CATALOG.c.last_event_id)
@@ -93,6 +93,7 @@ class EventReads(Repository):
             if not is_storable(selection.db_name):
                 return None
             conditions.append(NOTIFICATIONS.c.db_name == selection.db_name)
+        conditions += in_catalog(NOTIFICATIONS.c.db_name, selection.prefix, None, self._dialect)
         for column, texts in (
             (NOTIFICATIONS.c.table_name, selection.table_names),
             (NOTIFICATIONS.c.event_type, selection.types),

@@ -15,7 +15,7 @@ from hms_gateway.metastore.vocabulary.typed_values import value_class
 from hms_gateway.rpc.structs import Table, TableMeta
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
-from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern, may_match
+from hms_gateway.storage.sql.filter_sql import in_catalog, is_among, matches_pattern, may_match
 from hms_gateway.storage.sql.fragments import (
     TABLE_EXTRA,
     DescriptorContent,
@@ -104,15 +104,19 @@ class TableReads(Repository):
         return list(self._connection.execute(statement).scalars())
 
     def table_metas(
-        self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
+        self,
+        db_pattern: Pattern | None,
+        tbl_pattern: Pattern | None,
+        table_types: Sequence[str] | None,
+        prefix: str | None = None,
     ) -> list[TableMeta]:
         """Ordered by database and table; the comment is the table's parameter `comment`."""
         columns = (DATABASES.c.name, TABLES.c.name, TABLES.c.table_type, TABLES.c.parameters, TABLES.c.owner)
         statement = _of_databases(select(*columns)).order_by(DATABASES.c.name, TABLES.c.name)
-        for column, pattern in ((DATABASES.c.name, db_pattern), (TABLES.c.name, tbl_pattern)):
-            condition = matches_pattern(column, pattern, self._dialect)
-            if condition is not None:
-                statement = statement.where(condition)
+        statement = statement.where(*in_catalog(DATABASES.c.name, prefix, db_pattern, self._dialect))
+        condition = matches_pattern(TABLES.c.name, tbl_pattern, self._dialect)
+        if condition is not None:
+            statement = statement.where(condition)
         if table_types:
             statement = statement.where(is_among(TABLES.c.table_type, table_types, self._dialect))
         return [

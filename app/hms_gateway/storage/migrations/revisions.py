@@ -23,7 +23,7 @@ from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.kinds import translated
 from hms_gateway.storage.schema.catalog import REVISION
 
-# As Alembic made it.
+# In the form of Alembic, which earlier versions used.
 _VERSION: Final = Table(
     "alembic_version",
     MetaData(),
@@ -93,10 +93,8 @@ def current_revision(connection: Connection) -> str | None:
 
 def _upgrade(connection: Connection) -> None:
     """Run the steps behind the revision of the database, and note each."""
-    # Only here, since importing Alembic costs a good part of the start.
-    from alembic.operations import Operations
-    from alembic.runtime.migration import MigrationContext
-
+    # Only here, since a database has the newest revision at nearly every start.
+    from hms_gateway.storage.migrations.operations import Operations
     from hms_gateway.storage.migrations.steps import STEPS
     from hms_gateway.storage.views.installing import without_views
 
@@ -106,10 +104,10 @@ def _upgrade(connection: Connection) -> None:
             f"the database's schema has revision {found}, which this program does not know: it belongs to a newer version"
         )
     _VERSION.create(connection, checkfirst=True)
-    views = nullcontext() if found is None else without_views(connection)
-    with views, Operations.context(MigrationContext.configure(connection)):
+    with nullcontext() if found is None else without_views(connection):
+        operations = Operations(connection)
         for revision, step in STEPS.items():
             if revision > (found or ""):
-                step()
+                step(operations)
                 connection.execute(delete(_VERSION))
                 connection.execute(insert(_VERSION).values(version_num=revision))

@@ -1,14 +1,11 @@
-"""The steps that make the tables of the database, one for each revision, in their order. A step that is released stays.
-
-`op` is Alembic's, within the context of `revisions`.
-"""
+"""The steps that make the tables of the database, one for each revision, in their order. A step that is released stays."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
 import sqlalchemy as sa
-from alembic import op
 
+from hms_gateway.storage.migrations.operations import Operations
 from hms_gateway.storage.schema.column_types import (
     BINARY_TEXT,
     CALL_KEY_CHARACTERS,
@@ -31,14 +28,14 @@ def required(name: str, kind: Any = None, *references: sa.ForeignKey, index: boo
 KEY_COLUMN_COUNT = 8
 
 
-def initial() -> None:
+def initial(op: Operations) -> None:
     """The first schema: databases, tables, partitions with shared descriptors, notifications, pending moves."""
     catalog = op.create_table(
         "catalog",
         sa.Column("catalog_id", sa.Integer, primary_key=True, autoincrement=False),
         required("last_event_id", sa.BigInteger),
     )
-    op.bulk_insert(catalog, [{"catalog_id": 1, "last_event_id": 0}])
+    op.connection.execute(sa.insert(catalog).values(catalog_id=1, last_event_id=0))
     op.create_table(
         "databases",
         sa.Column("database_id", ID, primary_key=True),
@@ -144,7 +141,7 @@ def texts(*names: str) -> list[sa.Column[Any]]:
     return [sa.Column(name, LONG_TEXT) for name in names]
 
 
-def transactions() -> None:
+def transactions(op: Operations) -> None:
     """Transactions, locks, write ids and the compaction queue."""
     op.create_table("txn_counters", number_key("name", BINARY_TEXT), required("last_id"))
     op.create_table(
@@ -163,9 +160,9 @@ def transactions() -> None:
         sa.Column("refused_lock", sa.BigInteger),
     )
     op.create_index("txns_state", "txns", ["state", "txn_id"])
-    partial_index("txns_silent", "txns", "last_heartbeat_ms", "state = 'o'")
-    partial_index("txns_ended", "txns", "ended_ms", "state = 'c'")
-    partial_index("txns_refused", "txns", "refused_lock", "refused_lock IS NOT NULL")
+    partial_index(op, "txns_silent", "txns", "last_heartbeat_ms", "state = 'o'")
+    partial_index(op, "txns_ended", "txns", "ended_ms", "state = 'c'")
+    partial_index(op, "txns_refused", "txns", "refused_lock", "refused_lock IS NOT NULL")
     for table in ("txn_components", "completed_txn_components"):
         op.create_table(
             table,
@@ -211,8 +208,8 @@ def transactions() -> None:
         ["db_name", "table_name", "partition_name", "strength"],
         **index_lengths("partition_name"),
     )
-    partial_index("locks_txn", "locks", "txn_id", "txn_id > 0")
-    partial_index("locks_silent", "locks", "last_heartbeat_ms", "txn_id = 0")
+    partial_index(op, "locks_txn", "locks", "txn_id", "txn_id > 0")
+    partial_index(op, "locks_silent", "locks", "last_heartbeat_ms", "txn_id = 0")
     op.create_table(
         "txn_write_ids",
         number_key("txn_id"),
@@ -270,11 +267,11 @@ def object_columns() -> list[sa.Column[Any]]:
     ]
 
 
-def partial_index(name: str, table: str, column: str, condition: str) -> None:
+def partial_index(op: Operations, name: str, table: str, column: str, condition: str) -> None:
     op.create_index(name, table, [column], sqlite_where=sa.text(condition), postgresql_where=sa.text(condition))
 
 
-def functions() -> None:
+def functions(op: Operations) -> None:
     """Functions, types, indexes, delegation tokens, master keys, partition marks, properties, compressed messages."""
     op.add_column("functions", sa.Column("extra", LONG_TEXT))
     op.add_column("notifications", sa.Column("compressed_message", LONG_BINARY))
@@ -323,7 +320,7 @@ def functions() -> None:
     )
 
 
-def statistics_and_constraints() -> None:
+def statistics_and_constraints(op: Operations) -> None:
     """Column statistics and constraints."""
     op.create_table(
         "table_statistics",
@@ -370,7 +367,7 @@ def statistics() -> list[sa.Column[Any]]:
     ]
 
 
-def privileges() -> None:
+def privileges(op: Operations) -> None:
     """Roles and privileges."""
     op.create_table(
         "roles",
@@ -414,7 +411,7 @@ def privileges() -> None:
     op.create_index("privileges_principal", "privileges", ["principal_name", "principal_type"])
 
 
-def outcomes() -> None:
+def outcomes(op: Operations) -> None:
     """Outcomes of calls that clients may repeat."""
     op.create_table(
         "outcomes",
@@ -428,7 +425,7 @@ def outcomes() -> None:
     op.create_index("ix_outcomes_concluded_at", "outcomes", ["concluded_at"])
 
 
-def leases() -> None:
+def leases(op: Operations) -> None:
     """Leases, and requests that wait for them."""
     op.create_table(
         "leases",
@@ -464,15 +461,15 @@ def leased_object() -> list[sa.Column[Any]]:
     return [*object_columns(), required("type", SHORT_TEXT)]
 
 
-def registry_and_plans() -> None:
+def registry_and_plans(op: Operations) -> None:
     """Serdes, the schema registry, resource plans, notes of query engines, sources of materialized views, write events."""
-    make_registry()
-    make_plans_and_notes()
-    make_scheduled_queries()
-    make_views_and_write_events()
+    make_registry(op)
+    make_plans_and_notes(op)
+    make_scheduled_queries(op)
+    make_views_and_write_events(op)
 
 
-def make_registry() -> None:
+def make_registry(op: Operations) -> None:
     op.create_table("serdes", key("name_hash", SHORT_TEXT), required("content", LONG_TEXT))
     op.create_table(
         "registry_schemas",
@@ -494,7 +491,7 @@ def make_registry() -> None:
     )
 
 
-def make_plans_and_notes() -> None:
+def make_plans_and_notes(op: Operations) -> None:
     op.create_table(
         "resource_plans",
         key("plan_id"),
@@ -521,7 +518,7 @@ def make_plans_and_notes() -> None:
     op.create_index("replication_metrics_policy", "replication_metrics", ["policy_hash", "dump_id"])
 
 
-def make_scheduled_queries() -> None:
+def make_scheduled_queries(op: Operations) -> None:
     op.create_table(
         "scheduled_queries",
         key("query_id"),
@@ -548,7 +545,7 @@ def make_scheduled_queries() -> None:
     )
 
 
-def make_views_and_write_events() -> None:
+def make_views_and_write_events(op: Operations) -> None:
     op.create_table(
         "view_sources",
         given_key("view_id", ID, reference("tables.table_id")),
@@ -585,14 +582,14 @@ def of_schema() -> list[sa.Column[Any]]:
     return [given_key("schema_id", ID, reference("registry_schemas.schema_id"))]
 
 
-def share_of_a_table() -> None:
+def share_of_a_table(op: Operations) -> None:
     """PostgreSQL takes every table for the same small share of all partitions.
 
     Its figures about `table_id` are older than a table that was just filled. For a table they do not name it expects a
     single row, and any index serves to find one: it then reads all partitions of the table for a filter that selects one.
     Without figures it expects a two-hundredth of all partitions, and takes the index of the key.
     """
-    if op.get_bind().dialect.name != "postgresql":
+    if op.connection.dialect.name != "postgresql":
         return
     op.execute("ALTER TABLE partitions ALTER COLUMN table_id TYPE bigint")  # the only way to forget what it has
     op.execute("ALTER TABLE partitions ALTER COLUMN table_id SET STATISTICS 0")
@@ -600,24 +597,24 @@ def share_of_a_table() -> None:
     op.execute("ALTER TABLE partitions SET (autovacuum_analyze_scale_factor = 0.01)")
 
 
-def messages_of_keys() -> None:
+def messages_of_keys(op: Operations) -> None:
     """The key of a call belongs to one message, and calls that failed keep theirs."""
     op.add_column("outcomes", sa.Column("message_hash", LONG_BINARY))
     op.add_column("outcomes", sa.Column("is_exception", sa.Boolean))
 
 
-def holders_of_locks() -> None:
+def holders_of_locks(op: Operations) -> None:
     """Who asked for a lock, as authenticated, and from which address."""
     op.add_column("locks", sa.Column("principal", LONG_TEXT))
     op.add_column("locks", sa.Column("client_address", LONG_TEXT))
 
 
-def write_ids_of_transactions() -> None:
+def write_ids_of_transactions(op: Operations) -> None:
     """A transaction knows whether it has write ids."""
     op.add_column("txns", sa.Column("has_write_ids", sa.Boolean))
 
 
-def who_changed_what() -> None:
+def who_changed_what(op: Operations) -> None:
     """Who made the change of an event, and what is kept of that when the event is forgotten."""
     op.add_column("notifications", sa.Column("principal", LONG_TEXT))
     op.add_column("notifications", sa.Column("actor", LONG_TEXT))
@@ -634,26 +631,26 @@ def who_changed_what() -> None:
     )
 
 
-def write_ids_of_statistics() -> None:
+def write_ids_of_statistics(op: Operations) -> None:
     """Column statistics know the write id that they were computed under."""
     op.add_column("table_statistics", sa.Column("write_id", sa.BigInteger))
     op.add_column("partition_statistics", sa.Column("write_id", sa.BigInteger))
 
 
-def tables_dropped_first() -> None:
+def tables_dropped_first(op: Operations) -> None:
     """A table with many partitions may go before them: it is noted that they are still to be deleted."""
     op.create_table("dropped_tables", sa.Column("table_id", sa.BigInteger, primary_key=True, autoincrement=False))
-    connection = op.get_bind()
+    connection = op.connection
     if connection.dialect.name not in ("mysql", "mariadb"):
         return
     # Only there partitions stay without their table for a while.
     inspector = sa.inspect(connection)
     for table in ("further_keys", "partitions", "descriptors"):
         for key in inspector.get_foreign_keys(table):
-            op.drop_constraint(str(key["name"]), table, type_="foreignkey")
+            op.execute(f"ALTER TABLE {table} DROP FOREIGN KEY {key['name']}")
 
 
-def gateways() -> None:
+def gateways(op: Operations) -> None:
     """Gateways that share a database say that they are there, and how far they have followed its log."""
     op.create_table(
         "gateways",
@@ -669,13 +666,24 @@ def gateways() -> None:
     )
 
 
-def where_tables_lie() -> None:
+def where_tables_lie(op: Operations) -> None:
     """Tables are found by where they lie."""
     # PostgreSQL's other index of texts has a longest one.
     op.create_index("tables_location", "tables", ["location"], postgresql_using="spgist", **index_lengths("location"))
 
 
-STEPS: Final[dict[str, Callable[[], None]]] = {
+def catalogs(op: Operations) -> None:
+    """There may be other catalogs beside the default one."""
+    op.create_table(
+        "catalogs",
+        sa.Column("name", DATABASE_NAME, primary_key=True),
+        sa.Column("description", LONG_TEXT),
+        sa.Column("location", LONG_TEXT, nullable=False),
+        sa.Column("create_time", sa.Integer),
+    )
+
+
+STEPS: Final[dict[str, Callable[[Operations], None]]] = {
     "0001": initial,
     "0002": transactions,
     "0003": functions,
@@ -693,4 +701,5 @@ STEPS: Final[dict[str, Callable[[], None]]] = {
     "0015": tables_dropped_first,
     "0016": gateways,
     "0017": where_tables_lie,
+    "0018": catalogs,
 }

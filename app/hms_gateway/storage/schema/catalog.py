@@ -31,7 +31,7 @@ from hms_gateway.storage.schema.column_types import (
     binary_text,
 )
 
-REVISION: Final = "0017"
+REVISION: Final = "0018"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500
@@ -47,6 +47,16 @@ CATALOG: Final = Table(
     METADATA,
     Column("catalog_id", Integer, primary_key=True, autoincrement=False),
     Column("last_event_id", BigInteger, nullable=False),
+)
+
+# Every catalog but the default one. Names of databases in others begin with `@catalog#`.
+CATALOGS: Final = Table(
+    "catalogs",
+    METADATA,
+    Column("name", DATABASE_NAME, primary_key=True),
+    Column("description", LONG_TEXT),
+    Column("location", LONG_TEXT, nullable=False),
+    Column("create_time", Integer),
 )
 
 DATABASES: Final = Table(

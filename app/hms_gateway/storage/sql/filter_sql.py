@@ -11,6 +11,7 @@ from sqlalchemy import (
     Text,
     and_,
     false,
+    func,
     literal,
     not_,
     or_,
@@ -129,6 +130,9 @@ def _has_index(position: int) -> bool:
 
 Condition: TypeAlias = ColumnElement[bool]
 
+# How keys of databases begin that are not of the default catalog.
+_OTHER_CATALOGS: Final = "@"
+
 CONDITIONS_MAX: Final = 5_000  # making and planning the statement takes a second
 _LIKE_CHARACTERS_MAX: Final = 10_000  # SQLite refuses longer patterns than 50,000 bytes
 _GROUP: Final = 100  # SQLite counts a chain of ORs as deep as it is long and stops at 1,000
@@ -173,6 +177,22 @@ def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect
     conditions = [is_among(column, texts, dialect)] if texts else []
     conditions += [dialect.like(column, text) for text in dialect.alternatives(others) if _is_usable(text)]
     return any_of(conditions)
+
+
+def in_catalog(
+    key: ColumnElement[Any], prefix: str | None, pattern: Pattern | None, dialect: Dialect
+) -> list[Condition]:
+    """The conditions for keys of databases: those of all catalogs, or of the one whose keys begin with `prefix`."""
+    conditions = []
+    if prefix is not None and not is_storable(prefix):
+        return [false()]
+    # Not every column of keys is compared byte by byte, so they are not taken from a range.
+    if prefix:
+        conditions.append(func.substr(key, 1, len(prefix)) == prefix)
+    elif prefix is not None:
+        conditions.append(func.substr(key, 1, len(_OTHER_CATALOGS)) != _OTHER_CATALOGS)
+    named = matches_pattern(key, None if pattern is None else pattern.after(prefix or ""), dialect)
+    return conditions if named is None else [*conditions, named]
 
 
 def selects(

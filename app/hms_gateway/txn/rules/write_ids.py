@@ -60,11 +60,6 @@ class ValidIds(msgspec.Struct, frozen=True):
         # What became of the ids between them is not known.
         return ValidIds(number, (*self.open_ids, *range(self.high_water_mark + 1, number)), self.aborted_ids)
 
-    def for_compaction(self) -> "ValidIds":
-        """What a compaction may merge: all below the oldest open id, but what was aborted."""
-        mark = self.high_water_mark if self.oldest_open is None else min(self.high_water_mark, self.oldest_open - 1)
-        return ValidIds(mark, (), tuple(number for number in self.aborted_ids if number <= mark))
-
 
 class ValidWriteIds(msgspec.Struct, frozen=True):
     """The write ids of one table; `table` is `database.table`, None when unset."""

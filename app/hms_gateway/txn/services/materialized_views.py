@@ -3,6 +3,7 @@
 import msgspec
 
 from hms_gateway.rpc.structs import MetaException
+from hms_gateway.rpc.structs.catalogs import key_of_qualified
 from hms_gateway.txn.ports.txn import Rebuild, TxnReads, TxnStore, TxnWrites
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter, CompactionState
 from hms_gateway.txn.rules.locks import TxnId
@@ -123,4 +124,4 @@ def _joined(each: list[Invalidation]) -> Invalidation:
 def _target(name: str) -> Target:
     """`db.table`, or `catalog.db.table` as some clients write it."""
     db_name, _, table_name = name.rpartition(".")
-    return target(db_name.rpartition(".")[2], table_name)
+    return target(key_of_qualified(db_name), table_name)

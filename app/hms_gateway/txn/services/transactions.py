@@ -125,7 +125,7 @@ class TransactionService(TxnService):
 
         return in_thread(lambda: self._store.write(work))
 
-    def abort_all(self, txn_ids: Sequence[int], reason: str | None = None) -> list[TxnId]:
+    def abort_all(self, txn_ids: Sequence[int]) -> list[TxnId]:
         """Abort those that are open, ignore all others; which they were."""
         self._check_count(len(txn_ids))
         # To look for many takes a while, in which others may write. What is over now stays over.
@@ -133,7 +133,7 @@ class TransactionService(TxnService):
 
         def work(txns: BatchedWrites) -> list[TxnId]:
             open_ids = [txn_id for txn_id in found if _is_open(txns.txn(txn_id))]
-            txns.abort_txns(open_ids, reason)
+            txns.abort_txns(open_ids, None)
             return open_ids
 
         return self._store.write(TxnWork(work, txn_ids=found))

@@ -18,7 +18,7 @@ _OTHER: Final = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def bundled(folder: Path) -> str:
-    """The module `main.js` of the folder with all that it imports. Raises ValueError for a form that is not known."""
+    """The module `main.js` of a folder with all modules that it imports. Raises ValueError for an unknown form."""
     texts: dict[str, str] = {}
     wanted = [MAIN]
     while wanted:
@@ -26,12 +26,11 @@ def bundled(folder: Path) -> str:
         if name not in texts:
             texts[name] = (folder / name).read_text(encoding="utf-8")
             wanted += _imported(texts[name])
-    # Lists, since the order of a set differs from run to run.
+    # Lists, since the order of a set differs from run to run, and the ETag of the bundle is that of its text.
     order = TopologicalSorter({name: _imported(text) for name, text in texts.items()}).static_order()
     parts = [_scope(name, texts[name]) for name in order]
     exported = ", ".join(outer for _, outer in _exports(texts[MAIN]))
-    head = "// Written by `python -m tools console` from tools/console/pages.\n"
-    return "\n".join([head, *parts, f"export const {{ {exported} }} = {_variable(MAIN)};", ""])
+    return "\n".join([*parts, f"export const {{ {exported} }} = {_variable(MAIN)};", ""])
 
 
 def _imported(text: str) -> list[str]:
