@@ -32,7 +32,7 @@ def test_a_server_loads_nothing_it_may_never_need(tmp_path):
         "ensure_certificate(settings.data_dir)\n"
         "build_metastore(settings).store.close()\n"
         "never = {'cryptography', 'fsspec', 'httpx', 'prometheus_client', 'psycopg', 'starlette', 'rich', 'pygments'}\n"
-        "never |= {'joserfc', 'urllib.request', 'prompt_toolkit', 'sqlglot', 'wcwidth', 'anyio'}\n"
+        "never |= {'joserfc', 'urllib.request', 'prompt_toolkit', 'sqlglot', 'wcwidth'}\n"
         "never |= {f'sqlalchemy.dialects.{name}' for name in ('mysql', 'postgresql')}\n"
         "ours = ('bridge', 'client', 'pipeline', 'gateway.console', 'cli.sql', 'cli.hiveql', 'cli.calls.calling')\n"
         "never |= {f'hms_gateway.{name}' for name in ours}\n"
