@@ -27,7 +27,7 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels 
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin hms \
-    && install -d -o hms -g hms -m 0750 /data
+    && install -d -o hms -g hms -m 0750 /data /warehouse
 COPY --from=build /opt/hms-gateway /opt/hms-gateway
 ENV PATH=/opt/hms-gateway/bin:$PATH PYTHONUNBUFFERED=1
 # Variables, so that every command in the container and the health check know them too.
@@ -36,9 +36,11 @@ ENV HMS_GATEWAY_HOST=0.0.0.0 HMS_GATEWAY_PORT=30443 HMS_GATEWAY_DATA_DIR=/data
 # A number, as Kubernetes wants it for runAsNonRoot.
 USER 10001
 WORKDIR /data
-# Embedded database, certificate and password file. With PostgreSQL only the last two.
+# Embedded database, certificate and password file. With PostgreSQL only the last two. /warehouse is for a volume that other
+# containers share (HMS_GATEWAY_WAREHOUSE_DIR=file:/warehouse).
 VOLUME /data
-EXPOSE 30443
+# HTTPS, and Thrift over TCP where HMS_GATEWAY_THRIFT_PORT is set.
+EXPOSE 30443 9083
 
 # Alive means answering; whether the database is reachable is /readyz, which must not get a container restarted.
 # The certificate may be self-signed and this never leaves the container, so it is not verified.

@@ -1,4 +1,4 @@
-"""Writes what is generated and kept in the repository: `python -m tools console|methods|rooms|settings|stubs|all`.
+"""Writes what is generated and kept here: `python -m tools console|doors|methods|rooms|settings|stubs|all`.
 
 `python -m tools size` prints the figures of the package, and with `--write` keeps them.
 """
@@ -10,6 +10,7 @@ from hms_gateway.rpc.structs import IDL, METHODS
 from tools.console_files import copied, shapes_path, shapes_text
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
+from tools.open_doors import security_path, security_text
 from tools.rooms import map_path, with_picture
 from tools.settings_doc import settings_path, settings_text
 from tools.size import document_path, measured, sizes_path, sizes_text, tables, traced, with_sizes
@@ -24,6 +25,11 @@ def write_console() -> None:
             path.write_bytes(content)
     except OSError as error:
         print(f"no packages, copies stay as they are (npm ci in tools/console installs them): {error}")
+
+
+def write_doors() -> None:
+    """The tables of docs/security.md on clients without a login."""
+    _write(security_path(), security_text(security_path().read_text(encoding="utf-8")))
 
 
 def write_methods() -> None:
@@ -66,6 +72,7 @@ def _write(path: Path, text: str) -> None:
 
 _WRITERS = {
     "console": write_console,
+    "doors": write_doors,
     "methods": write_methods,
     "rooms": write_rooms,
     "settings": write_settings,

@@ -76,7 +76,7 @@ def test_another_account_changes_nothing_and_is_logged(closed):
     assert 'hms_gateway_thrift_connections_refused_total{reason="other_account"} 1.0' in closed.metrics()
     [line] = [line for line in closed.gateway.log_text().splitlines() if "it comes from another account" in line]
     assert f'"account":{pwd.getpwnam("nobody").pw_uid}' in line
-    assert "--thrift-open" in line
+    assert "thrift_networks" in line
 
 
 @needs_root
@@ -91,9 +91,9 @@ def test_another_account_drops_nothing(closed):
 
 @needs_root
 def test_an_open_port_says_so_and_lets_every_account_in(tmp_path):
-    for place in served(tmp_path, thrift_open=True):
+    for place in served(tmp_path, thrift_networks=["127.0.0.1"]):
         assert b"default" in answer_to_another_account(place.port, call("get_all_databases"))
-        assert "every account of this machine may use the Thrift port" in place.gateway.log_text()
+        assert "thrift_networks: clients of these networks call without a login" in place.gateway.log_text()
 
 
 @needs_root

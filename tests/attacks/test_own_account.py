@@ -64,10 +64,9 @@ def audited(place: Place) -> list[dict[str, str]]:
     [
         ({}, None),
         ({"thrift_sasl": "allow"}, None),
-        ({"thrift_sasl": "require", "thrift_open": True}, None),
-        ({"thrift_open": True}, "thrift_open"),
-        ({"thrift_open": True, "thrift_sasl": "allow"}, "thrift_open"),
+        ({"thrift_networks": ["127.0.0.1"]}, None),
         ({"administrators": []}, "administrators"),
+        ({"administrators": [], "thrift_sasl": "require"}, None),
     ],
 )
 def test_a_port_that_gives_others_the_rights_of_the_administrator_is_refused(tmp_path: Path, given, refused) -> None:

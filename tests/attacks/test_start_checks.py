@@ -127,3 +127,12 @@ def test_a_file_system_without_its_library_is_named_also_where_no_root_lies_in_i
     (said,) = ended("--data-dir", str(tmp_path / "var"), HMS_GATEWAY_FILE_SYSTEMS='{"gs": "manage", "s3a": "ignore"}')
     assert said == "error: directories of gs: (file_systems) need a library: pip install 'hms-gateway[gs]'"
     assert not (tmp_path / "var").exists()
+
+
+def test_a_thrift_port_that_others_reach_needs_networks_or_logins(tmp_path):
+    options = ("--data-dir", str(tmp_path / "var"), "--thrift-port", "9083", "--thrift-host", "0.0.0.0")
+    said, *_ = ended(*options)
+    assert "name the networks of your clients in thrift_networks" in said
+    said, *_ = ended(*options, "--thrift-networks", "10.0.0.0/8", "--thrift-networks", "10.0.0.1/8")
+    assert said == "error: thrift_networks: 10.0.0.1/8 has host bits set"
+    assert not (tmp_path / "var").exists()

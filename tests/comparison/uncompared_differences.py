@@ -255,6 +255,19 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "tests/handlers/test_txn_methods.py::test_replication",
     ),
     Uncompared(
+        "What belongs to a catalog",
+        "drop_catalog alter_catalog create_table lock get_next_notification list_privileges",
+        "`drop_catalog` deletes the catalog's directory with all that is in it, and leaves functions of its database "
+        "`default` behind. `hive` can be altered. A struct with `@spark#sales` as its database is refused. Locks of "
+        "tables of one name in two catalogs exclude each other. Old clients hear of events and grants in all catalogs "
+        "by plain names.",
+        "Only an empty directory goes, and only a catalog without functions. `hive` stays as it is. Such a struct is "
+        "in `spark`, as an argument would be. A lock is on the name that it says, `sales` or `@spark#sales`. Old "
+        "clients hear of events in `@spark#sales`, and of the grants in `hive`.",
+        "Data of others is not deleted, and no plain name means an object of another catalog.",
+        "tests/handlers/test_catalogs.py::test_directories_of_a_catalog_come_and_go",
+    ),
+    Uncompared(
         "empty names of catalogs",
         "get_table_req",
         "3.1.3 finds no catalog of that name.",

@@ -105,7 +105,7 @@ def test_an_older_installation_is_told_at_the_start(tmp_path: Path) -> None:
         assert server.log_text().count("authorization is not set") == 1
 
 
-def test_a_new_installation_with_an_open_port_does_not_start(tmp_path: Path) -> None:
-    settings = {"authorization": None, "thrift_port": free_port(), "thrift_open": True}
-    with pytest.raises(ServerDidNotStart, match="thrift_open lets every account"):
+def test_a_new_installation_without_administrators_does_not_start_with_a_port(tmp_path: Path) -> None:
+    settings = {"authorization": None, "thrift_port": free_port(), "administrators": []}
+    with pytest.raises(ServerDidNotStart, match="acts as the first of administrators, which is empty"):
         GatewayServer(tmp_path, settings=settings).start()

@@ -13,11 +13,13 @@ from hms_gateway.bridge.thrift.messages import CallFailed, NotTried
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.composition.thrift_port import _Identification
 from hms_gateway.gateway.admission.identity import Identity, Refusals, RequestHead
+from hms_gateway.gateway.auth.network_logins import NetworkUsers
 from hms_gateway.gateway.auth.tokens import DelegationLogins
 from hms_gateway.gateway.logins import LoginParts
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.logins.delegation_token import Proof, TokenName, TokensAway
 from hms_gateway.runtime.logins.login_tokens import LoginChecks
+from hms_gateway.runtime.settings import Settings
 
 
 class Directory:
@@ -43,7 +45,7 @@ def identification(
     logins = LoginParts(checks, users, delegation=DelegationLogins(password_of, checks))  # type: ignore[arg-type]
     endpoint = SimpleNamespace(authenticator=Directory())
     edge = SimpleNamespace(endpoint=endpoint, logins=logins)
-    return _Identification(edge, Refusals(Metrics(frozenset())))  # type: ignore[arg-type]
+    return _Identification(edge, Refusals(Metrics(frozenset())), NetworkUsers(Settings()))  # type: ignore[arg-type]
 
 
 def test_calls_are_paid_for_and_logged_under_the_name_that_the_directory_has(checks):

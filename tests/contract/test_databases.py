@@ -2,7 +2,15 @@
 
 import pytest
 
-from hms_gateway.metastore.ports.store import DuplicateKey, Selection, UnstorableText
+from hms_gateway.metastore.ports.store import (
+    DuplicateKey,
+    Event,
+    EventId,
+    EventSelection,
+    Selection,
+    Transaction,
+    UnstorableText,
+)
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
 from hms_gateway.rpc.structs import Database, PrincipalType
 from hms_gateway.storage.writing.store import SqlStore
@@ -63,6 +71,31 @@ def test_text_no_database_can_hold_is_refused_by_name(store: SqlStore, text: str
         store.write(lambda transaction: transaction.insert_database(database(text)))
     with pytest.raises(UnstorableText, match="longer than"):
         store.write(lambda transaction: transaction.insert_database(database("n" * 3000)))
+
+
+def test_each_catalog_has_its_own_names(store: SqlStore) -> None:
+    keys = ("sales", "a@b", "@spark#sales", "@spark#Ä", "@spark2#sales", "@#x", "?sales", "A")
+
+    def work(transaction: Transaction) -> None:
+        for key in keys:
+            transaction.insert_database(database(key))
+            transaction.append_event(Event("CREATE_DATABASE", key, None, "{}"))
+
+    store.write(work)
+
+    def found(prefix: str | None, pattern: str | None = None) -> list[str]:
+        parsed = None if pattern is None else parse_pattern(pattern)
+        return store.read(lambda snapshot: snapshot.database_names(parsed, prefix))
+
+    assert found(None) == sorted(keys, key=str.encode)
+    assert found("") == ["?sales", "A", "a@b", "sales"]
+    assert found("", "*sales|@spark#*") == ["?sales", "sales"]
+    assert found("@spark#") == ["@spark#sales", "@spark#Ä"]
+    assert found("@spark#", "s*|x") == found("@spark#", "no|sales") == ["@spark#sales"]
+    assert found("@spar_#") == found("@spark\0") == found("@spark%") == []
+    for prefix, count in ((None, 8), ("", 4), ("@spark#", 2), ("@\ud800#", 0)):
+        selection = EventSelection(EventId(0), prefix=prefix)
+        assert len(store.read(lambda snapshot, one=selection: snapshot.events(one))) == count
 
 
 def test_names_are_sorted_by_bytes_and_match_patterns(store: SqlStore) -> None:

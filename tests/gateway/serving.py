@@ -216,7 +216,7 @@ def running(
     limits, proxies = limits or Limits(), proxies or Proxies()
     limits = replace(limits, drain_seconds_max=min(limits.drain_seconds_max, PATIENCE_SECONDS))
     patience = {"header_seconds_max": PATIENCE_SECONDS, "idle_seconds_max": PATIENCE_SECONDS}
-    settings = Settings(path=PATH, port=0, limits=limits, cors_origins=[*origins], **{**patience, **others})
+    settings = Settings(port=0, limits=limits, cors_origins=[*origins], **{**patience, **others})
     log = io.StringIO()
     access_log = AccessLog(stream=log)
     metrics = Metrics({"get_all_databases", "get_table", "shutdown"})

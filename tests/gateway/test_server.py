@@ -17,7 +17,6 @@ from tests.gateway.serving import (
     ANSWER,
     CALL,
     DATABASES,
-    PATH,
     SECONDS_TO_SEND,
     CannedProcessor,
     is_answered,
@@ -77,7 +76,7 @@ def serve(secondary_listener: RecordedListener, listener: socket.socket) -> None
     with running() as other:
         gateway = Gateway(
             other.asgi_endpoint,
-            Settings(path=PATH),
+            Settings(),
             connections=other.server._gateway.connections,
             ready=lambda: None,
             secondary_listener=secondary_listener,

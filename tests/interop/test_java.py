@@ -41,12 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
 
 @pytest.fixture(scope="module")
 def trusting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway with the certificate it made itself, which believes what this machine says about ann."""
-    settings = {
-        "trusted_proxy.addresses": ["127.0.0.1"],
-        "trusted_proxy.users": ["ann"],
-        "trusted_proxy.user_header": "x-actor-username",
-    }
+    """A gateway with the certificate it made itself, which believes clients of this machine that they are ann."""
+    settings = {"http_networks": ["127.0.0.1"], "network_users": ["ann"]}
     with GatewayServer(tmp_path_factory.mktemp("trusting"), settings=settings) as running:
         yield running
 
@@ -136,7 +132,7 @@ def test_java_client(transport: str, scenario: str, outcomes: dict[str, str], se
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_name_in_a_header_counts_from_a_trusted_peer_only(
+def test_a_name_in_a_header_counts_from_a_named_network_only(
     transport: str, outcomes: dict[str, str], server: GatewayServer, trusting_server: GatewayServer
 ) -> None:
     assert user_of(server, f"{transport}-known") == server.user

@@ -33,7 +33,7 @@ def file(tmp_path, text):
 def test_defaults():
     settings = load_settings()
     assert (settings.port, settings.tls, settings.limits) == (30443, True, Limits())
-    assert settings.path == "/gateway/default/hmshttpthrift/api/hms"
+    assert settings.paths == {"/gateway/default/hmshttpthrift/api/hms": "2.3", "/metastore": "4"}
     assert settings.warehouse_location.startswith("file:/")
 
 
@@ -254,6 +254,83 @@ def test_a_setting_of_the_file_is_told_with_it_and_one_of_the_environment_withou
     monkeypatch.setenv("HMS_GATEWAY_PORT", "x")
     with pytest.raises(SettingsError, match=r"^port must be "):
         load_settings(file(tmp_path, "port = 80"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"),
+    [
+        ("{}", "paths is empty"),
+        ('{ "metastore" = "4" }', "'metastore' is not a path"),
+        *(
+            (f'{{ "{path}" = "4" }}', "is not a path")
+            for path in ("/", "/a/", "/a//b", "/a%20b", "/\u00e9", "/a?b", "/a b")
+        ),
+        ('{ "/metrics/x" = "4" }', "/metrics/x is a page of the gateway"),
+        ('{ "/metastore" = "3" }', "paths./metastore must be one of 2.3, 4, not '3'"),
+    ],
+)
+def test_wrong_paths_are_refused(tmp_path, paths, told):
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        load_settings(file(tmp_path, f"paths = {paths}"))
+
+
+def test_the_paths_are_those_that_are_set(tmp_path, monkeypatch):
+    assert load_settings(file(tmp_path, 'paths = { "/a" = "2.3", "/a/b" = "4" }')).paths == {"/a": "2.3", "/a/b": "4"}
+    monkeypatch.setenv("HMS_GATEWAY_PATHS", '{"/c": "4"}')
+    assert load_settings().paths == {"/c": "4"}
+
+
+REACHED = {"thrift_port": 9083, "thrift_host": "0.0.0.0", "host": "0.0.0.0"}
+
+
+@pytest.mark.parametrize("name", ["thrift_networks", "http_networks"])
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        ("10.0.0.1/8", "10.0.0.1/8 has host bits set"),
+        ("10.0.0.0/33", "'10.0.0.0/33' does not appear to be an IPv4 or IPv6 network"),
+        ("10.0.0.0/8,10.1.0.0/16", "does not appear to be"),
+        ("spark", "does not appear to be"),
+        ("", "does not appear to be"),
+        ("0.0.0.0/0", "0.0.0.0/0 is every address; name the networks of your clients"),
+        ("::/0", "::/0 is every address"),
+    ],
+)
+def test_a_network_that_is_typed_wrong_is_refused(name, network, told):
+    with pytest.raises(SettingsError, match=f"^{name}: .*{re.escape(told)}"):
+        load_settings(**REACHED, **{name: ["127.0.0.1", network]})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"thrift_port": 9083, "thrift_host": "0.0.0.0"}, "thrift_host 0.0.0.0 can be reached by others"),
+        ({"thrift_port": 9083, "thrift_networks": ["10.0.0.0/8"]}, "thrift_networks: nobody there reaches thrift_host"),
+        ({"thrift_networks": ["127.0.0.1"]}, "thrift_networks has no effect without thrift_port"),
+        ({"http_networks": ["10.0.0.0/8"]}, "http_networks: nobody there reaches host 127.0.0.1"),
+        (
+            {**REACHED, "thrift_networks": ["10.0.0.0/8"], "thrift_sasl": "require"},
+            'thrift_networks has no effect with thrift_sasl = "require"',
+        ),
+        (
+            {
+                **REACHED,
+                "thrift_networks": ["10.0.0.0/8"],
+                "thrift_tls": True,
+                "client_certificates": {"authority": "ca.pem", "use": "require"},
+            },
+            'thrift_networks has no effect with client_certificates.use = "require"',
+        ),
+        ({"network_user": "spark"}, "network_user has no effect without thrift_networks or http_networks"),
+        ({"network_users": ["ann"]}, "network_users has no effect"),
+        ({"http_networks": ["127.0.0.1"], "network_user": "admin"}, "network_user admin is in administrators or"),
+        ({"path": "/a"}, "path: replaced by paths"),
+        ({"thrift_open": True}, "thrift_open: replaced by thrift_networks"),
+    ],
+)
+def test_settings_of_clients_without_a_login_that_fit_ill_are_refused(given, told):
+    with pytest.raises(SettingsError, match=f"^{re.escape(told)}"):
+        load_settings(**given)
 
 
 def test_paths_may_be_given_as_text_or_path(tmp_path):

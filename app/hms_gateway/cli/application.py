@@ -55,7 +55,8 @@ def _settings(given: dict[str, Any]) -> "Settings":
 
 def _settings_to_serve(given: dict[str, Any]) -> "Settings":
     """All options but the file and the sample data are settings."""
-    return _load(given["config"], **{name: given.pop(name) for name in list(given) if name not in _NOT_SETTINGS})
+    options = {name: given.pop(name) for name in list(given) if name not in _NOT_SETTINGS}
+    return _load(given["config"], **{name: None if value == () else value for name, value in options.items()})
 
 
 def _settings_of_gateway(given: dict[str, Any], *, is_elsewhere: Callable[["Settings"], bool]) -> "Settings":
@@ -94,10 +95,10 @@ _SERVE: Final = command(
         "Serve Thrift over TCP as well, to programs of this machine such as PySpark; the usual port is 9083.",
         type=int,
     ),
-    option(
-        "--thrift-open",
-        "Let all accounts of this machine use the Thrift port, not only the one that runs the gateway.",
-        default=None,
+    option("--thrift-host ADDRESS", "Address of the Thrift port. [default: 127.0.0.1]"),
+    repeatable(
+        "--thrift-networks NETWORK",
+        "Network, such as 10.0.0.0/8, whose clients use the Thrift port without a login, as the user they name",
     ),
     option(
         "--thrift-tls",

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
 
-from hms_gateway.bridge.relays.processor_relay import ProcessorRelay, user_as_named
+from hms_gateway.bridge.relays.processor_relay import ANONYMOUS, ProcessorRelay, user_as_named
 from hms_gateway.bridge.server.admission import BridgeOptions, ListenerTls
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.thrift.connection import Session
@@ -15,10 +15,11 @@ from hms_gateway.gateway.admission.rates import RateWaits
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents
 from hms_gateway.gateway.auth.external_logins import check_reserved
+from hms_gateway.gateway.auth.network_logins import NetworkUsers
 from hms_gateway.gateway.logins import LoginParts, service_keys
 from hms_gateway.rpc.call import Caller, Dialect, Unavailable
 from hms_gateway.rpc.wire import Codecs
-from hms_gateway.runtime.addresses import host_of
+from hms_gateway.runtime.addresses import Networks, host_of
 from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.door import listening_sockets
 from hms_gateway.runtime.kerberos import SaslTickets
@@ -42,7 +43,7 @@ class ThriftPort:
             codecs,
             dialect=Dialect(settings.thrift_dialect),
             cache=edge.endpoint.cache,
-            identify=_Identification(edge, self._refusals, _own_account(settings)),
+            identify=_Identification(edge, self._refusals, NetworkUsers(settings), _own_account(settings)),
             failure_of=self._failure_of,
             note_limit=self._note_limit,
             admit=self._admit,
@@ -51,11 +52,11 @@ class ThriftPort:
         options = BridgeOptions(
             host=settings.thrift_host,
             port=port,
-            allows_remote=True,  # the settings have seen to it that others have to show a password
+            allows_remote=True,  # the settings have seen to it that others show a password, or come from known networks
             sasl=settings.thrift_sasl,
             write_stall_seconds_max=settings.write_stall_seconds_max,
             shares_port=settings.workers > 1,
-            is_open=settings.thrift_open,
+            networks=Networks(settings.thrift_networks),
             mechanisms={} if settings.thrift_sasl == "off" else _mechanisms(settings, edge.logins),
             tls=_tls(settings, edge) if settings.thrift_tls else None,
             handshake_seconds_max=settings.header_seconds_max,
@@ -155,11 +156,15 @@ def _own_account(settings: Settings) -> str | None:
 
 
 class _Identification:
-    """Passwords of SASL PLAIN are those of HTTP, tickets and certificates prove themselves. Clients without a login are
-    `own_account`, under the name of `set_ugi` in records; without that, who `set_ugi` says.
+    """Passwords of SASL PLAIN are those of HTTP, tickets and certificates prove themselves. Without these
+    `network_users` decides about clients of networks; others are `own_account`, or without one who `set_ugi` says.
+    Records have that name, too.
     """
 
-    def __init__(self, edge: EdgeComponents, refusals: Refusals, own_account: str | None = None) -> None:
+    def __init__(
+        self, edge: EdgeComponents, refusals: Refusals, network_users: NetworkUsers, own_account: str | None = None
+    ) -> None:
+        self._network_users = network_users
         self._own_account = own_account
         self._authenticator = edge.endpoint.authenticator
         self._delegation = edge.logins.delegation
@@ -171,8 +176,10 @@ class _Identification:
         credentials = session.credentials
         if session.proven_user is not None:
             return self._claimed(session, await self._proven(session, session.proven_user), host_of(session.address))
+        if credentials is None and session.is_in_network:
+            return self._claimed(session, self._of_network(session), host_of(session.address))
         if credentials is None:
-            return await user_as_named(session) if self._own_account is None else self._own(session, self._own_account)
+            return await user_as_named(session) if self._own_account is None else self._as(session, self._own_account)
         if ":" in credentials.user:
             raise CallFailed("user or password is wrong", "unauthorized")
         token = b64encode(f"{credentials.user}:{credentials.password}".encode())
@@ -189,10 +196,19 @@ class _Identification:
         return self._claimed(session, caller, identity.address)
 
     @staticmethod
-    def _own(session: Session, administrator: str) -> Caller:
-        session.logged_in_as = administrator
-        session.real_user = "" if session.user == administrator else session.user
-        return Caller(administrator, real_user=session.real_user)
+    def _as(session: Session, user: str, groups: frozenset[str] = frozenset()) -> Caller:
+        session.logged_in_as = user
+        session.real_user = "" if session.user == user else session.user
+        return Caller(user, groups, real_user=session.real_user)
+
+    def _of_network(self, session: Session) -> Caller:
+        """The user of a client without a login. Raises CallFailed."""
+        try:
+            user = self._network_users.user(session.user or ANONYMOUS)
+            check_reserved(user, self._is_reserved)
+        except Refused as refused:
+            raise failure_of(refused) or refused from refused
+        return self._as(session, user, self._groups_of(user))
 
     async def _proven(self, session: Session, user: str) -> Caller:
         """Whose ticket or certificate was accepted, or whose token was and has not ended since. Raises CallFailed."""

@@ -4,6 +4,7 @@ Its status is the cost of calls, kept up to date once a second and shared with t
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 # The figures of calls are brought up to date so often.
 STATUS_LOOK_SECONDS = 1.0
-HIVE_4_PATHS = ("/metastore", "/metastore/", "/metastore/*")
+# Behind each path: Hive's HTTP client ends its path with a literal star.
+_ENDINGS = ("", "/", "/*")
+_SLASHES = re.compile("//+")
 
 _log = structlog.get_logger("hms_gateway.application")
 
@@ -155,24 +158,17 @@ class Gateway:
         self._is_secondary_listening = False
         self._listener_stopping: asyncio.Task[None] | None = None
         self._on_stop = on_stop
-        path = settings.path.rstrip("/")
         self._dialects = {
-            path: Dialect.HIVE_2_3,
-            f"{path}/": Dialect.HIVE_2_3,
-            **dict.fromkeys(HIVE_4_PATHS, Dialect.HIVE_4),
+            path + ending: Dialect(dialect) for path, dialect in settings.paths.items() for ending in _ENDINGS
         }
-        # As they are in a request line, so only those that are written there without escapes.
-        self.dialect_of_url = {
-            path.encode(): dialect
-            for path, dialect in self._dialects.items()
-            if path.isascii() and not set("%?#") & set(path)
-        }
+        # The paths as they are in a request line.
+        self.dialect_of_url = {path.encode(): dialect for path, dialect in self._dialects.items()}
         self._ready = ready
         self._is_stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            dialect = self._dialects.get(scope["path"])
+            dialect = self._dialects.get(_SLASHES.sub("/", scope["path"]))
             if dialect is None:
                 try:
                     await self._page(scope, receive, send)
@@ -208,7 +204,7 @@ class Gateway:
             self.metrics,
             self._ready,
             lambda: self._is_stopping,
-            (self.settings.path, HIVE_4_PATHS[0]),
+            tuple(self.settings.paths),
             self.asgi_endpoint.identify,
             self.status,
             self._health,

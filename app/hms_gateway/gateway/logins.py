@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from hms_gateway.gateway.admission.identity import Authenticator
-from hms_gateway.gateway.admission.proxies import Networks, Proxies
+from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.auth.credentials import (
     ACCEPTED,
     Login,
@@ -39,6 +39,7 @@ from hms_gateway.gateway.certificates.client_certificates import (
     ClientCertificates,
     Revocations,
 )
+from hms_gateway.runtime.addresses import Networks
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logins.login_tokens import LoginChecks
@@ -121,6 +122,12 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     logins: list[Login] = []
     if settings.client_certificates.authority is not None:
         logins.append(CertificateLogin(objection=_validity(settings).objection, challenges=challenges))
+    if settings.http_networks:
+        # Loaded only where it is needed, as issuers and the directory below.
+        from hms_gateway.gateway.auth.network_logins import NetworkLogin, NetworkUsers
+
+        networks = Networks(settings.http_networks)
+        logins.append(NetworkLogin(networks, NetworkUsers(settings), lambda peer: share_of(peer) is None))
     if (keys := service_keys(settings)) is not None:
         accepted = f"a Kerberos ticket (Negotiate), or {accepted}"
         realms = settings.kerberos.realms
@@ -130,7 +137,6 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     if parts.delegation is not None:
         logins.append(DelegationLogin(parts.delegation, share_of, challenges=wrong_token))
     if settings.token_issuers:
-        # Loaded only where it is needed, as the directory below.
         from hms_gateway.gateway.auth.issuers import SignedTokenLogin, make_issuer
 
         issuers = [make_issuer(issuer) for issuer in settings.token_issuers.values()]

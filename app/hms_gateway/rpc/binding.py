@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from types import MethodType
 from typing import Any, Protocol
 
 import msgspec
@@ -79,18 +78,17 @@ def bind(
     return {name: _bound(methods[name], handler, steps) for name, handler in found.items()}
 
 
-def _public_methods(handlers: Iterable[object]) -> Iterable[tuple[str, MethodType]]:
+def _public_methods(handlers: Iterable[object]) -> Iterable[tuple[str, Callable[..., Any]]]:
     for handler in handlers:
         for name in dir(type(handler)):
             if not name.startswith("_") and inspect.ismethod(method := getattr(handler, name)):
                 yield name, method
 
 
-def _parameter_complaints(method: Method, handler: MethodType) -> Iterable[str]:
+def _parameter_complaints(method: Method, handler: Callable[..., Any]) -> Iterable[str]:
     wanted = ["call", *(field.name for field in method.definition.arguments)]
-    # `inspect.signature` of every handler takes most of the time in which a metastore is put together.
-    code = inspect.unwrap(handler.__func__).__code__
-    given = list(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    # Signatures of all handlers would take longer than the rest of putting a metastore together.
+    given = inspect.getargs(inspect.unwrap(handler).__code__).args[1:]
     if given != wanted:
         yield f"{method.name}: parameters are ({', '.join(given)}), the IDL has ({', '.join(wanted)})"
 

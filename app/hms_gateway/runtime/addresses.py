@@ -1,6 +1,7 @@
-"""Who can reach an address that a server listens on, and which addresses are one caller's."""
+"""Reach of an address that a server listens on; addresses of one caller; networks."""
 
 import ipaddress
+from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -46,3 +47,32 @@ def share_of(address: str) -> str:
         return str(ipaddress.ip_network((address.partition("%")[0], 64), strict=False))
     except ValueError:
         return address
+
+
+def normal_address(text: str) -> str:
+    """The one spelling of an address, IPv4 where IPv6 only wraps it; "" for what is not an address."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return ""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id is not None:
+            return ""
+        address = address.ipv4_mapped or address
+    return str(address)
+
+
+class Networks:
+    """Some networks; answers for an address are cached."""
+
+    def __init__(self, networks: Sequence[str]) -> None:
+        self._networks = [ipaddress.ip_network(network, strict=False) for network in networks]
+        self.contain = lru_cache(maxsize=4096)(self._contain)
+
+    def __bool__(self) -> bool:
+        return bool(self._networks)
+
+    def _contain(self, address: str) -> bool:
+        # A peer of this link is written with the name of the interface.
+        normal = normal_address(address.partition("%")[0])
+        return bool(normal) and any(ipaddress.ip_address(normal) in network for network in self._networks)

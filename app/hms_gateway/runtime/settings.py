@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -29,6 +29,8 @@ _HEADER = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _HEADERS_OF_CLIENTS = frozenset({"authorization", "cookie", "host", "origin", "user-agent"})
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s*]+(:\*)?", re.IGNORECASE)
 _SECRET = re.compile(r"[!-~]{16,}")
+_PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()+,;=:@-]+)+")
+_PAGES = frozenset({"healthz", "readyz", "metrics", "status", "ui"})
 
 
 class SettingsError(Exception):
@@ -61,6 +63,18 @@ def _check_networks(name: str, networks: list[str]) -> None:
             ip_network(network, strict=False)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+
+def _check_paths(paths: Mapping[str, str]) -> None:
+    if not paths:
+        raise ValueError('paths is empty; name one, such as "/metastore" = "4"')
+    for path in paths:
+        if not _PATH.fullmatch(path):
+            raise ValueError(
+                f"paths: {path!r} is not a path; write /metastore, with / between its parts and none at the end"
+            )
+        if path.split("/")[1] in _PAGES:
+            raise ValueError(f"paths: {path} is a page of the gateway; choose another path")
 
 
 def _check_header(name: str, header: str | None) -> None:
@@ -345,8 +359,11 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     """Address to listen on; 0.0.0.0 is every IPv4 address."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 30443
     """Port to listen on; 0 takes a free one."""
-    path: Annotated[str, Meta(pattern=r"^/.+")] = "/gateway/default/hmshttpthrift/api/hms"
-    """URL path of the MS-HMSHTTP endpoint (Hive 2.3 messages); /metastore is served as well."""
+    paths: dict[str, Literal["2.3", "4"]] = field(
+        default_factory=lambda: {"/gateway/default/hmshttpthrift/api/hms": "2.3", "/metastore": "4"}
+    )
+    """URL paths that take Thrift messages, each with the messages of its replies: those of Hive 2.3 or of Hive 4. Each
+    is served with / and /* behind it too."""
     data_dir: Path = Path("var")
     """Folder of the embedded database, certificate and password file."""
     database_url: str | None = None
@@ -365,8 +382,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     users_file: Path | None = None
     """Password file in htpasswd format; unset is data_dir/users."""
     users_by_other_logins: list[str] = []
-    """Users of the password file who may also log in by issuer, Kerberos ticket, client certificate or trusted proxy;
-    ["*"] is all. Others log in by password or personal token only."""
+    """Users of the password file who may also log in by issuer, Kerberos ticket, client certificate, trusted proxy or
+    without a login (http_networks, thrift_networks); ["*"] is all. Others log in by password or personal token only."""
     groups_file: Path | None = None
     """File of groups for users of every login, in lines `group: alice bob`, in addition to groups from the login. Read
     again when it changes; unset is none."""
@@ -393,15 +410,23 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     user remove and token revoke --user cancel it."""
     thrift_sasl: Literal["off", "allow", "require"] = "off"
     """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos.keytab, DIGEST-MD5 with
-    delegation_tokens. off: a client is the user it names; if authorization is grants, the first of administrators. An
-    address that other machines reach needs require, or thrift_tls with client_certificates.use = "require"."""
+    delegation_tokens. Without a login: thrift_networks, and processes of the gateway's account, as the user they name;
+    if authorization is grants, as the first of administrators. An address that other machines reach needs require,
+    thrift_networks, or thrift_tls with client_certificates.use = "require"."""
     thrift_tls: bool = False
     """Serve TLS on the Thrift port (hive.metastore.use.SSL), with the certificate and client_certificates of HTTPS."""
-    thrift_open: bool = False
-    """Let every account of this machine use the Thrift port without a password, as any user; refused if authorization
-    is grants. false: without SASL only processes of the gateway's account."""
     thrift_dialect: Literal["2.3", "4"] = "2.3"
     """Messages on the Thrift port: those of Hive 2.3 or of Hive 4."""
+    thrift_networks: list[str] = []
+    """Networks such as 10.0.0.0/8, or addresses, whose clients use the Thrift port without a login, as the user they
+    name in set_ugi (docs/logins.md). Each start logs this."""
+    http_networks: list[str] = []
+    """The same for HTTP requests, as the user in the header x-actor-username (Hive 4)."""
+    network_user: Text | None = None
+    """The user of all clients without a login; unset: the user they name."""
+    network_users: list[str] = field(default_factory=lambda: ["*"])
+    """Users whose names count without a login; ["*"] is all but administrators and proxy_users, which count only if
+    listed. Those of the password file have to be in users_by_other_logins, too."""
     trusted_proxy: TrustedProxy = TrustedProxy()
     """Proxies that authenticate the caller and name the user (Knox; docs/logins.md)."""
     client_certificates: CertificateLogins = CertificateLogins()
@@ -468,6 +493,7 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     """Traces of calls (docs/observability.md, Traces). Needs the extra otel."""
 
     def __post_init__(self) -> None:
+        _check_paths(self.paths)
         _check_networks("forwarding_proxies", self.forwarding_proxies)
         _check_certificates(self)
         if self.file_systems.get("*") == "manage":
@@ -482,11 +508,7 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
             raise ValueError("audit_log must be stdout, syslog or the path of a file; leave it out for none")
         if self.thrift_tls and not self.tls:
             raise ValueError("thrift_tls needs tls, whose certificate it shows; serve HTTPS")
-        if self.thrift_port is not None and not self.thrift_needs_login and not is_loopback(self.thrift_host):
-            raise ValueError(
-                f"thrift_host {self.thrift_host} can be reached by others, who could call in any user's name: "
-                "set thrift_sasl to require, or listen on 127.0.0.1"
-            )
+        _check_open_networks(self)
 
     @property
     def thrift_needs_login(self) -> bool:
@@ -497,6 +519,11 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     def access_log(self) -> bool:
         """True if each call writes a line to the log."""
         return self.log_level in ("debug", "info")
+
+    @property
+    def guarded_users(self) -> frozenset[str]:
+        """Users whose names do not count without a login, unless they are listed."""
+        return frozenset((*self.administrators, *self.proxy_users))
 
     @property
     def users_path(self) -> Path:
@@ -525,6 +552,49 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     def roots(self) -> list[str]:
         """The locations below which directories are managed; the warehouse is always one."""
         return [self.warehouse_location, *self.file_roots]
+
+
+def _check_open_networks(settings: Settings) -> None:
+    """Clients without a login come from named networks only, which can reach the port."""
+    doors = {
+        "thrift_networks": ("thrift_host", settings.thrift_host, settings.thrift_networks),
+        "http_networks": ("host", settings.host, settings.http_networks),
+    }
+    for name, (host_name, host, networks) in doors.items():
+        parsed = [_open_network(name, network) for network in networks]
+        if parsed and is_loopback(host) and not any(network.is_loopback for network in parsed):
+            raise ValueError(f"{name}: nobody there reaches {host_name} {host}; set {host_name}, such as 0.0.0.0")
+    if settings.thrift_networks and settings.thrift_port is None:
+        raise ValueError("thrift_networks has no effect without thrift_port; set it, such as 9083")
+    if settings.thrift_networks and settings.thrift_needs_login:
+        name = "thrift_sasl" if settings.thrift_sasl == "require" else "client_certificates.use"
+        raise ValueError(f'thrift_networks has no effect with {name} = "require"; set {name} = "allow"')
+    is_guarded = settings.thrift_needs_login or bool(settings.thrift_networks)
+    if settings.thrift_port is not None and not is_guarded and not is_loopback(settings.thrift_host):
+        raise ValueError(
+            f"thrift_host {settings.thrift_host} can be reached by others, who could call in any user's name: "
+            "set thrift_sasl to require, name the networks of your clients in thrift_networks, or listen on 127.0.0.1"
+        )
+    is_open = settings.thrift_networks or settings.http_networks
+    if not is_open and (settings.network_user is not None or settings.network_users != ["*"]):
+        name = "network_users" if settings.network_user is None else "network_user"
+        raise ValueError(f"{name} has no effect without thrift_networks or http_networks; set one")
+    user = settings.network_user
+    if user is not None and user in settings.guarded_users and user not in settings.network_users:
+        raise ValueError(
+            f"network_user {user} is in administrators or proxy_users; name another user, or list it in network_users"
+        )
+
+
+def _open_network(name: str, network: str) -> IPv4Network | IPv6Network:
+    """The network, written without bits of a host: with them another one may be meant. Raises ValueError."""
+    try:
+        parsed = ip_network(network)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    if parsed.prefixlen == 0:
+        raise ValueError(f"{name}: {network} is every address; name the networks of your clients")
+    return parsed
 
 
 def _check_certificates(settings: Settings) -> None:

@@ -28,6 +28,7 @@ _BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": Fa
 
 # Settings that are gone, with what to set now; those that are fixed are told from their struct.
 REPLACED = {
+    "path": 'replaced by paths, a table of all paths such as paths = { "/api/hms" = "2.3", "/metastore" = "4" }',
     "trusted_user_headers": "replaced by trusted_proxy.user_header; name the one header that the trusted proxies set",
     "trusted_proxies": "replaced by trusted_proxy.addresses",
     "trusted_proxy_users": "replaced by trusted_proxy.users",
@@ -50,6 +51,7 @@ REPLACED = {
     "refuse_incompatible_column_changes": "replaced by metastore.refuse_incompatible_column_changes",
     "otel_endpoint": "replaced by otel.endpoint",
     "otel_share": "replaced by otel.share",
+    "thrift_open": 'replaced by thrift_networks; ["127.0.0.1"] is every account of this machine',
     "tokens_file": "replaced by data_dir; the tokens are in its file tokens",
     "one_processor": "gone: the system places the threads",
     "access_log": "replaced by log_level; a call writes a line at debug and info",

@@ -13,6 +13,7 @@ import uvloop
 
 from hms_gateway.bridge.server import admission as admission_module
 from hms_gateway.bridge.server.admission import Admission, BridgeOptions, Ends, PeerAccounts, find_accounts
+from hms_gateway.runtime.addresses import Networks
 from hms_gateway.runtime.logging import configure_logging
 from tests.bridge.canned_upstream import CannedUpstream
 from tests.bridge.thrift_bytes import bridge, call, client
@@ -128,7 +129,7 @@ def test_where_accounts_are_not_known_only_passwords_open(logged):
             assert admission.policy_for(ends) == policy
     texts = [line["event"] for line in logged()]
     assert sum("names no account" in text for text in texts) == 2
-    assert all("--thrift-open" in line["hint"] for line in logged())
+    assert all("thrift_networks" in line["hint"] for line in logged())
 
 
 def test_an_address_that_others_reach_is_beyond_accounts():
@@ -140,9 +141,22 @@ def test_an_address_that_others_reach_is_beyond_accounts():
         assert (options.lets_in, admission.policy_for(ends)) == ("network", "off")
 
 
+@pytest.mark.parametrize("sasl", ["off", "allow"])
+def test_clients_of_networks_come_without_a_login_and_others_by_their_account(sasl):
+    options = BridgeOptions(host="0.0.0.0", allows_remote=True, sasl=sasl, networks=Networks(["127.0.2.0/24"]))
+    for own, beside in ((OWN, sasl), (ANOTHER, None if sasl == "off" else "require")):
+        admission = Admission(options, find_accounts, lambda own=own: own)
+        admission.start()
+        with a_connection() as (ends, _):
+            assert admission.policy_for(ends) == beside
+            assert admission.policy_for(Ends(("127.0.2.7", 1), ends.server)) == sasl
+            assert admission.policy_for(Ends(("::ffff:127.0.2.7", 1), ends.server)) == sasl
+        admission.stop()
+
+
 def test_refusals_are_logged_once_in_a_while(logged):
     now = [100.0]
-    refusals = admission_module.ConnectionRefusals(lambda: now[0])
+    refusals = admission_module.ConnectionRefusals(seconds=lambda: now[0])
     ends = Ends(("127.0.0.1", 5), ("127.0.0.1", 6))
     for _ in range(1000):
         refusals.log(ends, 4711)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hms_gateway.gateway.admission.proxies import Networks, Proxies, element_address, node_address
+from hms_gateway.gateway.admission.proxies import Proxies, element_address, node_address
+from hms_gateway.runtime.addresses import Networks
 
 PROXY, NGINX, STRANGER = "10.0.0.5", "10.9.0.1", "192.0.2.9"
 

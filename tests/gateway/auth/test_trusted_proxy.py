@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from hms_gateway.gateway.admission.identity import Identity, Refused, RequestHead
-from hms_gateway.gateway.admission.proxies import Networks, Proxies
+from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.auth.external_logins import ImpersonationRule, TrustedProxyAuthenticator
+from hms_gateway.runtime.addresses import Networks
 from hms_gateway.runtime.settings import TrustedProxy
 
 PROXY, STRANGER = "10.1.2.3", "192.0.2.9"

@@ -18,7 +18,7 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.server import Server, bounded_connections
 from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.settings import Settings
-from tests.gateway.serving import ANSWER, CALL, DATABASES, PATH, Anybody, CannedProcessor, FakeCache, post
+from tests.gateway.serving import ANSWER, CALL, DATABASES, Anybody, CannedProcessor, FakeCache, post
 
 KNOWN = {("tjson", "2.3", "get_all_databases", b"{}"): DATABASES}
 
@@ -73,7 +73,7 @@ class Uncounted:
 
 
 def connected() -> tuple[BoundedHttpProtocol, MemoryTransport]:
-    settings, metrics, log = Settings(path=PATH), Metrics(()), AccessLog(stream=io.StringIO())
+    settings, metrics, log = Settings(), Metrics(()), AccessLog(stream=io.StringIO())
     endpoint = Endpoint(
         settings,
         codecs=make_codecs(settings.limits),

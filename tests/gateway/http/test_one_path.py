@@ -103,15 +103,11 @@ def test_a_known_reply_is_there_at_once_and_counted():
     assert metrics.calls_by_method() == {"get_all_databases": 1}
 
 
-def test_only_paths_without_escapes_are_known_before_the_request_line_is_decoded():
-    def urls(path: str) -> set[bytes]:
-        with running() as server:
-            gateway = Gateway(server.asgi_endpoint, Settings(path=path), connections=None, ready=lambda: None)
-        return set(gateway.dialect_of_url)
-
-    hive_4 = {b"/metastore", b"/metastore/", b"/metastore/*"}
-    assert urls(PATH) == {PATH.encode(), PATH.encode() + b"/"} | hive_4
-    assert urls("/a%20b") == urls("/\u00e9") == hive_4
+def test_every_path_is_known_with_its_endings_before_the_request_line_is_decoded():
+    with running() as server:
+        settings = Settings(paths={"/a/b": "4"})
+        gateway = Gateway(server.asgi_endpoint, settings, connections=None, ready=lambda: None)
+    assert gateway.dialect_of_url == dict.fromkeys((b"/a/b", b"/a/b/", b"/a/b/*"), Dialect.HIVE_4)
 
 
 @contextlib.contextmanager
@@ -175,6 +171,8 @@ REQUESTS = {
     "keep-alive": post(CALL, "X-Request-Id: r", "Connection: keep-alive"),
     "origin": post(CALL, "X-Request-Id: r", "Origin: https://page.example"),
     "query": post(CALL, "X-Request-Id: r", path=f"{PATH}?a=b"),
+    "star": post(CALL, "X-Request-Id: r", path="/metastore/*"),
+    "doubled slashes": post(CALL, "X-Request-Id: r", path="//metastore//"),
     "escaped path": post(CALL, "X-Request-Id: r", path="/metastor%65"),
     "large": post(LARGE_CALL, "X-Request-Id: r"),
     "large, gzip": post(LARGE_CALL, "X-Request-Id: r", "Accept-Encoding: gzip"),

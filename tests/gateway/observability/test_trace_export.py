@@ -89,7 +89,7 @@ def thrift_port():
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, collector, thrift_port):
-    settings = {"otel.endpoint": collector.url, "tls": False, "thrift_port": thrift_port, "thrift_open": True}
+    settings = {"otel.endpoint": collector.url, "tls": False, "thrift_port": thrift_port}
     folder = tmp_path_factory.mktemp("traced")
     with GatewayServer(folder, settings=settings, environment={"OTEL_SERVICE_NAME": "catalog of ann"}) as it:
         yield it

@@ -29,6 +29,7 @@ import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocketFactory;
 import javax.net.ssl.TrustManagerFactory;
 import org.apache.hadoop.hive.metastore.api.*;
+import org.apache.http.HttpRequestInterceptor;
 import org.apache.http.client.HttpClient;
 import org.apache.http.client.config.RequestConfig;
 import org.apache.http.config.RegistryBuilder;
@@ -375,6 +376,24 @@ public class HttpScenarios {
         THttpClient refused = transport(target.trusting, PATHS[2], null);
         refused.setCustomHeader("x-actor-username", "mallory");
         isRefused(refused, 403);
+    }
+
+    /** Hive 4 adds headers by an interceptor: a configured Authorization comes beside that of HMS_JWT. */
+    public void headersByAnInterceptor() throws Exception {
+        THttpClient named = intercepted(target.trusting, "x-actor-username", "ann");
+        isTrue(Protocol.BINARY.client(named).get_all_databases().contains("default"), "answered");
+        THttpClient lost = intercepted(target.address, "x-actor-username", "ann", "Authorization", basic().split("=")[0]);
+        isTrue(Protocol.BINARY.client(lost).get_all_databases().contains("default"), "answered");
+        isRefused(intercepted(target.address, "Authorization", basic(), "Authorization", "Bearer x"), 400);
+    }
+
+    static THttpClient intercepted(String address, String... headers) throws TTransportException {
+        HttpRequestInterceptor interceptor = (request, context) -> {
+            for (int at = 0; at < headers.length; at += 2) {
+                request.addHeader(headers[at], headers[at + 1]);
+            }
+        };
+        return new THttpClient(address + PATHS[2], HttpClients.custom().addInterceptorFirst(interceptor).build());
     }
 
     public void oneConnectionForManyCalls() throws Exception {

@@ -12,12 +12,15 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.pipeline.audit.apply_job import ApplyArguments, apply
 from hms_gateway.pipeline.audit.job import AuditArguments, audit
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import Stored
+from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest, Database
 from tests.pipeline.audit import world as worlds
 from tests.pipeline.audit.realizing import realize
 from tests.pipeline.audit.world import SMALL_BYTES, SMALL_FILES_MIN, healthy
+from tests.pipeline.content import add_partitions, filled_gateway, make_table
 from tests.support.sample import sample
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -80,3 +83,24 @@ def test_all_that_was_planted_is_found_and_what_can_be_fixed_is_fixed(spark, gat
     again = audit(options, arguments, spark=spark)
     assert found(options, again) == wanted(one for one in expected if one.fix is None)
     assert again.actions == 0
+
+
+def test_directories_of_another_catalog_are_known(spark, tmp_path):
+    """They lie in the warehouse, and its tables are no tables of the default catalog."""
+    with filled_gateway(tmp_path) as gateway:
+        warehouse = gateway.server.data_dir / "warehouse"
+        connection = Connection.of(gateway.options, {})
+        with gateway.client() as client:
+            client.call("create_catalog", CreateCatalogRequest(Catalog("lake", None, f"file:{warehouse}/lake")))
+        with PatientClient(dataclasses.replace(connection, catalog="lake"), 20) as client:
+            client.call("create_database", Database(name="shop"))
+            make_table(client, "shop", "orders", ("day", "string"))
+            add_partitions(client, "shop", "orders", [["a"]])
+        (warehouse / "lake" / "shop.db" / "orders" / "day=a" / "part-0").write_text("1")
+        (warehouse / "stray.db").mkdir()
+        (warehouse / "stray.db" / "part-0").write_text("1")
+        options = JobOptions(connection=connection, state=str(tmp_path / "state"), patience_seconds=20)
+        rows = found(options, audit(options, dataclasses.replace(ARGUMENTS, delete_orphans=True), spark=spark))
+    places = [location for _, _, _, location, _ in rows]
+    assert any("stray.db" in place for place in places)
+    assert not any("/lake" in place for place in places)

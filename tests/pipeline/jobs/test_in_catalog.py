@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore
-from hms_gateway.pipeline.catalog import CatalogReader, statistics_of
+from hms_gateway.pipeline.catalog import CatalogReader, databases_everywhere, named_tables, statistics_of
 from hms_gateway.pipeline.jobs.in_catalog import call_in_catalog
 from hms_gateway.pipeline.migrate.sides import plain
 from hms_gateway.rpc.call import Dialect
@@ -98,5 +98,9 @@ def test_a_catalog_is_read_as_if_it_were_the_only_one(tmp_path: Path) -> None:
     assert theirs["grants"]
     assert peer(other).ask("get_all_databases") == ["default"]
     assert peer(other).ask("get_all_tables", "default") == []
+    everywhere = Plain(peer(other), "")
+    assert databases_everywhere(everywhere) == ["default", "@spark#default", "@spark#everything"]
+    (table,) = named_tables(everywhere, "@spark#everything", ["parted", "missing"])
+    assert (table.dbName, table.tableName) == ("@spark#everything", "parted")
     for metastore in (one, other):
         metastore.store.close()

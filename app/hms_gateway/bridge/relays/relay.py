@@ -13,7 +13,7 @@ from hms_gateway.bridge.thrift.connection import Session
 from hms_gateway.bridge.thrift.messages import BridgeError, ThriftMessage, application_exception, codec_of
 from hms_gateway.bridge.thrift.sasl import LoginRefused
 from hms_gateway.rpc.structs import METHODS
-from hms_gateway.rpc.wire import Codecs, MessageType, ProtocolError
+from hms_gateway.rpc.wire import ApplicationErrorType, Codecs, MessageType, ProtocolError
 from hms_gateway.runtime.call_record import Objects
 from hms_gateway.runtime.logins.delegation_token import Proof
 
@@ -96,7 +96,8 @@ LOCAL_METHODS = frozenset({"set_ugi", "shutdown"})
 def answer_locally(codecs: Codecs, message: ThriftMessage, session: Session) -> RelayedReply | None:
     """The reply to one of LOCAL_METHODS.
 
-    `set_ugi` gives back the groups it was given (semantics §3) and the session remembers who it named. `shutdown` is
+    `set_ugi` gives back the groups it was given (semantics §3) and the session remembers who it named. Where the name
+    is the login, a second one is refused, as Hive's TUGIBasedProcessor does. `shutdown` is
     how Hive's client says goodbye: never answered, never obeyed (clients §0 rule 9).
     """
     if message.name == "shutdown" or message.is_oneway:
@@ -108,7 +109,12 @@ def answer_locally(codecs: Codecs, message: ThriftMessage, session: Session) -> 
     except ProtocolError as error:
         body = application_exception(codec, message.name, message.seqid, error.message, error.type)
         return RelayedReply(body, outcome=error.type.name)
-    session.user = getattr(arguments, "user_name", None) or ""
+    user = getattr(arguments, "user_name", None) or ""
+    if session.is_in_network and session.user not in ("", user):
+        text = "This connection has a user already; open another one"
+        kind = ApplicationErrorType.INTERNAL_ERROR
+        return RelayedReply(application_exception(codec, message.name, message.seqid, text, kind), outcome=kind.name)
+    session.user = user
     groups = getattr(arguments, "group_names", None) or []
     session.groups = tuple(groups)
     before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)

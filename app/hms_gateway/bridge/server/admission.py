@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from hms_gateway.bridge.thrift.sasl import Mechanism, SaslPolicy
-from hms_gateway.runtime.addresses import is_loopback
+from hms_gateway.runtime.addresses import Networks, is_loopback
 from hms_gateway.runtime.door import ShownCertificate
 
 _SOCK_DIAG: Final = 4  # the netlink protocol
@@ -41,7 +41,7 @@ LOG_EVERY_SECONDS = 10.0
 
 _WAYS_IN = (
     "run the client under the account of this process, let clients log in (thrift_sasl, with the bridge --sasl), "
-    "or let every account of this machine in (--thrift-open, with the bridge --open)"
+    "or let every account of this machine in (thrift_networks, with the bridge --open)"
 )
 _log = structlog.get_logger("hms_gateway.bridge")
 
@@ -68,6 +68,7 @@ class BridgeOptions(msgspec.Struct, frozen=True):
     """Address, login and bounds of a Thrift port. A client without SASL acts with the bridge's password.
 
     `allows_remote` says that other machines may reach the port, `is_open` that every account of this one may use it.
+    `networks` are those whose clients come without a login.
     """
 
     host: str = "127.0.0.1"
@@ -83,12 +84,16 @@ class BridgeOptions(msgspec.Struct, frozen=True):
     tls: ListenerTls | None = None
     handshake_seconds_max: float = 20.0
     """With TLS, the time for a connection's first byte and for the end of its handshake."""
+    networks: Networks = Networks(())
 
     @property
-    def lets_in(self) -> Literal["logins", "network", "machine", "account"]:
-        """The possible callers: those with a login, all on the network, of this machine, or of this account."""
+    def lets_in(self) -> Literal["logins", "networks", "network", "machine", "account"]:
+        """The possible callers: those with a login, of some networks and this account, all on the network, of this
+        machine, or of this account."""
         if self.sasl == "require" or (self.tls is not None and self.tls.requires_certificate):
             return "logins"
+        if self.networks:
+            return "networks"
         if not is_loopback(self.host):
             return "network"
         return "machine" if self.is_open else "account"
@@ -104,12 +109,13 @@ class Admission:
         own_account: Callable[[], int] = os.geteuid,
     ) -> None:
         self._sasl = options.sasl
-        self._checks = options.lets_in == "account"
+        self.networks = options.networks
+        self._checks = options.lets_in in ("account", "networks")
         self._needs_login = options.lets_in == "logins"
         self._find = find or find_accounts
         self._own_account = own_account
         self._accounts: PeerAccounts | None = None
-        self._refusals = ConnectionRefusals()
+        self._refusals = ConnectionRefusals(options.networks)
 
     def start(self) -> None:
         """Find out if accounts are known here. If they are not, only clients that log in are let in."""
@@ -132,7 +138,7 @@ class Admission:
                 _log.warning("connection refused: its certificate names no user", address=_shown(ends))
                 return None
             return "require"
-        if not self._checks:
+        if not self._checks or (ends is not None and self.networks.contain(ends.client[0])):
             return self._sasl
         owner = None if ends is None or self._accounts is None else self._accounts.owner(ends)
         if owner is not None and owner == self._own_account():
@@ -243,20 +249,23 @@ class ConnectionRefusals:
     Clients whose account is not known are a kind of their own: a probe that only connects is not worth a warning.
     """
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, networks: Networks = Networks(()), seconds: Callable[[], float] = time.monotonic) -> None:
+        self._networks = networks
         self._seconds = seconds
         self._next = {True: float("-inf"), False: float("-inf")}
         self._left_out = {True: 0, False: 0}
 
     def log(self, ends: Ends | None, owner: int | None) -> None:
-        is_known = owner is not None
+        is_known = owner is not None or bool(self._networks)
         now = self._seconds()
         if now < self._next[is_known]:
             self._left_out[is_known] += 1
             return
         said: dict[str, str | int] = {"address": _shown(ends)}
         said |= {"left_out": self._left_out[is_known], "hint": _WAYS_IN}
-        if is_known:
+        if self._networks:
+            _log.warning("connection refused: its address is in none of thrift_networks", account=owner, **said)
+        elif is_known:
             _log.warning("connection refused: it comes from another account", account=owner, **said)
         else:
             _log.info("connection refused: its account is unknown, or the client closed it at once", **said)

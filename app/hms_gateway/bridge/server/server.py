@@ -95,10 +95,12 @@ class ClientConnection(asyncio.Protocol):
             return
         policy = self._server.admission.policy_for(_ends(transport), has_logged_in=self._certificate is not None)
         if policy is None:
-            self._server.metrics.refused("other_account")
+            self._server.metrics.refused("other_network" if self._server.admission.networks else "other_account")
             self.transport.abort()
         else:
             self._thrift.sasl = policy
+            is_in_network = self._server.admission.networks.contain(self._host)
+            self._session.is_in_network = is_in_network and self._certificate is None
 
     def data_received(self, data: bytes) -> None:
         self._thrift.receive_data(data)

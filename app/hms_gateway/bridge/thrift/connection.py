@@ -29,7 +29,7 @@ _HEAD_BYTES_MAX = 2048
 _NEEDS_TLS = "this port needs TLS, the client sent plain bytes; switch TLS on in the client (hive.metastore.use.SSL)"
 _HAS_TO_LOG_IN = (
     "this port requires SASL, the client sent a bare message (sasl is require, or it is allow and the client "
-    "runs under another account)"
+    "runs under another account or outside of thrift_networks)"
 )
 
 
@@ -281,11 +281,13 @@ class Session(msgspec.Struct):
 
     `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
     `claim` counts the connection as that of the user whose password was right, and gives the bound in the way.
-    `gone` is set when the client has closed its side of the connection, or it is lost.
+    `is_in_network`: the client may come without a login. `gone` is set when the client has closed its side of the
+    connection, or it is lost.
     """
 
     address: str = ""
     share_address: str | None = None
+    is_in_network: bool = False
     user: str = ""
     groups: tuple[str, ...] = ()
     credentials: Credentials | None = None

@@ -197,9 +197,9 @@ class ShowReader(AlterationReader):
 
 _SHOWN: Mapping[str, Callable[[ShowReader], Statement]] = MappingProxyType(
     {
-        "CATALOGS": lambda reader: ShowCatalogs(),
         "DATABASES": lambda reader: ShowDatabases(reader._pattern()),
         "SCHEMAS": lambda reader: ShowDatabases(reader._pattern()),
+        "CATALOGS": lambda reader: ShowCatalogs(),
         "TABLES": ShowReader._show_tables,
         "VIEWS": lambda reader: reader._show_tables("VIRTUAL_VIEW"),
         "PARTITIONS": ShowReader._show_partitions,

@@ -200,7 +200,7 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
     say = _say if password is None else _print
     scheme = "https" if settings.tls else "http"
     host = "localhost" if settings.host in ("127.0.0.1", "::1", "0.0.0.0", "::", "") else settings.host
-    url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{addresses[0][1]}{settings.path}"
+    url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{addresses[0][1]}{next(iter(settings.paths))}"
     insecure = "-k " if settings.tls and settings.tls_certificate is None else ""
     user = FIRST_USER if password is None else f"{FIRST_USER}:{password}"
     if os.geteuid() == 0:
@@ -210,11 +210,13 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
     say(f"listening on {url}")
     if settings.thrift_port is not None:
         say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}{' with TLS' * settings.thrift_tls}")
-        if settings.thrift_open and not settings.thrift_needs_login:
+    for name, networks in (("thrift_networks", settings.thrift_networks), ("http_networks", settings.http_networks)):
+        if networks:
             _log.warning(
-                "thrift_open: every account of this machine may use the Thrift port, without a password and in any "
-                "user's name",
-                address=f"{settings.thrift_host}:{settings.thrift_port}",
+                f"{name}: clients of these networks call without a login",
+                networks=networks,
+                user=settings.network_user or "as they name it",
+                authorization=settings.authorization,
             )
     if password is None and not sys.stdout.isatty():
         return

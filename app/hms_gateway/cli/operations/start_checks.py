@@ -131,17 +131,11 @@ def rights_problems(settings: Settings) -> Iterator[str]:
     """Problems of settings that name the authorization that holds."""
     if settings.authorization != "grants":
         return
-    if settings.thrift_port is not None and not settings.thrift_needs_login:
-        if settings.thrift_open:
-            yield (
-                'thrift_open lets every account of this machine be an administrator (authorization is "grants"): set '
-                'thrift_sasl = "require", authorization = "off", or remove thrift_open'
-            )
-        elif not settings.administrators:
-            yield (
-                "the Thrift port without a login acts as the first of administrators, which is empty (authorization is "
-                '"grants"): name one, or set thrift_sasl = "require"'
-            )
+    if settings.thrift_port is not None and not settings.thrift_needs_login and not settings.administrators:
+        yield (
+            "the Thrift port without a login acts as the first of administrators, which is empty (authorization is "
+            '"grants"): name one, or set thrift_sasl = "require"'
+        )
     if settings.authorization_rules_file is not None:
         from hms_gateway.catalog.rights.rules_file import RulesError, read_rules
 

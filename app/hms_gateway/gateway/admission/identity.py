@@ -67,8 +67,8 @@ class Identity(NamedTuple):
 
     `headers` belong to the reply, whatever it is: they prove to the caller who answers. `groups` are those that the
     login proved (a claim, a directory), or the operator gave; of a user for whom another one acts there are none, and
-    `real_user` is that one, whose login it was. Who logged in with a token gets no other one
-    that lives longer. `by_others`: the name is that of an issuer, KDC, certificate or proxy.
+    `real_user` is that one, whose login it was. `by_token`: who comes with a token, or without a
+    login, gets no token that lives longer. `by_others`: the name is that of an issuer, KDC, certificate or proxy.
     """
 
     user: str

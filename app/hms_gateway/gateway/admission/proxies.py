@@ -8,32 +8,15 @@ import hmac
 from asyncio import BaseTransport
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from hms_gateway.gateway.admission.identity import HeaderList, ProxyTrust, RequestHead
-from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.addresses import Networks, normal_address, share_of
 from hms_gateway.runtime.door import ShownCertificate
 
 X_FORWARDED_FOR = b"x-forwarded-for"
 # Of a long list of hops only the end is read: the proxies nearest to the gateway wrote it.
 FORWARDED_BYTES_MAX = 1_024
 NODE_CHARACTERS_MAX = 64
-
-
-class Networks:
-    """Some networks; answers for an address are cached."""
-
-    def __init__(self, networks: Sequence[str]) -> None:
-        self._networks = [ip_network(network, strict=False) for network in networks]
-        self.contain = lru_cache(maxsize=4096)(self._contain)
-
-    def __bool__(self) -> bool:
-        return bool(self._networks)
-
-    def _contain(self, address: str) -> bool:
-        # A peer of this link is written with the name of the interface.
-        normal = normal_address(address.partition("%")[0])
-        return bool(normal) and any(ip_address(normal) in network for network in self._networks)
 
 
 class Proxies:
@@ -153,19 +136,6 @@ def node_address(node: str) -> str:
         host, _, port = node.partition(":")
         return normal_address(host) if _is_port(f":{port}") else ""
     return normal_address(node)
-
-
-def normal_address(text: str) -> str:
-    """The one spelling of an address, IPv4 where IPv6 only wraps it; "" for what is not an address."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return ""
-    if isinstance(address, IPv6Address):
-        if address.scope_id is not None:
-            return ""
-        address = address.ipv4_mapped or address
-    return str(address)
 
 
 def _is_port(text: str) -> bool:

@@ -16,9 +16,8 @@ from hms_gateway.gateway.admission.identity import (
     RequestHead,
     overloaded,
 )
-from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.auth.credentials import BASIC, Login, read_basic, scheme_of
-from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.addresses import Networks, share_of
 from hms_gateway.runtime.door import ShownCertificate
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
@@ -239,7 +238,7 @@ class TrustedProxyAuthenticator:
     def _named_user(self, head: RequestHead, query: Mapping[str, str]) -> str | None:
         """The user in the one source; None where the proxy names none."""
         if self._header is not None:
-            return _header_user(head.values(self._header))
+            return header_user(head.values(self._header))
         if self._takes_asterisk:
             return _asterisk_user(head)
         # With Authorization the parameters are the client's own: it logs in, and may ask to act for another user.
@@ -277,8 +276,11 @@ def _is_readable(user: str) -> bool:
     return 0 < len(user) <= USER_CHARACTERS_MAX and user.isprintable() and _NOT_UTF_8 not in user
 
 
-def _header_user(values: Sequence[bytes]) -> str | None:
-    """The user of a header. A comma is what a proxy on the way puts between the values of a repeated one."""
+def header_user(values: Sequence[bytes]) -> str | None:
+    """The user in the values of a header, None without any. Raises Refused (401) for two.
+
+    A comma is what a proxy on the way puts between the values of a repeated one.
+    """
     if not values:
         return None
     if len(values) > 1 or b"," in values[0]:

@@ -161,7 +161,7 @@ def _fold(struct: Any, places: _Places, prefix: str) -> str:
         elif prefix and places.catalog is not None:
             # Also before a marker, which is part of the name where a field says the catalog.
             setattr(struct, field, f"{prefix}{name.strip(TRIMMED)}")
-        elif _hides_marker(name):
+        elif name[:1] <= " " and _hides_marker(name):
             setattr(struct, field, f"{_SEPARATOR}{name}")
     following = prefix
     for field, class_name, is_many in places.inside:
@@ -258,7 +258,7 @@ def _unfolded(struct: Any, class_name: str) -> Any:
     if places.catalog is not None:
         for field in places.databases:
             key = getattr(struct, field)
-            prefix = prefix_of(key) if key else ""
+            prefix = prefix_of(key) if key and key.startswith(_MARKER) else ""
             if prefix and changes.setdefault(places.catalog, prefix[1:-1]) == prefix[1:-1]:
                 changes[field] = key[len(prefix) :] or None
     for field, inner, is_many in places.inside:

@@ -179,6 +179,11 @@ def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect
     return any_of(conditions)
 
 
+def of_default_catalog(key: ColumnElement[Any]) -> Condition:
+    """The condition for keys of databases in the default catalog."""
+    return func.substr(key, 1, len(_OTHER_CATALOGS)) != _OTHER_CATALOGS
+
+
 def in_catalog(
     key: ColumnElement[Any], prefix: str | None, pattern: Pattern | None, dialect: Dialect
 ) -> list[Condition]:
@@ -190,7 +195,7 @@ def in_catalog(
     if prefix:
         conditions.append(func.substr(key, 1, len(prefix)) == prefix)
     elif prefix is not None:
-        conditions.append(func.substr(key, 1, len(_OTHER_CATALOGS)) != _OTHER_CATALOGS)
+        conditions.append(of_default_catalog(key))
     named = matches_pattern(key, None if pattern is None else pattern.after(prefix or ""), dialect)
     return conditions if named is None else [*conditions, named]
 
