@@ -1,11 +1,11 @@
-"""The differences to the real metastore that docs/spark.md declares."""
+"""The differences to the real metastore that docs/reference/spark.md declares."""
 
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "spark.md"
 HEADER = "| scenarios | where | the real metastore | hms-gateway | why |"
 
 

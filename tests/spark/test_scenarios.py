@@ -38,7 +38,7 @@ def test_every_declared_difference_was_seen(place):
 
 
 def undeclared(name: str, found: dict[str, object]) -> list[tuple[str, object, object]]:
-    """The differences to the record that docs/spark.md does not name."""
+    """The differences to the record that docs/reference/spark.md does not name."""
     rows = declared()
     left = []
     _used.add((name, -1))

@@ -96,7 +96,7 @@ def main() -> None:
     from werkzeug.serving import make_server
 
     def set_clock(ahead: timedelta) -> None:
-        moto.s3.models.utcnow = lambda: utcnow() + ahead
+        setattr(moto.s3.models, "utcnow", lambda: utcnow() + ahead)  # noqa: B010
 
     application = Faults(DomainDispatcherApplication(create_backend_app), set_clock)
     server = make_server("127.0.0.1", 0, application, threaded=True)

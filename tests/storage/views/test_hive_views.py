@@ -13,10 +13,13 @@ from sqlalchemy.exc import DBAPIError
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.rpc.structs import (
+    Catalog,
     ColumnStatistics,
     ColumnStatisticsData,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
+    CreateCatalogRequest,
+    Database,
     DoubleColumnStatsData,
     FieldSchema,
     Function,
@@ -26,6 +29,7 @@ from hms_gateway.rpc.structs import (
     StringColumnStatsData,
 )
 from hms_gateway.storage.migrations import revisions, steps
+from hms_gateway.storage.migrations.operations import Operations
 from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.schema.catalog import REVISION
 from hms_gateway.storage.views.installing import install, remove
@@ -64,6 +68,7 @@ READ_ONLY = {
     "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager",
     "hive.support.concurrency": "false",
 }
+DATABASES = ("default", "everything", "sales", "stock")
 SERVERS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in DRIVERS]
 
 
@@ -95,7 +100,7 @@ def filled(url: str, schema: str, folder: Path) -> Iterator[Filled]:
         fill(found)  # type: ignore[arg-type]
         with found.client() as client:
             fill_rest(client, str(place))
-            fill_odd(client)
+            fill_odd(client, str(place))
         install(url, schema)
         if engine.dialect.name == "postgresql":
             # Lists in JSON are short, and the planner takes them for long: it would compile each statement for seconds.
@@ -107,8 +112,8 @@ def filled(url: str, schema: str, folder: Path) -> Iterator[Filled]:
     engine.dispose()
 
 
-def fill_odd(client: ThriftClient) -> None:
-    """Texts that JSON escapes, directories of skewed values, a constraint on a key, and statistics of more kinds."""
+def fill_odd(client: ThriftClient, place: str) -> None:
+    """A second catalog; texts that JSON escapes, directories of skewed values, statistics of more kinds."""
     odd = table("odd", storage(("id", "int"), ("x", "double"), ("s", "string")), ODD)
     odd.sd.parameters = odd.sd.serdeInfo.parameters = ODD
     directories = {("a", 'b"'): "file:/elsewhere/skewed"}
@@ -117,6 +122,8 @@ def fill_odd(client: ThriftClient) -> None:
     client.call("create_table", odd)
     add_partitions(client, "everything", "odd", [['"\\'], ["a:b"]])
     client.call("create_table", table("counted", storage(("x", "double"), ("s", "string")), {}))
+    client.call("create_catalog", CreateCatalogRequest(Catalog("other", None, f"file:{place}/other")))
+    client.call("create_database", Database("sales", locationUri=f"file:{place}/other/sales", catalogName="other"))
     columns = [
         ColumnStatisticsObj(
             "x", "double", ColumnStatisticsData(doubleStats=DoubleColumnStatsData(-1.5, float("inf"), 1, 2))
@@ -270,6 +277,8 @@ def test_what_catalogs_of_data_select(catalog: Filled) -> None:
     views = """SELECT "TBL_NAME", "VIEW_ORIGINAL_TEXT" FROM "TBLS" WHERE "VIEW_EXPANDED_TEXT" LIKE '%`wide`.`id`%'"""
     assert catalog.rows(views) == [("seen", "select * from wide")]
     assert catalog.rows('SELECT "SCHEMA_VERSION" FROM "VERSION"') == [("3.1.0",)]
+    catalogs = 'SELECT d."CTLG_NAME", d."NAME" FROM "DBS" d JOIN "CTLGS" c ON c."NAME" = d."CTLG_NAME" ORDER BY 1, 2'
+    assert catalog.rows(catalogs) == [*(("hive", name) for name in DATABASES), ("other", "default"), ("other", "sales")]
 
 
 def test_functions_constraints_grants_and_statistics(catalog: Filled) -> None:
@@ -343,8 +352,8 @@ def test_a_migration_takes_the_views_away_and_makes_them_again(
     install(url, schema)
     changed = list[str]()
 
-    def step() -> None:
-        connection = steps.op.get_bind()
+    def step(operations: Operations) -> None:
+        connection = operations.connection
         # A column of views cannot be dropped on PostgreSQL, and makes them unusable on MariaDB.
         connection.exec_driver_sql("ALTER TABLE roles DROP COLUMN owner_name")
         connection.exec_driver_sql("ALTER TABLE roles ADD COLUMN owner_name TEXT")

@@ -295,6 +295,7 @@ PIPELINE: Final = group(
             "pipeline migrate --source thrift://old-metastore:9083",
             "pipeline migrate --source thrift://old-metastore:9083 --resume RUN",
             "pipeline migrate --source https://old:30443/gateway/default/hmshttpthrift/api/hms --source-user hive",
+            "pipeline migrate --url thrift://hive:9083 --source https://hms/gateway/default/hmshttpthrift/api/hms",
         ],
     ),
     command(

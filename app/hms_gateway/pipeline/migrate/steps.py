@@ -175,11 +175,11 @@ class TableWork:
             self.writer.put_partition_statistics(table, found)
         except REFUSALS:
             for name, each in found.items():
-                self._put_columns(
-                    f"{table.dbName}.{table.tableName}/{name}",
-                    lambda some, name=name: self.writer.put_partition_statistics(table, {name: some}),
-                    each,
-                )
+
+                def put(some: Sequence[ColumnStatisticsObj], name: str = name) -> None:
+                    self.writer.put_partition_statistics(table, {name: some})
+
+                self._put_columns(f"{table.dbName}.{table.tableName}/{name}", put, each)
 
     def _put_columns(
         self,
@@ -537,7 +537,7 @@ class Compared:
         if self.work.sides.wants("constraints"):
             place = left.dbName or "", left.tableName or ""
             found = [constraints_by_name(reader.constraints(*place)) for reader in self._readers]
-            yield from self._of("constraint", *found)
+            yield from self._of("constraint", *({f"{self.name} {name}": side[name] for name in side} for side in found))
         if self.work.sides.wants("partitions") and left.partitionKeys:
             yield from self._of_partitions(left, right)
 

@@ -94,20 +94,19 @@ class _Views:
                     "VERSION_COMMENT": self._sql.collated("'views of hms-gateway'"),
                 },
             ),
-            "CTLGS": _select(
-                {"CTLG_ID": "1", "NAME": self._hive, "DESC": "description", "LOCATION_URI": "location"},
-                '"databases"',
-                "name = 'default'",
+            "CTLGS": _union(
+                self._catalog("1", self._hive, '"databases"', "name = 'default'"),
+                self._catalog(self._sql.hash("name"), "name", "catalogs"),
             ),
             "DBS": _select(
                 {
                     "DB_ID": "database_id",
                     "DESC": "description",
                     "DB_LOCATION_URI": "location",
-                    "NAME": "name",
+                    "NAME": _database_name("name"),
                     "OWNER_NAME": "owner_name",
                     "OWNER_TYPE": self._principal_type("owner_type"),
-                    "CTLG_NAME": self._hive,
+                    "CTLG_NAME": self._catalog_name("name"),
                     "CREATE_TIME": "create_time",
                 },
                 '"databases"',
@@ -180,6 +179,21 @@ class _Views:
             "KEY_CONSTRAINTS": self._constraints(),
         }
 
+    def _catalog(self, number: str, name: str, source: str, condition: str = "") -> str:
+        columns = {
+            "CTLG_ID": number,
+            "NAME": name,
+            "DESC": "description",
+            "LOCATION_URI": "location",
+            "CREATE_TIME": "create_time",
+        }
+        return _select(columns, source, condition)
+
+    def _catalog_name(self, key: str) -> str:
+        """The catalog of a database, whose key is its name, or @catalog#name outside of the default one."""
+        other = f"substr({key}, 2, position('#' IN {key}) - 2)"
+        return self._sql.collated(f"(CASE WHEN substr({key}, 1, 1) = '@' THEN {other} ELSE {self._hive} END)")
+
     def _constraints(self) -> str:
         """A row for each column of a constraint, which is the parent's; a foreign key has a child's as well."""
         is_foreign = f"k.kind = {_FOREIGN_KEY}"
@@ -198,7 +212,7 @@ class _Views:
                 "CONSTRAINT_TYPE": "k.kind",
                 "UPDATE_RULE": self._number(f"CASE WHEN {is_foreign} THEN {text('k.extra', '8', 'i32')} END"),
                 "DELETE_RULE": self._number(f"CASE WHEN {is_foreign} THEN {text('k.extra', '9', 'i32')} END"),
-                "ENABLE_VALIDATE_RELY": " + ".join(flags),
+                "ENABLE_VALIDATE_RELY": flags,
                 "DEFAULT_VALUE": f"CASE WHEN k.kind > 3 THEN {text('k.extra', '5', 'str')} END",
             },
             f'constraints k LEFT JOIN "tables" child ON child.table_id = k.table_id AND {is_foreign}'
@@ -385,7 +399,11 @@ class _Views:
     # Column statistics.
 
     def of_statistics(self) -> dict[str, str]:
-        named = {"CAT_NAME": self._hive, "DB_NAME": "b.name", "TABLE_NAME": "t.name"}
+        named = {
+            "CAT_NAME": self._catalog_name("b.name"),
+            "DB_NAME": _database_name("b.name"),
+            "TABLE_NAME": "t.name",
+        }
         source = ' s JOIN "tables" t ON t.table_id = s.table_id JOIN "databases" b ON b.database_id = t.database_id'
         partition = " JOIN partitions p ON p.partition_id = s.partition_id"
         return {
@@ -485,6 +503,10 @@ class _Views:
                 for arm in arms
             )
         )
+
+
+def _database_name(key: str) -> str:
+    return f"substr({key}, position('#' IN {key}) + 1)"
 
 
 def _flag_number(flag: str) -> str:
