@@ -22,7 +22,6 @@ from hms_gateway.catalog.access.grant_rows import Grant, Grantee, GrantObject, G
 from hms_gateway.catalog.access.roles import RoleRows
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
-from hms_gateway.gateway.admission.identity import Serial, ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.gateway.logins import ensure_first_user
 from hms_gateway.gateway.server import Server
@@ -39,6 +38,7 @@ from hms_gateway.rpc.structs import (
     Table,
 )
 from hms_gateway.rpc.wire import MessageType
+from hms_gateway.runtime.door import Serial, ShownCertificate
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
 from tests.support.client_authority import ClientAuthority

@@ -1,6 +1,7 @@
 """The Thrift port of a gateway and a bridge to it, with a service of the KDC; and a client of SASL GSSAPI."""
 
 import contextlib
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,14 @@ def running_doors(kdc: PrivateKdc, folder: Path) -> Iterator[Doors]:
 class GssTransport(SaslTransport):
     """Tokens, then the choice of a layer."""
 
-    def __init__(self, port: int, layer: int = 1, acts_for: str = "", tamper: bool = False) -> None:
+    def __init__(
+        self,
+        port: int,
+        layer: int = 1,
+        acts_for: str = "",
+        tamper: bool = False,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         import gssapi
 
         name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
@@ -50,7 +58,7 @@ class GssTransport(SaslTransport):
         self._layer = layer
         self._acts_for = acts_for
         self._tamper = tamper
-        super().__init__(port)
+        super().__init__(port, context)
 
     def log_in(self) -> None:
         self.send(SaslStatus.START, b"GSSAPI")

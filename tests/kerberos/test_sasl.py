@@ -15,6 +15,7 @@ from tests.oracle.peer import SHORT_LIVES, PeerUnavailable, prepared_folder
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_kdc import PrivateKdc
 from tests.support.sasl_client import Refused, whose
+from tests.support.server import GatewayServer, free_port, trusting
 
 gssapi = pytest.importorskip("gssapi")
 pytestmark = pytest.mark.kerberos
@@ -122,6 +123,17 @@ def wait_for(doors: Doors, words: str) -> None:
         if words in doors.gateway.log_text():
             return
     raise AssertionError(f"not logged: {words}")
+
+
+def test_a_ticket_logs_in_over_tls(doors: Doors, kdc: PrivateKdc, log_in: LogIn, tmp_path: Path) -> None:
+    log_in("alice")
+    port = free_port()
+    settings = {"kerberos.keytab": str(doors.keytab), "thrift_port": port, "thrift_sasl": "require", "thrift_tls": True}
+    with (
+        GatewayServer(tmp_path, settings=settings, environment=kdc.environment),
+        client(port, layer=4, context=trusting()) as logged_in,
+    ):
+        assert whose(logged_in) == "alice"
 
 
 @pytest.fixture(scope="module")

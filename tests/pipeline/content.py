@@ -8,6 +8,7 @@ from typing import Any
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.client.thrift_client import ThriftClient
+from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     ColumnStatistics,
@@ -32,7 +33,7 @@ from hms_gateway.rpc.structs import (
 )
 from tests.support.server import GatewayServer
 
-Client = MetastoreClient | ThriftClient
+Client = MetastoreClient | ThriftClient | PatientClient
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
 HOURS = ("1", "2", "10")
