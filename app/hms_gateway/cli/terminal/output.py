@@ -55,7 +55,7 @@ def _complain(problem: str) -> None:
 
 
 def _order() -> None:
-    """Let the answers so far come first where both streams go to one place. Those that stay are the answers' problem."""
+    """Let the answers so far come first where both streams go to one place; what stays is told with them."""
     with suppress(OSError):
         sys.stdout.flush()
 
