@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import msgspec
 
 from hms_gateway.metastore.ports.store import FileSystemError
-from hms_gateway.metastore.vocabulary.locations import file_system_of
+from hms_gateway.metastore.vocabulary.locations import FILE_SYSTEMS, file_system_of
 
 LOCAL_SCHEMES = frozenset({"file", "local"})
 """Both are this machine's disks, so that one set of rules holds for both."""
@@ -136,8 +136,10 @@ def read_storage_options(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def options_of(scheme: str, options: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The options of a scheme; those of `s3` are also for `s3a`, unless this has a table of its own."""
-    return options.get(scheme) or options.get(file_system_of(scheme)) or {}
+    """The options of a scheme; without a table of its own those of fsspec's name for it, then of another spelling."""
+    name = file_system_of(scheme)
+    spellings = (scheme, name, *(other for other, one in FILE_SYSTEMS.items() if one == name))
+    return next((options[each] for each in spellings if options.get(each)), {})
 
 
 _CODE: Final = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
