@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli import main
 from hms_gateway.cli.application import application
+from hms_gateway.cli.terminal.output import fail, say
 
 NOT_TEXT = b"\xff\xfe\n"
 
@@ -65,6 +67,30 @@ def test_a_full_disk_is_an_error_in_one_line(
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err == f"error: the output cannot be written: {os.strerror(errno.ENOSPC)}\n"
+
+
+@pytest.mark.parametrize(("advice", "fails", "status"), [("", True, 2), ("try again", True, 2), ("", False, 0)])
+def test_a_status_is_the_same_when_nobody_reads_the_answers(
+    advice: str, fails: bool, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command
+    def answer() -> None:
+        print("a row")
+        say("one row so far")
+        if fails:
+            fail("no more rows", advice)
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    monkeypatch.setattr("hms_gateway.cli.application.application", answer)
+    monkeypatch.setattr(sys, "argv", ["hms-gateway"])
+    with open(writer, "w") as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == status
+    lines = ["one row so far", *(["error: no more rows"] if fails else []), *([advice] if advice else [])]
+    assert capsys.readouterr().err.splitlines() == lines
 
 
 def test_closed_streams_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

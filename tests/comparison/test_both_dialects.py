@@ -16,7 +16,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.THttpClient import THttpClient
 
 from tests.support.patience import until
-from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic
 
 IDLS = Path(__file__).parent / "idl"
 DB = "default"
@@ -57,7 +57,7 @@ def new(bindings: Path, gateway: GatewayServer) -> Iterator[Client]:
 
 @contextmanager
 def _connected(package: str, server: GatewayServer, path: str) -> Iterator[Client]:
-    transport = THttpClient(f"https://127.0.0.1:{server.port}{path}", ssl_context=trusting())
+    transport = THttpClient(server.url.replace(API_PATH, path))
     transport.setCustomHeaders(basic(server.user, server.password))
     service = importlib.import_module(f"{package}.Metastore")
     try:
@@ -239,8 +239,6 @@ def _make_transactional_table(client: Client) -> int:
 
 
 def _hits(gateway: GatewayServer) -> float:
-    answer = httpx.get(
-        f"https://127.0.0.1:{gateway.port}/metrics", verify=trusting(), auth=(gateway.user, gateway.password)
-    )
+    answer = httpx.get(gateway.url.replace(API_PATH, "/metrics"), auth=(gateway.user, gateway.password))
     (line,) = (line for line in answer.text.splitlines() if line.startswith("hms_gateway_cache_hits_total "))
     return float(line.split()[1])

@@ -1,5 +1,6 @@
 """What the console is sent as: its files, their sizes, what goes with them, and what they are copies of."""
 
+import asyncio
 import gzip
 import os
 import re
@@ -165,6 +166,17 @@ def test_files_are_compressed_and_not_sent_twice(server):
     assert "content-encoding" not in plain.headers
     again = get(server, "/ui/console.js", **{"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.slow
+def test_files_are_made_beside_the_event_loop(server, monkeypatch):
+    def made(path):
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        return static_file(path)
+
+    monkeypatch.setattr("hms_gateway.gateway.pages.static_file", made)
+    assert get(server, "/ui/console.js").status_code == 200
 
 
 @pytest.mark.slow

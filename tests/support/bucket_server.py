@@ -5,7 +5,7 @@ Without credentials of `KEY` a request is refused, as moto does not. `GET /-/req
 
     holds            texts that method, path, query and source of a copy contain, in requests that fail
     after, times     pass this many of them, then let this many fail
-    status, code     the answer to these
+    status, code     the answer to these; with 0 they wait for the next orders
     keeps            a key that is not deleted with others
     ahead_seconds    the clock of the bucket
 """
@@ -29,6 +29,7 @@ class Faults:
         self._application, self._set_clock = application, set_clock
         self._lock = threading.Lock()
         self._orders: dict[str, Any] = {}
+        self._replaced = threading.Event()
         self._seen = 0
         self._requests: list[str] = []
 
@@ -37,6 +38,8 @@ class Faults:
         if path == "/-/orders":
             with self._lock:
                 self._orders, self._seen, self._requests = json.loads(_body(environ)), 0, []
+                self._replaced.set()
+                self._replaced = threading.Event()
             self._set_clock(timedelta(seconds=self._orders.get("ahead_seconds", 0)))
             return _answer(start_response, 200, b"")
         if path == "/-/requests":
@@ -47,9 +50,12 @@ class Faults:
             return _error(start_response, 403, "InvalidAccessKeyId", "The key you gave is not known.")
         with self._lock:
             self._requests.append(asked)
+            orders, replaced = self._orders, self._replaced
             fails = self._fails(asked)
         if fails:
-            return _error(start_response, self._orders["status"], self._orders["code"], "as the test wants it")
+            if not orders["status"]:
+                replaced.wait()
+            return _error(start_response, orders["status"] or 503, orders["code"], "as the test wants it")
         if "keeps" in self._orders and environ["QUERY_STRING"] == "delete":
             return self._deleted(environ, start_response, self._orders["keeps"])
         return self._application(environ, start_response)
@@ -94,6 +100,8 @@ def main() -> None:
     from moto.core.utils import utcnow
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
+
+    setattr(moto.s3.models, "S3_UPLOAD_PART_MIN_SIZE", 1)  # noqa: B010
 
     def set_clock(ahead: timedelta) -> None:
         setattr(moto.s3.models, "utcnow", lambda: utcnow() + ahead)  # noqa: B010

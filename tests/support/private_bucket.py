@@ -43,7 +43,10 @@ class PrivateBucket:
         self.s3.call_s3("create_bucket", Bucket=BUCKET)
 
     def fail(self, *holds: str, code: str = "SlowDown", status: int = 503, after: int = 0, times: int = 10**6) -> None:
-        """Let requests fail whose method, path and query contain all these texts: `times` of them `after` some."""
+        """Let requests fail whose method, path and query contain all these texts: `times` of them `after` some.
+
+        With status 0 they get no answer until the next call.
+        """
         self._order({"holds": holds, "code": code, "status": status, "after": after, "times": times})
 
     def keep(self, key: str) -> None:

@@ -122,7 +122,8 @@ def _console() -> Iterator[Route]:
         return RedirectResponse("ui/", 307)
 
     async def file(request: Request) -> Response:
-        found = static_file(request.path_params["path"])
+        # The first time a file is read and compressed, and the script bundled, which takes a tenth of a second.
+        found = await asyncio.to_thread(static_file, request.path_params["path"])
         if found is None:
             return PlainTextResponse("Not found: the console is at /ui\n", 404)
         headers = {**_CONSOLE_HEADERS, "etag": found.tag}

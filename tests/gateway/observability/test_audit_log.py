@@ -231,7 +231,7 @@ def test_standard_output_gets_lines(capsys):
 
 
 # Where names of objects are; every other text of a call's arguments is planted.
-OF_NAMES = re.compile(r"(?i)db|database|tbl|^tb|table|^name|func|namespace|^objectName|^writeIds")
+OF_NAMES = re.compile(r"(?i)^cat|db|database|tbl|^tb|table|^name|func|namespace|^objectName|^writeIds")
 
 
 def planted(value: Any, field: str) -> Any:

@@ -13,6 +13,7 @@ from hms_gateway.metastore.vocabulary.table_types import (
     is_insert_only,
     is_transactional,
     is_view,
+    logged_format,
     parse_table_type,
     shown_table_type,
     stored_table_type,
@@ -248,3 +249,25 @@ def test_changes_of_transactional_tables_are_limited(
     with pytest.raises(TransactionalError) as refused:
         altered(old, new, *where)
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "input_format", "found"),
+    [
+        ({"spark.sql.sources.provider": "delta"}, "org.apache.hadoop.mapred.SequenceFileInputFormat", "delta"),
+        ({"spark.sql.sources.provider": "org.apache.iceberg.spark.source.IcebergSource"}, None, "iceberg"),
+        ({"table_type": "ICEBERG"}, None, "iceberg"),
+        ({"metadata_location": "file:/t/metadata/v1.metadata.json"}, None, "iceberg"),
+        ({"table_type": "Lance"}, "org.apache.hadoop.mapred.TextInputFormat", "lance"),
+        ({"storage_handler": "io.delta.hive.DeltaStorageHandler"}, None, "delta"),
+        ({"storage_handler": "org.apache.paimon.hive.PaimonStorageHandler"}, None, "paimon"),
+        ({}, "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat", "hudi"),
+        ({}, "com.uber.hoodie.hadoop.HoodieInputFormat", "hudi"),
+        ({"storage_handler": "org.example.balance.Handler"}, "org.apache.hadoop.mapred.TextInputFormat", ""),
+        ({"spark.sql.sources.provider": "parquet"}, None, ""),
+    ],
+)
+def test_formats_with_a_log_are_known_by_the_marks_of_their_engines(
+    parameters: dict[str, str], input_format: str | None, found: str
+) -> None:
+    assert logged_format(parameters, input_format) == found

@@ -244,6 +244,14 @@ def _others(world: World) -> None:
     delta = _row(world, "sales.delta", (), "text", parameters={"spark.sql.sources.provider": "delta"})
     for path in ("_delta_log/00000.json", "shop=north/a.parquet"):
         world.file(f"{delta.row.location}/{path}", "text", is_large=False)
+    hudi = _row(world, "sales.hudi", (KEYS[0],), "parquet", parameters={"spark.sql.sources.provider": "hudi"})
+    location = f"{hudi.row.location}/ds=2024-01-01"
+    for path in (".hoodie_partition_metadata", "a.parquet", "a_0-0-0_2.parquet"):
+        world.file(f"{location}/{path}", "parquet", is_large=False)
+    hudi.partitions[("2024-01-01",)] = PartitionRow("ds=2024-01-01", location, INPUT_FORMATS["parquet"], {})
+    lance = _row(world, "sales.lance", (), "text", parameters={"table_type": "lance", "managed_by": "storage"})
+    for path in ("_versions/1.manifest", "_transactions/0.txn", "data/0.lance"):
+        world.file(f"{lance.row.location}/{path}", "text", is_large=False)
     _row(world, "sales.view", (), "", type="VIRTUAL_VIEW", location=None)
     hbase = "org.apache.hadoop.hive.hbase.HBaseStorageHandler"
     _row(world, "sales.hbase", (), "", parameters={"storage_handler": hbase})

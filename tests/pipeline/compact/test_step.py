@@ -395,9 +395,10 @@ LEFT_ALONE = [
         },
         "is transactional",
     ),
-    ({"parameters": {"table_type": "ICEBERG", "EXTERNAL": "TRUE"}}, "is an Iceberg table"),
+    ({"parameters": {"table_type": "ICEBERG", "EXTERNAL": "TRUE"}}, "is kept by iceberg"),
     ({"parameters": {"storage_handler": "x.Y"}}, "is kept by x.Y"),
     ({"parameters": {"spark.sql.sources.provider": "delta"}}, "is kept by delta"),
+    ({"parameters": {"table_type": "lance"}}, "is kept by lance"),
     ({"numBuckets": 4, "bucketCols": ["id"]}, "is bucketed: its files are its buckets"),
     ({"parameters": {"spark.sql.sources.provider": "parquet"}}, "is read by Spark without asking for its partitions"),
 ]

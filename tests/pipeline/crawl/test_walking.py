@@ -110,7 +110,12 @@ def test_what_is_in_the_way_is_named_and_the_rest_done(tmp_path):
 
 @pytest.mark.parametrize(
     ("mark", "owner"),
-    [("_delta_log/0.json", "Delta Lake"), (".hoodie/x", "Hudi"), ("metadata/v1.metadata.json", "Iceberg")],
+    [
+        ("_delta_log/0.json", "Delta Lake"),
+        (".hoodie/x", "Hudi"),
+        ("metadata/v1.metadata.json", "Iceberg"),
+        ("_versions/1.manifest", "Lance"),
+    ],
 )
 def test_tables_of_other_formats_are_left_alone(tmp_path, mark, owner):
     make(tmp_path, f"t/{mark}", "t/data/ds=1/a", "t/ds=1/a", "u/ds=1/a")

@@ -34,7 +34,9 @@ class Answers(MetastoreClient):
 def client(*answers, patience_seconds=60.0, scope="run", lease_id=None):
     """With the keys that were sent and the pauses that were made."""
     left, keys, pauses = list(answers), [], []
-    connection = SimpleNamespace(url="https://gateway", option_prefix="--", open=lambda headers: Answers(left, keys))
+    connection = SimpleNamespace(
+        url="https://gateway", option_prefix="--", catalog=None, open=lambda headers: Answers(left, keys)
+    )
     made = PatientClient(connection, patience_seconds, scope, lease_id, pauses.append)
     return made, keys, pauses
 
@@ -100,7 +102,7 @@ def test_a_hint_names_the_options_of_the_source(gateway, tmp_path):
     nothing = dict.fromkeys(("certificate", "key", "cacert"))
     flags = dict.fromkeys(("negotiate", "insecure", "framed"), False)
     login = {"user": gateway.options["user"], "password_file": tmp_path / "password"}
-    source = source_of(url=gateway.options["url"], **login, **nothing, **flags)
+    source = source_of(url=gateway.options["url"], catalog="", **login, **nothing, **flags)
     with PatientClient(source, 0) as asked, pytest.raises(CallsRefused, match="is not trusted") as caught:
         asked.call("get_all_databases")
     assert "give its certificate with --source-cacert, or --source-insecure" in caught.value.hint

@@ -116,6 +116,7 @@ def test_folders_are_named_as_spark_names_them():
         ("MANAGED_TABLE", {"transactional": "true"}, "is transactional"),
         ("EXTERNAL_TABLE", {"table_type": "ICEBERG"}, "is a table of iceberg"),
         ("EXTERNAL_TABLE", {"spark.sql.sources.provider": "delta"}, "is a table of delta"),
+        ("MANAGED_TABLE", {"table_type": "lance"}, "is a table of lance"),
         ("EXTERNAL_TABLE", {"storage_handler": "org.example.Handler"}, "is kept by a storage handler"),
         ("EXTERNAL_TABLE", {"skip.header.line.count": "1"}, "has lines in its files that are not rows"),
         ("EXTERNAL_TABLE", {}, ""),

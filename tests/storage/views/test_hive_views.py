@@ -425,6 +425,35 @@ def test_views_that_others_made_of_ours_are_not_dropped(migrated_postgres_databa
 
 
 @pytest.mark.postgres
+def test_rights_on_views_are_the_same_after_the_views_are_made_again(migrated_postgres_database: str) -> None:
+    url = migrated_postgres_database
+    install(url, "hive")
+    reader, analyst = (f'"{name} 100% of {make_url(url).database}"' for name in ("Reader", "Analyst"))
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", execution_options={"no_parameters": True})
+    with engine.connect() as connection:
+        run = connection.exec_driver_sql
+        for statement in (
+            f"CREATE ROLE {reader}; CREATE ROLE {analyst}; GRANT USAGE, CREATE ON SCHEMA hive TO {analyst}",
+            f'GRANT SELECT ON hive."DBS" TO {reader} WITH GRANT OPTION; GRANT SELECT ON hive."ROLES" TO PUBLIC',
+            f'GRANT SELECT ("TBL_ID", "TBL_NAME") ON hive."TBLS" TO {analyst}',
+            f"SET ROLE {analyst}; CREATE TABLE hive.mine (id INTEGER); GRANT SELECT ON hive.mine TO {reader}",
+            "RESET ROLE",
+        ):
+            run(statement)
+        query = (
+            "SELECT relname, attname, CAST(relacl AS text), CAST(attacl AS text) FROM pg_class"
+            " JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0"
+            " WHERE relnamespace = CAST('hive' AS regnamespace) ORDER BY 1, 2"
+        )
+        before = run(query).all()
+        assert {row.relname for row in before if row.relacl or row.attacl} == {"DBS", "ROLES", "TBLS", "mine"}
+        install(url, "hive")
+        assert run(query).all() == before
+        run(f"DROP OWNED BY {reader}, {analyst}; DROP ROLE {reader}, {analyst}")
+    engine.dispose()
+
+
+@pytest.mark.postgres
 def test_an_old_schema_has_no_views_yet(migrated_postgres_database: str) -> None:
     engine = create_engine(migrated_postgres_database)
     with engine.begin() as connection:

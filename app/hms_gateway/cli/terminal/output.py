@@ -9,6 +9,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
@@ -53,15 +54,21 @@ def _complain(problem: str) -> None:
     _console("err").print(f"[bold red]error:[/bold red] {escape(problem)}", soft_wrap=True, highlight=False)
 
 
+def _order() -> None:
+    """Let the answers so far come first where both streams go to one place; what stays is told with them."""
+    with suppress(OSError):
+        sys.stdout.flush()
+
+
 def say(text: str) -> None:
     """Print a text to standard error, which is not the command's answer."""
-    sys.stdout.flush()  # the order stays where both go to one place
+    _order()
     print(text, file=sys.stderr, flush=True)
 
 
 def hint(text: str) -> None:
     """Print a dim text to standard error."""
-    sys.stdout.flush()
+    _order()
     _console("err").print(text, style="dim", soft_wrap=True, highlight=False, markup=False)
 
 
@@ -107,8 +114,9 @@ def unwritten(error: OSError) -> int:
     if error.filename is not None or error.errno not in (errno.EPIPE, *_OUTPUT_ERRORS):
         raise error
     drop_output()
-    if error.errno == errno.EPIPE:  # the reader has what it wanted
-        return 0
+    if error.errno == errno.EPIPE:  # the reader has what it wanted; a failure before the last flush is one all the same
+        ended = error.__context__
+        return ended.code if isinstance(ended, SystemExit) and isinstance(ended.code, int) else 0
     _complain(f"the output cannot be written: {error.strerror}")
     return EXIT_FAILED
 

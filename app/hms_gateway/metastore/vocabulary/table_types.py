@@ -18,6 +18,8 @@ ACID_OUTPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 INSERT_ONLY: Final = "insert_only"
 
 _DEFAULT: Final = "default"
+_ICEBERG_METADATA_KEY: Final = "metadata_location"
+_LOGGED_FORMATS: Final = ("iceberg", "delta", "hudi", "lance", "paimon")
 _TRANSACTIONAL_PROPERTIES: Final = frozenset({_DEFAULT, INSERT_ONLY})
 
 
@@ -91,6 +93,18 @@ def is_view(table_type: str | None) -> bool:
 def is_transactional(parameters: Mapping[str, str]) -> bool:
     """Whether the parameters declare a transactional table, whatever the spelling of key and value."""
     return _is_true(_transactional(parameters))
+
+
+def logged_format(parameters: Mapping[str, str], input_format: str | None) -> str:
+    """The format of a table whose own log names its files, in lower case; "" for a table of Hive's formats.
+
+    The engines name it as Spark's provider, as `table_type`, or in the package of a storage handler or input format.
+    """
+    if _ICEBERG_METADATA_KEY in parameters:
+        return "iceberg"
+    texts = [parameters.get(key, "") for key in ("spark.sql.sources.provider", "table_type", "storage_handler")]
+    words = ".".join([*texts, input_format or ""]).lower().replace("hoodie", "hudi").split(".")
+    return next((format for format in _LOGGED_FORMATS if format in words), "")
 
 
 def is_insert_only(parameters: Mapping[str, str]) -> bool:

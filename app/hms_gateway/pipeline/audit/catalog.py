@@ -451,7 +451,10 @@ class DirectoryWalk:
         areas: Areas = self.areas.value
         group = areas.group_of(location)
         table = areas.area(group.area).table if group is not None and group.area is not None else None
-        return table is None or table.storage in (FileOwner.PLAIN, FileOwner.ACID)
+        if table is None or table.storage in (FileOwner.PLAIN, FileOwner.ACID):
+            return True
+        # Hudi records its partitions in the catalog: their directories are looked for.
+        return table.storage is FileOwner.LOGGED and table.is_partitioned
 
 
 def _folded(files: Files, location: str, path: str, entries: Sequence[Entry]) -> Directory:

@@ -10,7 +10,7 @@ import msgspec
 
 from hms_gateway.metastore.vocabulary.locations import LocationError, normalize_location, parse_location
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values, unescape
-from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view
+from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view, logged_format
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.storage.files.places import FSSPEC_NAMES
 
@@ -68,7 +68,7 @@ class FileOwner(StrEnum):
 
     PLAIN    the directory: every visible file in it is data
     ACID     Hive's transactions: directories `base_N` and `delta_N_M`
-    LOGGED   a log of the table's own: Iceberg, Delta, Hudi
+    LOGGED   a log of the table's own: `logged_format`
     NONE     another system; nothing is said about the directory but whose it is
     """
 
@@ -403,7 +403,6 @@ _FILE_PROVIDERS: Final = {
     "text": "text",
     "xml": "text",
 }
-_LOGGED_PROVIDERS: Final = frozenset({"iceberg", "delta", "hudi"})
 _FORMATS: Final = (
     ("parquet", "parquet"),
     ("orc", "orc"),
@@ -412,7 +411,6 @@ _FORMATS: Final = (
     ("rcfile", "rcfile"),
     ("textinputformat", "text"),
 )
-_LOGGED_HANDLERS: Final = ("iceberg", "hudi", "hoodie", "delta")
 
 
 class TableRow(msgspec.Struct, frozen=True):
@@ -488,10 +486,8 @@ def replaced_place(place: Place, parameters: Mapping[str, str]) -> Place | None:
 def storage_of(row: TableRow) -> FileOwner:
     """The owner of the decision which files belong to the table."""
     provider = row.parameters.get(_PROVIDER, "").lower()
-    handler = row.parameters.get("storage_handler", "").lower()
-    kind = row.parameters.get("table_type", "").lower()
-    words = (provider.rpartition(".")[2], kind, "hudi" if "hudi" in (row.input_format or "").lower() else "")
-    if any(word in _LOGGED_PROVIDERS for word in words) or any(word in handler for word in _LOGGED_HANDLERS):
+    handler = row.parameters.get("storage_handler")
+    if logged_format(row.parameters, row.input_format):
         return FileOwner.LOGGED
     if handler or (provider and provider not in _FILE_PROVIDERS):
         return FileOwner.NONE

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME, FILE_COUNT, ROW_COUNT, SPARK, TOTAL_BYTES, says_true
-from hms_gateway.metastore.vocabulary.table_types import FORMATS, is_view
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, is_view, logged_format
 from hms_gateway.pipeline.storage import Files, ListingProblem, is_hidden
 from hms_gateway.rpc.structs import Partition, StorageDescriptor, Table
 
@@ -263,10 +263,9 @@ def left_alone(table: Table) -> str:
         return "is a view"
     if says_true(parameters, "transactional"):
         return "is transactional"
-    if parameters.get("table_type", "").upper() == "ICEBERG" or "metadata_location" in parameters:
-        return "is an Iceberg table"
-    if parameters.get("storage_handler") or provider not in _SPARK_PROVIDERS:
-        return f"is kept by {parameters.get('storage_handler') or provider}"
+    owner = logged_format(parameters, table.sd.inputFormat if table.sd else None) or parameters.get("storage_handler")
+    if owner or provider not in _SPARK_PROVIDERS:
+        return f"is kept by {owner or provider}"
     if _SPARK_BUCKETS in parameters or _is_bucketed(table.sd):
         return "is bucketed: its files are its buckets"
     if provider and table.partitionKeys and parameters.get("spark.sql.partitionProvider") != "catalog":

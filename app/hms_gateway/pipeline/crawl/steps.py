@@ -68,7 +68,12 @@ LEVEL: Final = pyarrow.schema(
 )
 LEVELS_MAX: Final = 64
 _NOTHING: Final = (0, 0, ())
-_OWNERS: Final = {"Delta Lake": {"_delta_log"}, "Hudi": {".hoodie"}, "Iceberg": {"metadata", "data"}}
+_OWNERS: Final = {
+    "Delta Lake": {"_delta_log"},
+    "Hudi": {".hoodie"},
+    "Iceberg": {"metadata", "data"},
+    "Lance": {"_versions", "data"},
+}
 
 Row = tuple[Any, ...]
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 import fsspec
 import msgspec
 
-from hms_gateway.pipeline.errors import StateFailed
+from hms_gateway.pipeline.errors import JobFailed, StateFailed
 from hms_gateway.pipeline.storage import StorageOptions, open_files, scheme_of
 from hms_gateway.storage.files.places import options_of
 
@@ -135,7 +135,7 @@ class State:
     def _translated(self, name: str, done: str) -> Iterator[None]:
         try:
             yield
-        except StateFailed:
+        except JobFailed:
             raise
         except Exception as error:  # Each library of fsspec has exceptions of its own, of no common class.
             said = getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import says_true
-from hms_gateway.metastore.vocabulary.table_types import is_view
+from hms_gateway.metastore.vocabulary.table_types import is_view, logged_format
 from hms_gateway.pipeline.catalog import cut, named_tables, partitions_or_table, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
@@ -183,7 +183,6 @@ def text_form(parameters: Mapping[str, str]) -> TextForm:
 _TABLES_A_CALL: Final = 100
 # Spark keeps the location of its own tables elsewhere, where Hive would not make a directory.
 _NO_LOCATION: Final = "-__PLACEHOLDER__"
-_OTHER_FORMATS: Final = ("delta", "iceberg", "hudi", "paimon")
 
 
 def tables(client: PatientClient, options: JobOptions) -> Iterator[tuple[Table, str]]:
@@ -200,8 +199,7 @@ def passed_by(table: Table) -> str:
         return "is a view"
     if says_true(parameters, "transactional"):
         return "is transactional: its files hold changes of rows"
-    kind = parameters.get("table_type", parameters.get("spark.sql.sources.provider", "")).lower()
-    if kind in _OTHER_FORMATS:
+    if kind := logged_format(parameters, table.sd.inputFormat if table.sd else None):
         return f"is a table of {kind}, which keeps statistics of its own"
     if parameters.get("storage_handler"):
         return "is kept by a storage handler"

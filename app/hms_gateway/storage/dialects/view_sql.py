@@ -23,7 +23,8 @@ class ViewSql(ABC):
     before, after  statements around those about views
     home           the schema of the gateway's tables
     schemas        a query for the names and comments of all schemas
-    readers        a query for those whose right to read goes with the views of schema :name; None where it stays
+    grants         a query for the statements that grant again what goes with the views :names of schema :name: rights
+                   to read a view or columns of it; None where they stay
     number         the type of CAST for integers
     """
 
@@ -31,7 +32,7 @@ class ViewSql(ABC):
     after: ClassVar[Sequence[str]] = ()
     home: ClassVar[str]
     schemas: ClassVar[str]
-    readers: ClassVar[str | None] = None
+    grants: ClassVar[str | None] = None
     number: ClassVar[str]
 
     @abstractmethod
@@ -80,10 +81,16 @@ class PostgresViewSql(ViewSql):
     schemas = "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace"
     number = "BIGINT"
     home = "current_schema()"
-    readers = (
-        "SELECT DISTINCT CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END"
-        " FROM information_schema.role_table_grants"
-        " WHERE table_schema = :name AND privilege_type = 'SELECT' AND grantee <> grantor"
+    grants = (
+        "SELECT format('GRANT SELECT%s ON %I.%I TO %s%s', '(' || quote_ident(part.name) || ')', nspname, relname,"
+        " CASE given.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(given.grantee)) END,"
+        " CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' END)"
+        " FROM pg_class AS view JOIN pg_namespace AS home ON home.oid = view.relnamespace,"
+        " LATERAL (SELECT NULL, view.relacl"
+        " UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = view.oid) AS part(name, acl),"
+        " LATERAL aclexplode(part.acl) AS given"
+        " WHERE nspname = :name AND relname = ANY(:names)"
+        " AND given.privilege_type = 'SELECT' AND given.grantee <> view.relowner"
     )
 
     def create_schema(self, name: str, comment: str) -> Sequence[str]:

@@ -8,7 +8,8 @@ the bucket does not delete. Requests here name keys as they are, and no bucket i
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple, Self
@@ -27,6 +28,17 @@ _KEYS_PER_REQUEST: Final = 1_000
 _AT_ONCE: Final = 16
 # S3 copies larger objects in parts only, and takes long over one part of this size.
 _PART_BYTES_MAX: Final = 150 * 2**20
+_PARTS_MAX: Final = 10_000
+# What S3 keeps of an object in a copy of one part, and does not in one of several.
+_METADATA: Final = (
+    "CacheControl",
+    "ContentDisposition",
+    "ContentEncoding",
+    "ContentLanguage",
+    "ContentType",
+    "Expires",
+    "Metadata",
+)
 # A request has the time of `bucket_request_seconds`, however often the library tries within it.
 _CLIENT: Final = {"retries": {"mode": "standard", "total_max_attempts": 4}, "max_pool_connections": 64}
 # XML has no way to write these, so that lists of keys cannot hold them.
@@ -104,6 +116,9 @@ class BucketDirectories:
 
     def move(self, source: str, target_root: Self, target: str) -> "Copied":
         """Copy all objects. None is left behind at the target if this raises."""
+        if target_root._below(target).startswith(self._below(source)):
+            # A listing of the one would never end while the other fills.
+            raise FileSystemError(f"{target} lies in {source}, which cannot be moved into itself")
         if target_root.exists(target):
             raise FileExistsError(f"{target} exists already")
         copied = Copied(self, source, target_root, target)
@@ -178,26 +193,45 @@ class BucketDirectories:
                 refused += answer.get("Errors", ())
         if refused:
             first = refused[0]
-            reason = f"{first.get('Code')}: {first.get('Message')}"
-            raise FileSystemError(
-                f"bucket {self._bucket} keeps {len(refused)} objects, such as {first.get('Key')}: {reason}"
+            text = (
+                f"bucket {self._bucket} keeps {len(refused)} objects, such as {first.get('Key')}: {first.get('Code')}"
             )
+            _log.warning("%s: %s", text, first.get("Message"))
+            raise FileSystemError(text)
 
-    def _copy(self, key: str, size: int, target: str) -> None:
-        if size > _PART_BYTES_MAX:
-            with_bucket = f"{self._bucket}/{key}", f"{self._bucket}/{target}"
-            self._said(lambda: self._s3.cp_file(*with_bucket))
+    def _copy(self, key: str, one: _Object, target: str) -> None:
+        source = {"Bucket": self._bucket, "Key": key}
+        if one.size > _PART_BYTES_MAX:
+            self._copy_in_parts(source, one, target)
         else:
-            self._request("copy_object", Key=target, CopySource={"Bucket": self._bucket, "Key": key})
+            self._request("copy_object", Key=target, CopySource=source)
+
+    def _copy_in_parts(self, source: Mapping[str, str], one: _Object, target: str) -> None:
+        """The copy is there after the last request, all of one original: a part of another one is refused."""
+        found = self._request("head_object", Key=source["Key"])
+        metadata = {name: found[name] for name in _METADATA if name in found}
+        upload_id = self._request("create_multipart_upload", Key=target, **metadata)["UploadId"]
+        upload = {"Key": target, "UploadId": upload_id}
+        original = {"CopySource": source, "CopySourceIfMatch": one.etag}
+        step = max(_PART_BYTES_MAX, -(-one.size // _PARTS_MAX))
+        parts: list[dict[str, Any]] = []
+        try:
+            for number, begin in enumerate(range(0, one.size, step), 1):
+                byte_range = f"bytes={begin}-{min(begin + step, one.size) - 1}"
+                part = {"PartNumber": number, "CopySourceRange": byte_range}
+                copied = self._request("upload_part_copy", **upload, **original, **part)
+                parts.append({"PartNumber": number, "ETag": copied["CopyPartResult"]["ETag"]})
+            self._request("complete_multipart_upload", **upload, MultipartUpload={"Parts": parts})
+        except BaseException:
+            with suppress(FileSystemError):  # which is logged
+                self._request("abort_multipart_upload", **upload)
+            raise
 
     def _request(self, method: str, **arguments: Any) -> Any:
-        return self._said(lambda: self._s3.call_s3(method, Bucket=self._bucket, timeout=_REQUEST_SECONDS, **arguments))
-
-    def _said(self, request: Callable[[], Any]) -> Any:
         try:
-            return request()
+            return self._s3.call_s3(method, Bucket=self._bucket, timeout=_REQUEST_SECONDS, **arguments)
         except Exception as error:  # botocore's, aiohttp's and s3fs's have no common class.
-            _log.warning("bucket %s: %s: %s", self._bucket, type(error).__name__, error)
+            _log.warning("bucket %s: %s: %s: %s", self._bucket, method, type(error).__name__, error)
             # The text says it all; a cause of the operating system's would be taken for that of a local disk.
             raise FileSystemError(f"bucket {self._bucket} {_complaint(error)}") from None
 
@@ -218,11 +252,16 @@ class Copied:
 
         def copy(one: _Object) -> None:
             self._begun.append(one)
-            self._source_root._copy(f"{source}{one.name}", one.size, f"{target}{one.name}")
+            self._source_root._copy(f"{source}{one.name}", one, f"{target}{one.name}")
 
+        objects = self._source_root._objects(self._source)
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="copies") as threads:
-            for _ in threads.map(copy, self._source_root._objects(self._source)):
-                pass
+            while batch := list(islice(objects, _KEYS_PER_REQUEST)):
+                ended, waiting = wait([threads.submit(copy, one) for one in batch], return_when=FIRST_EXCEPTION)
+                for each in waiting:
+                    each.cancel()
+                for each in ended:
+                    each.result()
         if not self._begun:
             raise FileNotFoundError(self._source)
 
@@ -252,12 +291,15 @@ def _pairs(objects: Iterator[_Object], others: Iterator[_Object]) -> Iterator[tu
 
 
 def _complaint(error: Exception) -> str:
-    """The reason of a failed request, and the way to mend it."""
+    """The reason of a failed request, and the way to mend it, for every client.
+
+    A message of the bucket may name accounts and policies: the log has it.
+    """
     from botocore.exceptions import HTTPClientError, NoCredentialsError
 
     answer = getattr(error.__cause__ or error, "response", None) or {}
     said: Mapping[str, str] = answer.get("Error", {}) if isinstance(answer, Mapping) else {}
-    code, message = said.get("Code", ""), said.get("Message", "") or str(error)
+    code = said.get("Code") or type(error).__name__
     if isinstance(error, TimeoutError):
         return f"has not answered within {_REQUEST_SECONDS:.0f} seconds (bucket_request_seconds)"
     if isinstance(error, HTTPClientError) or type(error).__name__ == "EndpointConnectionError":
@@ -267,7 +309,7 @@ def _complaint(error: Exception) -> str:
     if code == "NoSuchBucket":
         return "does not exist; make it, or name another one in warehouse_dir and file_roots"
     if code in _REGION_CODES:
-        return f"is in another region ({code}: {message}); set client_kwargs.region_name in storage_file"
+        return f"is in another region ({code}); set client_kwargs.region_name in storage_file"
     if isinstance(error, PermissionError):
-        return f"refuses the gateway: {code}: {message}"
-    return f"cannot be used: {code or type(error).__name__}: {message}"
+        return f"refuses the gateway: {code}; the log has the message"
+    return f"cannot be used: {code}; the log has the message"

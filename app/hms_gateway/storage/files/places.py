@@ -138,8 +138,10 @@ def read_storage_options(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def options_of(scheme: str, options: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The options of a scheme; those of `s3` are also for `s3a`, unless this has a table of its own."""
-    return options.get(scheme) or options.get(FSSPEC_NAMES.get(scheme, scheme)) or {}
+    """The options of a scheme; without a table of its own those of fsspec's name for it, then of another spelling."""
+    name = FSSPEC_NAMES.get(scheme, scheme)
+    spellings = (scheme, name, *(other for other, one in FSSPEC_NAMES.items() if one == name))
+    return next((options[each] for each in spellings if options.get(each)), {})
 
 
 _CODE: Final = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")

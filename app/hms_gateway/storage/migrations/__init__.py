@@ -1,1 +1,1 @@
-"""Alembic's side: how the schema came to be, revision by revision."""
+"""Revisions of the schema, from each to the next."""

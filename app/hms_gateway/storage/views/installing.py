@@ -48,10 +48,10 @@ def without_views(connection: Connection) -> Iterator[None]:
         yield
         return
     installer = _Installer(connection, sql)
-    readers = {schema: installer.drop(schema) for schema in installer.installed()}
+    grants = {schema: installer.drop(schema) for schema in installer.installed()}
     yield
-    for schema, names in readers.items():
-        installer.create(schema, names)
+    for schema, again in grants.items():
+        installer.create(schema, again)
 
 
 @contextmanager
@@ -105,9 +105,9 @@ class _Installer:
         self._run(f'DROP SCHEMA "{schema}"')
 
     def drop(self, schema: str) -> Sequence[str]:
-        """Drops the views; the accounts that could read them, where such a right goes with a view."""
-        readers = self._sql.readers
-        found = self._connection.execute(text(readers), {"name": schema}).scalars().all() if readers else ()
+        """Drops the views. Returns the statements that grant again what went with them."""
+        grants, values = self._sql.grants, {"name": schema, "names": self._names}
+        found = self._connection.execute(text(grants), values).scalars().all() if grants else ()
         try:
             self._run("DROP VIEW IF EXISTS " + ", ".join(f'"{schema}"."{name}"' for name in self._names))
         except DBAPIError as error:
@@ -116,13 +116,14 @@ class _Installer:
             ) from error
         return found
 
-    def create(self, schema: str, readers: Sequence[str]) -> None:
+    def create(self, schema: str, grants: Sequence[str]) -> None:
         self._run(*(f'CREATE VIEW "{schema}"."{name}" AS {each}' for name, each in hive_views(self._sql).items()))
-        self._run(*(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {name}' for name in readers))
+        self._run(*grants)
 
     def _schemas(self) -> dict[str, str]:
         return {row[0]: row[1] for row in self._connection.exec_driver_sql(self._sql.schemas)}
 
     def _run(self, *statements: str) -> None:
         for statement in (*self._sql.before, *statements, *self._sql.after):
-            self._connection.exec_driver_sql(statement)
+            # Without parameters a driver takes no % for one: names of accounts may have it.
+            self._connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
