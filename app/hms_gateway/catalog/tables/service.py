@@ -1,5 +1,6 @@
 """Making and removing tables, with their directories, for methods on tables and on indexes (semantics §2.6)."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -13,6 +14,7 @@ from hms_gateway.catalog.materialized_views import (
     note_sources,
     stored_creation_metadata,
 )
+from hms_gateway.catalog.tables.catalogs import check_apart, homes_in
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
@@ -31,6 +33,7 @@ from hms_gateway.metastore.ports.store import (
     Store,
     StoredDatabase,
     StoredTable,
+    StoreError,
     TableId,
     Transaction,
 )
@@ -51,9 +54,12 @@ from hms_gateway.rpc.structs import (
     Struct,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import catalog_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.storage.files.directories import Directories
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class TableService:
@@ -99,6 +105,9 @@ class TableService:
         database = self._store.read(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True)
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
+        # Some clients send the default place.
+        if location == self._warehouse.default_table_location(database.database, new.tableName or ""):
+            self._store.read(lambda snapshot: check_apart(snapshot, location, catalog_of(new.dbName)))
         if is_view(new.tableType) or not location or not self._warehouse.manages(location):
             self._insert(new, given, complete)
             return
@@ -125,10 +134,6 @@ class TableService:
         locations: list[str] = []
         if delete_data and drop_deletes_data(table.parameters or {}) and table.sd and table.sd.location:
             locations = [table.sd.location, *(tx.outside_locations(found) if found.partition_count else [])]
-            database = tx.database(table.dbName or "")
-            assert database is not None
-            home = self._warehouse.path_of(database.database)
-            locations = [location for location in locations if not is_under(location, home)]
         # A rename may have moved the directory and not stored it yet; without its pending move it cannot any more.
         for move in tx.pending_moves():
             if move.table_id == found.table_id:
@@ -140,9 +145,17 @@ class TableService:
         return locations
 
     def delete_directories(self, locations: Sequence[str]) -> None:
-        """What `remove` has left behind. A directory that cannot be deleted stays."""
+        """What `remove` has left behind. A directory stays if it cannot be deleted, or holds a database or catalog."""
+        if not locations:
+            return
+        try:
+            homes = self._store.read(lambda snapshot: homes_in(snapshot, locations))
+        except StoreError as error:
+            _LOG.warning("Kept %s, and other directories of a dropped table: %s", locations[0], error)
+            return
         for location in locations:
-            self._warehouse.delete(location)
+            if not any(is_under(location, home) for home in homes):
+                self._warehouse.delete(location)
 
     def _checked(self, given: Table, *, allows_hyphen: bool) -> Table:
         check_shape(
