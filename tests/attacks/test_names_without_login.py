@@ -1,6 +1,8 @@
 """Clients without a login (`http_networks`, `thrift_networks`) name users who need one, or come from outside."""
 
+import asyncio
 import contextlib
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +12,20 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from hms_gateway.gateway.admission.identity import Refused, RequestHead
 from hms_gateway.gateway.auth.users import add_user
-from hms_gateway.rpc.structs import ChangesRequest, Database, MetaException
+from hms_gateway.gateway.logins import build_authenticator
+from hms_gateway.rpc.structs import ChangesRequest, Database, MetaException, PrincipalType, Role
+from hms_gateway.runtime.door import Serial, ShownCertificate
+from hms_gateway.runtime.settings_reading import load_settings
 from tests.attacks.edge import Edge, basic, edge
 from tests.attacks.test_other_accounts import answer_to_another_account, needs_root
 from tests.bridge.bridge_process import ApacheClient
 from tests.bridge.thrift_bytes import call
+from tests.gateway.serving import CALL
+from tests.support.client_authority import ClientAuthority
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.server import GatewayServer, free_port
+from tests.support.server import API_PATH, GatewayServer, free_port
 
 HERE = "127.0.0.1"
 INSIDE, OUTSIDE = "127.0.2.5", "127.0.3.5"
@@ -49,6 +57,8 @@ def test_a_program_is_who_it_says(open_edge: Edge) -> None:
         (("x-actor-username: bob",), 403),
         (("x-actor-username:",), 403),
         (("x-actor-username: a\tb",), 403),
+        # Not UTF-8: two such names would be one.
+        (("x-actor-username: a\ufffd",), 403),
         ((ANN, "x-actor-username: eve"), 401),
         (("x-actor-username: ann, eve",), 401),
         ((basic("bob", "wrong"), ANN), 401),
@@ -65,7 +75,33 @@ def test_a_name_that_needs_a_login_is_refused(open_edge: Edge, lines: tuple[str,
 
 def test_a_name_does_not_act_for_others(open_edge: Edge) -> None:
     assert open_edge.ask(ANN, query="?doAs=eve") == 403
+    assert open_edge.ask(ANN, query="?doAs=ann") == "ann"
     assert open_edge.ask(ANN, query="?user.name=eve") == "ann"
+
+
+@pytest.mark.parametrize("users", [{"network_users": ["etl"]}, {"network_users": ["etl"], "network_user": "etl"}])
+def test_a_name_does_not_act_for_others_though_its_user_may(tmp_path: Path, users: dict[str, object]) -> None:
+    etl = "x-actor-username: etl"
+    with edge(tmp_path, http_networks=[HERE], proxy_users={"etl": {"users": ["*"]}}, **users) as it:
+        assert it.ask(etl) == it.ask(etl, query="?doAs=etl") == "etl"
+        assert it.ask(etl, query="?doAs=admin") == it.ask(etl, query="?DOAS=admin") == 403
+        assert it.ask(etl, query="?do%41s=ann") == 403
+
+
+@pytest.mark.parametrize("use", ["allow", "require"])
+@pytest.mark.parametrize("user", [{}, {"network_user": "spark"}])
+def test_a_certificate_that_ended_is_no_name(tmp_path: Path, user: dict[str, object], use: str) -> None:
+    (tmp_path / "ca.pem").write_bytes(ClientAuthority(tmp_path).pem)
+    certificates = {"authority": tmp_path / "ca.pem", "use": use}
+    settings = load_settings(data_dir=tmp_path, http_networks=[HERE], client_certificates=certificates, **user)
+    logins, field = build_authenticator(settings), (b"x-actor-username", b"ann")
+    ended = ShownCertificate("ann", 0.0, Serial(b"", 1))
+    head = RequestHead(dict([field]), [field], b"", HERE, certificate=ended)
+    assert logins.remembered(head) is None
+    with pytest.raises(Refused, match="The client certificate has expired") as refused:
+        asyncio.run(logins.authenticate(head))
+    assert refused.value.status == 401
+    assert logins.remembered(head._replace(certificate=None))
 
 
 @pytest.mark.parametrize(
@@ -136,11 +172,17 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
         "delegation_tokens": True,
         "proxy_users.etl.users": ["*"],
         "administrators": ["admin", "carol"],
+        "http_networks": [HERE],
+        "network_users": ["*", "erin"],
     }
     with thrift_port(tmp_path_factory.mktemp("thrift"), **settings) as it:
         # The gateway's own account, outside of the networks.
         with it.client(address=OUTSIDE) as client:
             client.create_database(Database("lake"))
+            client.create_role(Role("ops"))
+            client.grant_role("admin", "ops", PrincipalType.ROLE, "admin", PrincipalType.USER, False)
+            for user, role in (("dave", "admin"), ("erin", "admin"), ("fay", "ops")):
+                client.grant_role(role, user, PrincipalType.USER, "admin", PrincipalType.USER, True)
         yield it
 
 
@@ -158,7 +200,35 @@ def test_a_client_has_the_rights_of_the_name_and_no_others(port: Port, name: str
             client.create_database(Database("own"))
 
 
-@pytest.mark.parametrize("name", ["admin", "carol", "etl", "bob", "a\0b", "a\x1b[2J", " ann", "a" * 257])
+@pytest.mark.parametrize("name", ["dave", "fay"])
+def test_the_role_admin_of_a_name_does_not_count(port: Port, name: str) -> None:
+    with port.client(name) as client:
+        assert client.get_all_databases() == ["default"]
+        with pytest.raises(MetaException, match=name):
+            client.create_database(Database("own"))
+        role = "admin" if name == "dave" else "ops"
+        with pytest.raises(MetaException, match=name):
+            client.grant_role(role, "eve", PrincipalType.USER, name, PrincipalType.USER, False)
+    assert over_http(port, name) == ["default"]
+
+
+def test_a_listed_name_has_its_role_admin(port: Port) -> None:
+    # In this order: what an administrator was shown is in the cache.
+    assert over_http(port, "erin") == ["default", "lake"]
+    with port.client("erin") as client:
+        assert client.get_all_databases() == ["default", "lake"]
+    assert over_http(port, "dave") == ["default"]
+
+
+def over_http(port: Port, name: str) -> list[str]:
+    with port.gateway.connection() as connection:
+        connection.request("POST", API_PATH, CALL, {"x-actor-username": name})
+        answer = connection.getresponse()
+        _, _, *names = json.loads(answer.read())[4]["0"]["lst"]
+        return names
+
+
+@pytest.mark.parametrize("name", ["admin", "carol", "etl", "bob", "a\0b", "a\x1b[2J", " ann", "a\ufffd", "a" * 257])
 def test_a_client_is_not_one_who_needs_a_login(port: Port, name: str) -> None:
     with port.client(name) as client, pytest.raises((MetaException, TApplicationException), match=r"[Uu]ser"):
         client.get_all_databases()
@@ -181,7 +251,9 @@ def test_a_name_gets_no_token_that_is_valid_elsewhere(port: Port) -> None:
 
 def test_records_have_the_name_beside_the_one_user(tmp_path: Path) -> None:
     with thrift_port(tmp_path, network_user="spark") as it:
-        with it.client("admin") as client:
+        with it.client("ann") as client:
+            assert client.get_all_databases() == ["default"]
+            assert client.set_ugi("admin", []) == []
             client.create_database(Database("lake"))
         with it.client("admin", OUTSIDE) as client:
             newest = client.list_changes(ChangesRequest(limit=1))[0]

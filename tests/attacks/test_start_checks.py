@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.cli.operations.start_checks import start_problems
+from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.storage.dialects.integrity import CHECKED_AT_START_BYTES
 from hms_gateway.storage.files.remote import missing_extra
 from hms_gateway.storage.migrations.revisions import migrate
@@ -104,6 +107,29 @@ def test_all_problems_are_named_at_once_and_nothing_is_made(tmp_path):
     assert len(said) == 5
 
 
+@pytest.mark.parametrize(
+    ("user", "shared", "said"),
+    [
+        (" spark", [], "network_user ' spark' is not a readable name"),
+        ("a\tb", [], "network_user 'a\\tb' is not a readable name"),
+        (
+            "bob",
+            ["eve"],
+            "network_user bob has a password here; name another user, or list it in users_by_other_logins",
+        ),
+        ("bob", ["bob"], ""),
+        ("spark", [], ""),
+    ],
+)
+def test_one_user_of_all_whom_no_call_would_be_let_in_as_is_refused(tmp_path, user, shared, said):
+    add_user(tmp_path / "users", "bob", "a long password")
+    settings = load_settings(
+        data_dir=tmp_path, http_networks=["127.0.0.1"], network_user=user, users_by_other_logins=shared
+    )
+    problems = start_problems(settings)
+    assert problems == [] if not said else problems[0].startswith(said)
+
+
 def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_database):
     """Everything lies elsewhere: such a gateway has started before and still does."""
     with GatewayServer(tmp_path / "first"):
@@ -116,9 +142,6 @@ def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_data
         "tls_key": str(first / "key.pem"),
         "warehouse_dir": f"file:{tmp_path}/warehouse",
     }
-    from hms_gateway.cli.operations.start_checks import start_problems
-    from hms_gateway.runtime.settings_reading import load_settings
-
     assert start_problems(load_settings(data_dir=Path("/proc"), database_url=server_database, **settings)) == []
 
 

@@ -291,6 +291,16 @@ def test_locations_under_a_moved_directory_move_along(store: SqlStore, old: str,
     assert descriptor_counts(store) == []
 
 
+def test_locations_in_a_bucket_move_along_by_each_scheme(store: SqlStore) -> None:
+    of = create(store)
+    places = ["s3a://lake/t/k0=a/k1=0", "s3://lake/t/x", "s3n://lake/t", "s3://lake/t2", "s3://other/t/x"]
+    new_ones = [partition(of.table, ["a", str(number)], sd=descriptor(place)) for number, place in enumerate(places)]
+    store.write(lambda transaction: transaction.insert_partitions(of, new_ones))
+    store.write(lambda transaction: transaction.move_partition_locations(of.table_id, "s3a://lake/t", "s3a://lake/u"))
+    moved = ["s3a://lake/u/k0=a/k1=0", "s3a://lake/u/x", "s3a://lake/u"]
+    assert locations(store, of) == [*moved, *places[3:]]
+
+
 def test_locations_outside_the_table_are_found(store: SqlStore) -> None:
     of = create(store)
     new_ones = [

@@ -30,7 +30,7 @@ from tests.support.table_calls import AlterationCalls, DatabaseCalls, TableCalls
 NOW = 1_700_000_000
 StorageOptions = Mapping[str, Mapping[str, Any]]
 _NONE: StorageOptions = {}
-_MANAGED = {"memory": FilePolicy.MANAGE, "s3a": FilePolicy.MANAGE}
+_MANAGED = {"memory": FilePolicy.MANAGE, "s3a": FilePolicy.MANAGE, "s3": FilePolicy.MANAGE}
 
 
 def to_tjson(struct: Struct) -> bytes:

@@ -132,8 +132,10 @@ class ReplyCache:
     def size_bytes(self) -> int:
         return self._bytes + self._readings_bytes
 
-    def viewer(self, user: str, groups: frozenset[str]) -> Hashable:
+    def viewer(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Hashable:
         """The last part of the key of a call where `is_apart`: whose reply it is."""
+        if not may_administer:
+            return (user, groups, False)
         return (user, groups) if groups else user
 
     def ticket(self) -> int:

@@ -11,7 +11,15 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import java_text, required, unstorable_as_meta
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import stored_descriptor
-from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.ports.store import (
+    DuplicateKey,
+    Event,
+    LeftDirectory,
+    Snapshot,
+    Store,
+    StoredTable,
+    Transaction,
+)
 from hms_gateway.metastore.vocabulary.names import DatabaseId, IndexId, TableId, display_name, normalize
 from hms_gateway.metastore.vocabulary.parameters import with_new_ddl_time, without_nulls
 from hms_gateway.metastore.vocabulary.table_types import TableType
@@ -92,10 +100,10 @@ class IndexTables(Protocol):
 
     def create(self, table: Table | None, *, on_insert: Callable[[Transaction], None]) -> None: ...
 
-    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[str]:
+    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[LeftDirectory]:
         """Take a table out of the catalog; the directories to delete after the commit."""
 
-    def delete_directories(self, locations: list[str]) -> None: ...
+    def delete_directories(self, directories: list[LeftDirectory]) -> None: ...
 
 
 class Indexes:
@@ -158,7 +166,7 @@ class Indexes:
         """Drop an index with its table, and with `deleteData` that table's data."""
         name = table_named(db_name, tbl_name)
 
-        def work(tx: Transaction) -> list[str]:
+        def work(tx: Transaction) -> list[LeftDirectory]:
             found = _find(tx, name, index_name)
             return remove_index(tx, found, self._tables, self._events, delete_data=bool(deleteData))
 
@@ -200,13 +208,13 @@ class Indexes:
 
 def remove_index(
     tx: Transaction, stored: StoredIndex, tables: IndexTables, events: EventMaker, *, delete_data: bool
-) -> list[str]:
+) -> list[LeftDirectory]:
     """Remove the index and the table it keeps its entries in; the directories to delete after the commit."""
     table = dropped_table(tx, stored.index)
     IndexRows(tx).delete(stored.index_id)
-    locations = [] if table is None else tables.remove(tx, table, delete_data=delete_data)
+    directories = [] if table is None else tables.remove(tx, table, delete_data=delete_data)
     tx.append_event(_dropped(events, stored.index))
-    return locations
+    return directories
 
 
 def dropped_table(snapshot: Snapshot, index: Index) -> StoredTable | None:

@@ -57,6 +57,7 @@ class ThriftPort:
             write_stall_seconds_max=settings.write_stall_seconds_max,
             shares_port=settings.workers > 1,
             networks=Networks(settings.thrift_networks),
+            names_are_logins=settings.network_user is None,
             mechanisms={} if settings.thrift_sasl == "off" else _mechanisms(settings, edge.logins),
             tls=_tls(settings, edge) if settings.thrift_tls else None,
             handshake_seconds_max=settings.header_seconds_max,
@@ -208,7 +209,8 @@ class _Identification:
             check_reserved(user, self._is_reserved)
         except Refused as refused:
             raise failure_of(refused) or refused from refused
-        return self._as(session, user, self._groups_of(user))
+        caller = self._as(session, user, self._groups_of(user))
+        return caller._replace(may_administer=self._network_users.may_administer(user))
 
     async def _proven(self, session: Session, user: str) -> Caller:
         """Whose ticket or certificate was accepted, or whose token was and has not ended since. Raises CallFailed."""

@@ -21,10 +21,11 @@ import fsspec
 import msgspec
 
 from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.metastore.vocabulary.locations import file_system_of
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.storage.files.handles import LISTING, REACHING, Handle, open_top
 from hms_gateway.storage.files.local import LocalDirectories
-from hms_gateway.storage.files.places import FSSPEC_NAMES, FileLocation, options_of, parse_place
+from hms_gateway.storage.files.places import FileLocation, options_of, parse_place
 from hms_gateway.storage.files.remote import is_pattern
 
 # By scheme, options of fsspec; `implementation` names a class of one's own, "package.module.Class".
@@ -77,7 +78,7 @@ def place_of(location: str) -> FileLocation:
         place = parse_place(location)
     except FileSystemError as error:
         raise OptionError(str(error)) from error
-    return place._replace(scheme=FSSPEC_NAMES.get(place.scheme, place.scheme))
+    return place._replace(scheme=file_system_of(place.scheme))
 
 
 @cache
@@ -132,7 +133,7 @@ def open_files(scheme: str, options: StorageOptions) -> Any:
 def _opened(scheme: str, encoded: bytes) -> Any:
     """The file system, or why there is none: a library that is missing is looked for once."""
     options: dict[str, Any] = msgspec.json.decode(encoded)
-    name = FSSPEC_NAMES.get(scheme, scheme)
+    name = file_system_of(scheme)
     implementation = options.pop("implementation", None)
     try:
         if implementation:
@@ -156,8 +157,7 @@ def _said(error: Exception) -> str:
 
 def same_file_system(one: str, other: str) -> bool:
     """True if two locations have the same scheme; `s3a` is `s3`."""
-    first, second = scheme_of(one), scheme_of(other)
-    return FSSPEC_NAMES.get(first, first) == FSSPEC_NAMES.get(second, second)
+    return file_system_of(scheme_of(one)) == file_system_of(scheme_of(other))
 
 
 # One directory: its entries with sizes and times. This machine's disks are read without fsspec, which is slower.

@@ -23,13 +23,14 @@ class Dialect(StrEnum):
 class Caller(NamedTuple):
     """An authenticated user with the groups that the login proved. What a client says of itself is not a group.
 
-    `may_get_token` is as in `Call`, `real_user` as well.
+    `may_get_token`, `may_administer` and `real_user` are as in `Call`.
     """
 
     user: str
     groups: frozenset[str] = frozenset()
     may_get_token: bool = False
     real_user: str = ""
+    may_administer: bool = True
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -43,7 +44,8 @@ class Call(msgspec.Struct, frozen=True):
     `capabilities` are names of ClientCapability that came so, for calls without that argument (docs/transactions.md).
     `first` is called in the call's thread before anything is read for it, `last` when all was.
     `real_user` is who logged in, where that is another one than the principal. `may_get_token` says that the login was
-    one of the user's own, and not a name that a client gave or a token. `notes` is of a call that is traced.
+    one of the user's own, and not a name that a client gave or a token. Without `may_administer` the role admin and
+    rules that give `admin` do not count: the name is one that a client gave. `notes` is of a call that is traced.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 
@@ -66,6 +68,7 @@ class Call(msgspec.Struct, frozen=True):
     last: Callable[[], None] | None = None
     real_user: str = ""
     may_get_token: bool = False
+    may_administer: bool = True
     notes: TraceSpans | None = None
 
 

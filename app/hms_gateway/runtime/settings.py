@@ -412,7 +412,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     """SASL logins on the Thrift port: PLAIN with user and password, GSSAPI with kerberos.keytab, DIGEST-MD5 with
     delegation_tokens. Without a login: thrift_networks, and processes of the gateway's account, as the user they name;
     if authorization is grants, as the first of administrators. An address that other machines reach needs require,
-    thrift_networks, or thrift_tls with client_certificates.use = "require"."""
+    thrift_networks, or thrift_tls with client_certificates.use = "require". With thrift_tls a client certificate alone
+    is a login, for require too."""
     thrift_tls: bool = False
     """Serve TLS on the Thrift port (hive.metastore.use.SSL), with the certificate and client_certificates of HTTPS."""
     thrift_dialect: Literal["2.3", "4"] = "2.3"
@@ -426,7 +427,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     """The user of all clients without a login; unset: the user they name."""
     network_users: list[str] = field(default_factory=lambda: ["*"])
     """Users whose names count without a login; ["*"] is all but administrators and proxy_users, which count only if
-    listed. Those of the password file have to be in users_by_other_logins, too."""
+    listed; the role admin and rules with admin count only for listed ones. Those of the password file have to be in
+    users_by_other_logins, too."""
     trusted_proxy: TrustedProxy = TrustedProxy()
     """Proxies that authenticate the caller and name the user (Knox; docs/logins.md)."""
     client_certificates: CertificateLogins = CertificateLogins()

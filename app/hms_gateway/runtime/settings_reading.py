@@ -51,7 +51,7 @@ REPLACED = {
     "refuse_incompatible_column_changes": "replaced by metastore.refuse_incompatible_column_changes",
     "otel_endpoint": "replaced by otel.endpoint",
     "otel_share": "replaced by otel.share",
-    "thrift_open": 'replaced by thrift_networks; ["127.0.0.1"] is every account of this machine',
+    "thrift_open": 'replaced by thrift_networks; ["127.0.0.0/8", "::1"] is every account of this machine',
     "tokens_file": "replaced by data_dir; the tokens are in its file tokens",
     "one_processor": "gone: the system places the threads",
     "access_log": "replaced by log_level; a call writes a line at debug and info",

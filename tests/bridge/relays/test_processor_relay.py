@@ -10,9 +10,12 @@ import uvloop
 from msgspec.structs import replace
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay
+from hms_gateway.bridge.relays.relay import answer_locally
 from hms_gateway.bridge.server.admission import BridgeOptions
 from hms_gateway.bridge.server.server import BridgeServer
+from hms_gateway.bridge.thrift.connection import Session, ThriftConnection
 from hms_gateway.bridge.thrift.messages import CallFailed, NotTried
+from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.composition.thrift_port import failure_of
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.observability.metrics import Metrics
@@ -196,3 +199,20 @@ def test_who_may_not_call_and_what_cannot_run():
             assert "Internal error" in (await peer.ask(call("get_all_databases"))).o1.message
 
     uvloop.run(work())
+
+
+@pytest.mark.parametrize(
+    ("login", "names_are_logins", "is_refused"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"credentials": Credentials("bob", "secret")}, True, False),
+        ({"proven_user": "bob"}, True, False),
+    ],
+)
+def test_a_second_name_is_refused_where_it_would_be_another_login(login, names_are_logins, is_refused):
+    session = Session(is_in_network=True, user="ann", **login)
+    message = ThriftConnection(Limits())
+    message.receive_data(call("set_ugi", "eve", []))
+    reply = answer_locally(CODECS, message.next_message(), session, names_are_logins=names_are_logins)
+    assert (reply.outcome != "ok", session.user) == (is_refused, "ann" if is_refused else "eve")

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import ssl
 import sys
 from contextlib import contextmanager
 from io import StringIO
@@ -12,7 +13,7 @@ import pytest
 import uvloop
 
 from hms_gateway.bridge.server import admission as admission_module
-from hms_gateway.bridge.server.admission import Admission, BridgeOptions, Ends, PeerAccounts, find_accounts
+from hms_gateway.bridge.server.admission import Admission, BridgeOptions, Ends, ListenerTls, PeerAccounts, find_accounts
 from hms_gateway.runtime.addresses import Networks
 from hms_gateway.runtime.logging import configure_logging
 from tests.bridge.canned_upstream import CannedUpstream
@@ -166,6 +167,15 @@ def test_refusals_are_logged_once_in_a_while(logged):
     shown = [(line["level"], line.get("account"), line["left_out"]) for line in logged()]
     assert shown == [("warning", 4711, 0), ("info", None, 0), ("warning", 4712, 999)]
     assert logged()[0]["address"] == "127.0.0.1:5"
+
+
+def test_certificates_that_name_no_user_are_logged_once_in_a_while(logged):
+    tls = ListenerTls(ssl.create_default_context(), lambda _: None, lambda _: "", requires_certificate=True)
+    admission = Admission(BridgeOptions(tls=tls))
+    ends = Ends(("127.0.0.1", 5), ("127.0.0.1", 6))
+    assert [admission.policy_for(ends) for _ in range(100)] == [None] * 100
+    [line] = logged()
+    assert line["event"] == "connection refused: its certificate names no user"
 
 
 @pytest.mark.parametrize("own", [OWN, ANOTHER])

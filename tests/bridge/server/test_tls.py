@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import ssl
 from collections.abc import AsyncIterator, Callable
 from io import StringIO
@@ -14,6 +15,8 @@ import pytest
 import uvloop
 from msgspec.structs import replace
 
+from hms_gateway.bridge.server.admission import BridgeOptions
+from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.thrift.sasl import SaslStatus, negotiation_message
 from hms_gateway.gateway.certificates import served_certificate
@@ -227,14 +230,26 @@ def test_certificates_that_do_not_let_in_are_named_in_the_log(tmp_path, clients,
     async def work():
         options = {"client_authority": tmp_path / "clients.pem", "client_certificates": "require"}
         async with served(tmp_path, **options) as (upstream, server):
-            assert await is_refused(server, context)
+            for _ in range(3):
+                assert await is_refused(server, context)
             assert not upstream.requests
-            assert b'refused_total{reason="handshake"} 1.0' in server.metrics.text()
+            assert b'refused_total{reason="handshake"} 3.0' in server.metrics.text()
 
     uvloop.run(work())
     (line,) = [line for line in logged() if line.get("reason") == "handshake"]
     assert says in line["problem"]
     assert line["address"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("use", ["allow", "require"])
+def test_required_certificates_let_no_account_in(tmp_path, clients, logged, use):
+    files = {"tls_certificate": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}
+    files |= {"client_authority": tmp_path / "clients.pem", "client_certificates": use, "side_port": None}
+    options = BridgeOptions(port=0, is_open=True)
+    settings = BridgeSettings(url="https://localhost:1/", server=options, is_insecure=True, **files)
+    run_bridge(settings, lambda *_: asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGTERM))
+    warned = [line for line in logged() if "may call without a password" in line["event"]]
+    assert len(warned) == (use == "allow")
 
 
 def self_signed(folder: Path) -> ssl.SSLContext:

@@ -9,7 +9,7 @@ import pytest
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import FileSystemError, PendingMove, TableId
-from hms_gateway.rpc.structs import InvalidOperationException
+from hms_gateway.rpc.structs import Database, FieldSchema, InvalidOperationException
 from tests.support.bucket_server import BUCKET
 from tests.support.catalog import Catalog, new_table
 from tests.support.kept_store import empty_store
@@ -155,3 +155,99 @@ def test_one_move_at_a_time_has_copies_at_a_place(
     with pytest.raises(FileSystemError, match="are being moved by another call; try again later"):
         moves_of(lake).moved(TABLE, *places).__enter__()
     assert bucket.keys(f"{top}/b/") == []
+
+
+def lasting_originals(lake: Catalog, bucket: PrivateBucket, top: str) -> None:
+    """The table `a` is now `b`, and its originals are still at the old place."""
+    lake.tables.create(new_table("a"))
+    bucket.put(f"{top}/a/f")
+    bucket.let_pass(seconds=5)
+    bucket.fail("POST", code="AccessDenied", status=403)
+    rename(lake, "a", "b")
+    bucket.fail()
+    assert bucket.keys(f"{top}/") == ["", "a/", "a/f", "b/", "b/f"]
+
+
+def test_a_drop_leaves_the_old_place_of_a_rename_alone(
+    lake: Catalog, bucket: PrivateBucket, top: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lasting_originals(lake, bucket, top)
+    lake.tables.create(new_table("a"))
+    bucket.put(f"{top}/a/new")
+    lake.tables.drop(TableName("default", "b"), delete_data=True)
+    assert bucket.keys(f"{top}/") == ["", "a/", "a/f", "a/new"]
+    assert f"may stay at s3a://{BUCKET}/{top}/a; see whose they are" in caplog.text
+    assert pending(lake) == []
+
+
+@pytest.mark.parametrize(
+    ("used_by", "scheme"), [("table", "s3a"), ("table", "s3"), ("table below", "s3a"), ("database", "s3a")]
+)
+def test_a_start_deletes_nothing_where_the_catalog_has_another_object(
+    lake: Catalog, bucket: PrivateBucket, top: str, used_by: str, scheme: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lasting_originals(lake, bucket, top)
+    old_place = f"{scheme}://{BUCKET}/{top}/a"
+    if used_by == "database":
+        lake.databases.create(Database(name="other", locationUri=old_place))
+    else:
+        below = "/below" if used_by == "table below" else ""
+        lake.tables.create(new_table("other", location=f"{old_place}{below}"))
+    bucket.put(f"{top}/a/f", b"N")
+    bucket.let_pass(seconds=20)
+    bucket.put(f"{top}/b/f", b"M")
+    assert moves_of(lake).recover() == 1
+    assert "a/f" in bucket.keys(f"{top}/")
+    assert f"stay at s3a://{BUCKET}/{top}/a, which another object of the catalog uses" in caplog.text
+    assert pending(lake) == []
+
+
+def test_a_start_deletes_originals_of_a_partition_in_its_table(lake: Catalog, bucket: PrivateBucket, top: str) -> None:
+    keys = [FieldSchema("p", "int", None)]
+    lake.tables.create(new_table("t", keys=keys))
+    table_id = lake.store.read(TableName("default", "t").load).table_id
+    for place in ("p=1", "p=2"):
+        bucket.put(f"{top}/t/{place}/f")
+        bucket.let_pass(seconds=5)
+    new, old = (f"s3a://{BUCKET}/{top}/t/{name}" for name in ("p=2", "p=1"))
+    lake.store.write(lambda tx: tx.insert_pending_move(table_id, new, old))
+    assert moves_of(lake).recover() == 1
+    assert bucket.keys(f"{top}/t/") == ["", "p=2/f"]
+
+
+def test_an_object_that_the_bucket_keeps_does_not_block_later_renames(
+    lake: Catalog, bucket: PrivateBucket, top: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.tables.create(new_table("a"))
+    for name in ("f", "locked"):
+        bucket.put(f"{top}/a/{name}")
+    bucket.keep(f"{top}/a/locked")
+    rename(lake, "a", "b")
+    assert f"stay at s3a://{BUCKET}/{top}/a; delete them: bucket lake keeps 1 objects" in caplog.text
+    rename(lake, "b", "c")
+    assert bucket.keys(f"{top}/") == ["", "a/locked", "c/", "c/f", "c/locked"]
+    assert pending(lake) == []
+
+
+def test_a_start_forgets_a_move_whose_objects_the_bucket_keeps(
+    lake: Catalog, bucket: PrivateBucket, top: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lasting_originals(lake, bucket, top)
+    bucket.let_pass(seconds=20)
+    bucket.put(f"{top}/b/f")
+    bucket.keep(f"{top}/a/f")
+    assert moves_of(lake).recover() == 1
+    assert f"stay at s3a://{BUCKET}/{top}/a; delete them: bucket lake keeps 1 objects" in caplog.text
+    assert "a/f" in bucket.keys(f"{top}/")
+    assert pending(lake) == []
+
+
+def test_a_database_is_not_deleted_with_a_table_that_spells_its_place_otherwise(
+    lake: Catalog, bucket: PrivateBucket, top: str
+) -> None:
+    lake.databases.create(Database(name="sales"))
+    lake.tables.create(new_table("orders", "sales"))
+    bucket.put(f"{top}/sales.db/orders/f")
+    lake.tables.create(new_table("flat", "sales", location=f"s3://{BUCKET}/{top}/sales.db"))
+    lake.tables.drop(TableName("sales", "flat"), delete_data=True)
+    assert "orders/f" in bucket.keys(f"{top}/sales.db/")

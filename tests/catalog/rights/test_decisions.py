@@ -53,6 +53,23 @@ def test_all_is_every_action_but_ownership_and_administration() -> None:
     assert allowed(held("all", ORDERS), ORDERS) == {action.value for action in OBJECT_ACTIONS} - {"own"}
 
 
+def test_administration_of_an_unproven_name_does_not_count() -> None:
+    rules = parse_rules('[[rule]]\nname = "all"\nusers = ["alice"]\nactions = ["admin"]\n')
+    role, ops = Principal(ROLE, "admin"), Principal(ROLE, "ops")
+    given = {role: (GrantedPrivilege("select", ORDERS),)}
+    members = {ALICE: frozenset({"ops"}), ops: frozenset({"admin"})}
+    options = {ALICE: frozenset({"ops", "admin"})}
+    for policy in (Policy(rules=rules), Policy(members=members, options=options, held=given)):
+        proven, unproven = (Permissions("alice", NOBODY, policy, may_administer=may) for may in (True, False))
+        assert proven.admin_because
+        assert unproven.admin_because is None
+        assert not unproven.decide(Action.SELECT, ORDERS).allowed
+        assert not unproven.may_grant_role("ops")
+        assert "admin" not in unproven.roles
+    by_setting = Policy(administrators=frozenset({"alice"}))
+    assert Permissions("alice", NOBODY, by_setting, may_administer=False).admin_because
+
+
 def test_a_grant_on_a_column_only_shows_the_table() -> None:
     assert allowed(held("select", ORDERS, is_partial=True), ORDERS) == {"see"}
 

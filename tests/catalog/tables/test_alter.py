@@ -495,6 +495,17 @@ def test_a_drop_finds_the_directory_that_is_being_moved(catalog: Catalog) -> Non
     assert catalog.alterations.recover_pending_moves() == 0
 
 
+def test_a_drop_does_not_follow_a_move_to_the_place_of_another_table(catalog: Catalog) -> None:
+    catalog.tables.create(new_table())
+    table_id = catalog.store.read(T.load).table_id
+    source, target = f"{catalog.root}/t", f"{catalog.root}/u"
+    catalog.store.write(lambda tx: tx.insert_pending_move(table_id, source, target))
+    catalog.files.move_directory(source, target)
+    catalog.tables.create(new_table("u"))
+    catalog.tables.drop(T, True)
+    assert [one.name for one in catalog.warehouse.iterdir()] == ["u"]
+
+
 def new_columns(catalog: Catalog, name: TableName) -> list[list[str]]:
     return [[column.name for column in partition.sd.cols] for partition in partitions(catalog, name)]
 

@@ -163,7 +163,7 @@ def test_in_the_default_database_directories_of_databases_are_kept_out(
     ("location", "is_given"),
     [
         *(("s3://bucket/team", True), ("s3://bucket/team/a/b", True), ("S3://bucket//team/a", True)),
-        *(("s3://bucket/teams", False), ("s3://bucket2/team/a", False), ("s3a://bucket/team/a", False)),
+        *(("s3://bucket/teams", False), ("s3://bucket2/team/a", False), ("s3a://bucket/team/a", True)),
         *(("s3://bucket/team/../x", False), ("s3://bucket/team/%2e%2e/x", False), ("s3://bucket", False)),
         *(("file:/data/team/a", True), ("/data/team/a", True), ("file:/data/team", False), ("file:/data", False)),
     ],
@@ -171,6 +171,17 @@ def test_in_the_default_database_directories_of_databases_are_kept_out(
 def test_rules_give_locations(everybody: Everybody, location: str, is_given: bool) -> None:
     assert made(everybody, "cleo:team", "default.mine", location) is is_given
     assert not made(everybody, "cleo", "default.mine", location)
+
+
+def test_a_place_in_a_bucket_is_the_same_by_each_of_its_schemes(everybody: Everybody) -> None:
+    assert everybody.ask("root", "create_database", Database(name="pond", locationUri="s3a://bucket/pond")) is None
+    assert everybody.grant("root", "create", "pond") is True
+    bobs = table("pond.bobs", "s3n://bucket/pond/mine-bobs", "bob")
+    assert everybody.ask("root", "create_table", bobs) is None
+    for scheme in ("s3", "s3a", "s3n"):
+        assert not made(everybody, "alice", "pond.mine", f"{scheme}://bucket/pond")
+        assert not made(everybody, "alice", "pond.mine", f"{scheme}://bucket/pond/mine-bobs/x")
+        assert made(everybody, "alice", "pond.mine", f"{scheme}://bucket/pond/mine")
 
 
 def test_administrators_name_any(everybody: Everybody) -> None:

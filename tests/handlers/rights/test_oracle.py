@@ -110,7 +110,7 @@ def test_a_planted_leak_is_found(gateways: list[Replica], monkeypatch: pytest.Mo
     """What the oracle is there to find."""
     if leak == "one cache for all":
         for one in gateways:
-            monkeypatch.setattr(one.cache, "viewer", lambda user, groups: "everybody")
+            monkeypatch.setattr(one.cache, "viewer", lambda *caller: "everybody")
     elif leak == "owners of before":
         monkeypatch.setattr(keeper.PolicyKeeper, "_refresh_owners", lambda self, tables: True)
     elif leak == "grants of before":

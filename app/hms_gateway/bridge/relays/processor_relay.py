@@ -77,7 +77,7 @@ class Cache(Protocol):
     def is_apart(self) -> bool:
         """True if keys end with `viewer`."""
 
-    def viewer(self, user: str, groups: frozenset[str]) -> Any:
+    def viewer(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Any:
         """Whose reply it is."""
 
     def lookup(self, key: Any) -> Any: ...
@@ -155,7 +155,7 @@ class ProcessorRelay:
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
         key: tuple[object, ...] = (codec.name, self._dialect, message.name, call.payload)
         if self._cache is not None and self._cache.is_apart:
-            key = (*key, self._cache.viewer(caller.user, caller.groups))
+            key = (*key, self._cache.viewer(caller.user, caller.groups, caller.may_administer))
         known = await self._known(key, message)
         tagged = None
         if known is None and self._cache is not None and message.name in self._cache.with_lists:
@@ -234,6 +234,7 @@ class ProcessorRelay:
             last=None if tagged is None else tagged.confirm,
             may_get_token=caller.may_get_token,
             real_user=caller.real_user,
+            may_administer=caller.may_administer,
         )
 
         def wrap(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -93,11 +93,14 @@ async def _ask(relay: Relay, codecs: Codecs, session: Session) -> RelayedReply |
 LOCAL_METHODS = frozenset({"set_ugi", "shutdown"})
 
 
-def answer_locally(codecs: Codecs, message: ThriftMessage, session: Session) -> RelayedReply | None:
+def answer_locally(
+    codecs: Codecs, message: ThriftMessage, session: Session, *, names_are_logins: bool = True
+) -> RelayedReply | None:
     """The reply to one of LOCAL_METHODS.
 
     `set_ugi` gives back the groups it was given (semantics §3) and the session remembers who it named. Where the name
-    is the login, a second one is refused, as Hive's TUGIBasedProcessor does. `shutdown` is
+    is the login (`names_are_logins` in networks, without another one), a second one is refused, as Hive's
+    TUGIBasedProcessor does. `shutdown` is
     how Hive's client says goodbye: never answered, never obeyed (clients §0 rule 9).
     """
     if message.name == "shutdown" or message.is_oneway:
@@ -110,7 +113,8 @@ def answer_locally(codecs: Codecs, message: ThriftMessage, session: Session) -> 
         body = application_exception(codec, message.name, message.seqid, error.message, error.type)
         return RelayedReply(body, outcome=error.type.name)
     user = getattr(arguments, "user_name", None) or ""
-    if session.is_in_network and session.user not in ("", user):
+    has_login = session.credentials is not None or session.proven_user is not None
+    if names_are_logins and session.is_in_network and not has_login and session.user not in ("", user):
         text = "This connection has a user already; open another one"
         kind = ApplicationErrorType.INTERNAL_ERROR
         return RelayedReply(application_exception(codec, message.name, message.seqid, text, kind), outcome=kind.name)

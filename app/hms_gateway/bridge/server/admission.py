@@ -5,6 +5,7 @@ sock_diag(7) of Linux names the account of the socket at the other end of a conn
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import ssl
@@ -85,6 +86,8 @@ class BridgeOptions(msgspec.Struct, frozen=True):
     handshake_seconds_max: float = 20.0
     """With TLS, the time for a connection's first byte and for the end of its handshake."""
     networks: Networks = Networks(())
+    names_are_logins: bool = True
+    """Clients of `networks` are who they say in set_ugi; without it they are one user, whatever they say."""
 
     @property
     def lets_in(self) -> Literal["logins", "networks", "network", "machine", "account"]:
@@ -115,7 +118,7 @@ class Admission:
         self._find = find or find_accounts
         self._own_account = own_account
         self._accounts: PeerAccounts | None = None
-        self._refusals = ConnectionRefusals(options.networks)
+        self.refusals = ConnectionRefusals(options.networks)
 
     def start(self) -> None:
         """Find out if accounts are known here. If they are not, only clients that log in are let in."""
@@ -135,7 +138,7 @@ class Admission:
             return "off" if self._sasl == "off" else "allow"
         if self._needs_login:
             if self._sasl == "off":
-                _log.warning("connection refused: its certificate names no user", address=_shown(ends))
+                self.refusals.write("connection refused: its certificate names no user", _shown(ends))
                 return None
             return "require"
         if not self._checks or (ends is not None and self.networks.contain(ends.client[0])):
@@ -145,7 +148,7 @@ class Admission:
             return self._sasl
         if self._sasl != "off":
             return "require"
-        self._refusals.log(ends, owner)
+        self.refusals.log(ends, owner)
         return None
 
 
@@ -244,7 +247,7 @@ def _shortened(host: bytes, family: int) -> bytes:
 
 
 class ConnectionRefusals:
-    """Writes the first one of a while, with the number of those before it that were not written.
+    """Writes the first one of a kind in a while, with the number of those before it that were not written.
 
     Clients whose account is not known are a kind of their own: a probe that only connects is not worth a warning.
     """
@@ -252,24 +255,30 @@ class ConnectionRefusals:
     def __init__(self, networks: Networks = Networks(()), seconds: Callable[[], float] = time.monotonic) -> None:
         self._networks = networks
         self._seconds = seconds
-        self._next = {True: float("-inf"), False: float("-inf")}
-        self._left_out = {True: 0, False: 0}
+        # By the text, which is the kind.
+        self._next: dict[str, float] = {}
+        self._left_out: dict[str, int] = {}
 
     def log(self, ends: Ends | None, owner: int | None) -> None:
-        is_known = owner is not None or bool(self._networks)
-        now = self._seconds()
-        if now < self._next[is_known]:
-            self._left_out[is_known] += 1
-            return
-        said: dict[str, str | int] = {"address": _shown(ends)}
-        said |= {"left_out": self._left_out[is_known], "hint": _WAYS_IN}
+        """The connection has no login, and its client runs under the account `owner`."""
+        address = _shown(ends)
         if self._networks:
-            _log.warning("connection refused: its address is in none of thrift_networks", account=owner, **said)
-        elif is_known:
-            _log.warning("connection refused: it comes from another account", account=owner, **said)
+            text = "connection refused: its address is in none of thrift_networks"
+            self.write(text, address, account=owner, hint=_WAYS_IN)
+        elif owner is not None:
+            self.write("connection refused: it comes from another account", address, account=owner, hint=_WAYS_IN)
         else:
-            _log.info("connection refused: its account is unknown, or the client closed it at once", **said)
-        self._next[is_known], self._left_out[is_known] = now + LOG_EVERY_SECONDS, 0
+            text = "connection refused: its account is unknown, or the client closed it at once"
+            self.write(text, address, level=logging.INFO, hint=_WAYS_IN)
+
+    def write(self, text: str, address: str, *, level: int = logging.WARNING, **said: object) -> None:
+        """Log the text, unless it was in the last LOG_EVERY_SECONDS."""
+        now = self._seconds()
+        if now < self._next.get(text, now):
+            self._left_out[text] += 1
+            return
+        _log.log(level, text, address=address, left_out=self._left_out.get(text, 0), **said)
+        self._next[text], self._left_out[text] = now + LOG_EVERY_SECONDS, 0
 
 
 def _shown(ends: Ends | None) -> str:

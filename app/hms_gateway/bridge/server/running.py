@@ -97,8 +97,9 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
     def listening(port: int) -> None:
         nonlocal greeting
         on_listening(port, side_port)
-        if settings.server.lets_in in _OPEN_TO:
-            text = f"{_OPEN_TO[settings.server.lets_in]} may call without a password, and does so with the bridge's own"
+        # Of the server, which has TLS and with it the certificates that clients have to show.
+        if server.options.lets_in in _OPEN_TO:
+            text = f"{_OPEN_TO[server.options.lets_in]} may call without a password, and does so with the bridge's own"
             _log.warning(text, address=f"{settings.server.host}:{port}")
         if settings.has_login:
             greeting = asyncio.create_task(_greet(server, settings))

@@ -267,7 +267,8 @@ class ClientConnection(asyncio.Protocol):
         session.credentials, session.proven_user = self._thrift.credentials, self._thrift.proven_user
         session.proof = self._thrift.proof
         if message.name in LOCAL_METHODS:
-            return answer_locally(self._server.codecs, message, session)
+            names_are_logins = self._server.options.names_are_logins
+            return answer_locally(self._server.codecs, message, session, names_are_logins=names_are_logins)
         if self._certificate is not None and session.credentials is None and session.proven_user is None:
             session.proven_user = self._user_of(self._certificate)
         try:
@@ -486,7 +487,9 @@ class BridgeServer:
     def _failed(self, address: str, error: ssl.SSLError) -> None:
         """A client has ended the handshake, or shown a certificate that does not let in."""
         self.metrics.refused("handshake", address=address)
-        _log.warning("connection closed", address=address, reason="handshake", problem=_handshake_problem(error))
+        self.admission.refusals.write(
+            "connection closed", address, reason="handshake", problem=_handshake_problem(error)
+        )
 
     def welcome(self, connection: ClientConnection) -> None:
         """One more client."""

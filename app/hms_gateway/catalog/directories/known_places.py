@@ -64,6 +64,15 @@ class KnownPlaces:
         self._strike(remaining, _new(tx, self._last_table_id, self._last_partition_id, remaining.candidates))
         return remaining.candidates
 
+    def is_unused(self, location: str) -> bool:
+        """True if no database, table or partition lies at, in or around a directory. Raises StoreUnavailable.
+
+        Databases and partitioned tables may lie around it: their own data is not directly there. Moves do not count.
+        """
+        remaining = _Remaining([Candidate("directory", self._files.real_location(location))])
+        self._strike(remaining, self._stored(lambda table: bool(table.partition_keys)))
+        return bool(remaining)
+
     def _passed(self, candidates: Iterable[Candidate], known: Iterable["_Known"]) -> list[Candidate]:
         remaining = _Remaining(candidates)
         if remaining:
@@ -87,13 +96,16 @@ class KnownPlaces:
     def _all(self) -> Iterator[_Known]:
         yield from (_Known(root, holds_others=True) for root in self._files.roots())
         yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
+        yield from self._stored(lambda table: False)
+        yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
+
+    def _stored(self, holds_others: Callable[[TablePlace], bool]) -> Iterator[_Known]:
         for database in database_places(self._store):
             yield from (_Known(location, holds_others=True) for location in database.locations)
         for table in table_places(self._store):
-            yield from _of_table(table)
+            yield from _of_table(table, holds_others=holds_others(table))
         for partition in partition_places(self._store):
             yield from _of_partition(partition)
-        yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
 
 
 def database_places(store: Store) -> Iterator[DatabasePlace]:
@@ -180,9 +192,9 @@ def _of_moves(moves: Iterable[PendingMove]) -> Iterator[_Known]:
         yield from (_Known(move.source), _Known(move.target))
 
 
-def _of_table(table: TablePlace) -> Iterator[_Known]:
+def _of_table(table: TablePlace, *, holds_others: bool = False) -> Iterator[_Known]:
     if table.location:
-        yield _Known(table.location, table_id=table.table_id)
+        yield _Known(table.location, holds_others, table_id=table.table_id)
 
 
 def _of_partition(partition: PartitionPlace) -> Iterator[_Known]:

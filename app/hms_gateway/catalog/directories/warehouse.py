@@ -6,10 +6,13 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from hms_gateway.catalog.directories.known_places import KnownPlaces
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.ports.store import (
     DirectoryNotMade,
     FileSystemError,
+    LeftDirectory,
+    ObjectsKept,
     OutcomeUnknown,
     PendingMove,
     Reach,
@@ -164,7 +167,8 @@ class Warehouse:
 # `source` is the new place and whose `target` is the old one in that change's unit of work, and delete it when done.
 #
 # A bucket knows no move: its objects are copied, and the originals deleted after the change of the catalog, which such
-# a second pending move announces. So at each moment all objects are where the catalog says.
+# a second pending move announces. So at each moment all objects are where the catalog says. Once the originals may be
+# another's, or the bucket keeps them, they stay and the move is forgotten.
 
 
 class MoveTakenBack(Exception):
@@ -177,6 +181,7 @@ class DirectoryMoves:
     def __init__(self, store: Store, files: Directories) -> None:
         self._store = store
         self._files = files
+        self._known = KnownPlaces(store, files)
 
     @contextmanager
     def moved(self, table_id: TableId, source: str, target: str) -> Iterator[PendingMove]:
@@ -238,6 +243,23 @@ class DirectoryMoves:
         if self._files.copies(move.source):
             tx.insert_pending_move(move.table_id, move.target, move.source)
 
+    def cancel(self, tx: Transaction, table_id: TableId) -> list[LeftDirectory]:
+        """Part of the unit of work that drops a table: its moves cannot be settled any more.
+
+        Returns where its directory may be. Copies are left to who makes them, and originals to their operator: others
+        may have written there since.
+        """
+        left: list[LeftDirectory] = []
+        for move in tx.pending_moves():
+            if move.table_id != table_id:
+                continue
+            tx.delete_pending_move(move.move_id)
+            if self._files.copies(move.target):
+                _LOG.warning("Objects of dropped %s may stay at %s; see whose they are", move.source, move.target)
+            else:
+                left.append(LeftDirectory(move.target, may_be_used=True))
+        return left
+
     def is_being_moved(self, snapshot: Snapshot, table_id: TableId) -> bool:
         """True while a directory of this table is being moved."""
         return any(move.table_id == table_id for move in snapshot.pending_moves())
@@ -258,9 +280,12 @@ class DirectoryMoves:
             _LOG.error("Copies of %s stay at %s: %s", move.source, move.target, error)
 
     def _finish(self, move: PendingMove, copied: "Copied") -> None:
-        """Delete the originals of what was copied. What fails here is left to `recover`."""
+        """Delete the originals of what was copied. A failure is left to `recover`, unless the bucket keeps objects."""
         try:
-            copied.finish()
+            try:
+                copied.finish()
+            except ObjectsKept as error:
+                _LOG.warning("Originals of %s stay at %s; delete them: %s", move.target, move.source, error)
             for left in self._store.read(lambda snapshot: snapshot.pending_moves()):
                 if (left.source, left.target) == (move.target, move.source):
                     self._forget(left)
@@ -286,10 +311,16 @@ class DirectoryMoves:
             if any(self._files.reach(place) is Reach.OUTSIDE for place in (move.source, move.target)):
                 _LOG.error("%s stays, and belongs at %s: name both in file_roots", move.target, move.source)
                 return False
-            if self._files.put_back(move.source, move.target):
+            if self._files.copies(move.target) and not self._known.is_unused(move.target):
+                _LOG.warning(
+                    "Objects of %s stay at %s, which another object of the catalog uses", move.source, move.target
+                )
+            elif self._files.put_back(move.source, move.target):
                 _LOG.warning(
                     "Objects stay at %s after a move to or from %s; see whose they are", move.target, move.source
                 )
+        except ObjectsKept as error:
+            _LOG.warning("Objects of %s stay at %s; delete them: %s", move.source, move.target, error)
         except FileSystemError as error:
             _LOG.error("Could not move %s back to %s: %s", move.target, move.source, error)
             return False

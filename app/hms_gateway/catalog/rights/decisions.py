@@ -3,6 +3,7 @@
 What follows from what:
 
 * An administrator may do everything: a user of the setting, who has the role `admin`, or whom a rule gives `admin`.
+  Role and rule count only with `may_administer`. Without it a caller grants no roles: they might contain `admin`.
 * A grant on everything holds for every database, one on a database for each of its tables. `all` is every action.
 * The owner of a database may do everything with it and with all that is in it, since dropping it ends both. Where the
   owner is the role `public`, everybody may see it and create in it, but no functions, whose code engines load for
@@ -13,7 +14,7 @@ What follows from what:
 * `lock` (all but shared reads) comes with every action that changes the object.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
@@ -101,12 +102,21 @@ class Visible(NamedTuple):
 class Permissions:
     """All that a policy says of one caller, made once; `decide` then takes a few look-ups."""
 
-    def __init__(self, user: str, groups: frozenset[str], policy: Policy, owners: Owners = NO_OWNERS) -> None:
+    def __init__(
+        self,
+        user: str,
+        groups: frozenset[str],
+        policy: Policy,
+        owners: Owners = NO_OWNERS,
+        *,
+        may_administer: bool = True,
+    ) -> None:
         self.user = user
+        self.may_administer = may_administer
         self.policy = policy
         self.owners = owners
         # The parties that the caller is, with how it came to be each.
-        self.parties = _parties(user, groups, policy)
+        self.parties = _parties(user, groups, policy, frozenset() if may_administer else {ADMIN_ROLE})
         self._rules = [(rule, matching) for rule in policy.rules if (matching := _rule_party(rule, self.parties))]
         self.admin_because = self._admin()
         self._held = _by_thing(self.parties, policy)
@@ -162,7 +172,7 @@ class Permissions:
         """Whether the caller has the role with its admin option."""
         if self.admin_because is not None:
             return True
-        return any(role in self.policy.options.get(party, ()) for party in self.parties)
+        return self.may_administer and any(role in self.policy.options.get(party, ()) for party in self.parties)
 
     def may_use(self, location: Location) -> bool:
         """Whether a rule gives the caller the location, whatever lies there."""
@@ -290,7 +300,7 @@ class Permissions:
         role = Principal(ROLE, ADMIN_ROLE)
         if role in self.parties:
             return f"{_of(role, self)} is an administrator"
-        for rule, party in self._rules:
+        for rule, party in self._rules if self.may_administer else ():
             if Action.ADMIN.value in rule.actions:
                 return _rule_text(rule, party)
         return None
@@ -301,15 +311,17 @@ class Permissions:
         return frozenset(party.name for party in self.parties if party.kind == ROLE)
 
 
-def _parties(user: str, groups: frozenset[str], policy: Policy) -> dict[Principal, Principal | None]:
-    """Each party that the caller is, with the one that brought it; the nearest first, circles ended, bounded."""
+def _parties(user: str, groups: frozenset[str], policy: Policy, without: Set[str]) -> dict[Principal, Principal | None]:
+    """Each party that the caller is, with the one that brought it; the nearest first, circles ended, bounded. Roles of
+    `without` do not count.
+    """
     found: dict[Principal, Principal | None] = {Principal(USER, user): None}
     found.update((Principal(GROUP, group), None) for group in sorted(groups))
     waiting = list(found)
     found[_PUBLIC] = None
     waiting.append(_PUBLIC)
     for member in waiting:
-        for role in sorted(policy.members.get(member, ())):
+        for role in sorted(policy.members.get(member, frozenset()) - without):
             party = Principal(ROLE, role)
             if party not in found and len(found) < ROLES_MAX + len(groups):
                 found[party] = member

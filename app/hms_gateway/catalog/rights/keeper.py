@@ -178,29 +178,29 @@ class PolicyKeeper:
         self._partly_granted: frozenset[tuple[str, str]] = frozenset()
         self._owned: dict[Principal, dict[str, frozenset[str]]] = {}
         self._parties_max = PARTIES_MAX
-        self._known: OrderedDict[tuple[str, frozenset[str]], Permissions] = OrderedDict()
+        self._known: OrderedDict[tuple[str, frozenset[str], bool], Permissions] = OrderedDict()
 
-    def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
-        """What holds for a caller now. Raises StoreUnavailable."""
+    def permissions(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Permissions:
+        """What holds for a caller now, with `may_administer` as in `rpc.call.Call`. Raises StoreUnavailable."""
         version = self._store.version()
         generation = self.rules.look()
         with self._lock:
             policy = self._current(version, generation)
-            key = (user, groups)
+            key = (user, groups, may_administer)
             found = self._known.get(key)
             if found is None:
-                found = self._known[key] = self._seen(user, groups, policy)
+                found = self._known[key] = self._seen(Permissions(user, groups, policy, may_administer=may_administer))
                 if len(self._known) > PERMISSIONS_MAX:
                     self._known.popitem(last=False)
             else:
                 self._known.move_to_end(key)
             return found
 
-    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None:
+    def remembered(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Remembered | None:
         """The known permissions of a caller, without waiting; None where too little is known."""
         # Read first: the permissions may be newer, but not older.
         version = self._version
-        permissions = None if self.rules.is_due else self._known.get((user, groups))
+        permissions = None if self.rules.is_due else self._known.get((user, groups, may_administer))
         if permissions is None or self.rules.look() != self._generation:
             return None
         return Remembered(permissions, version, partial(self._holds, version))
@@ -284,10 +284,10 @@ class PolicyKeeper:
             permissions.owners_changed(self._owners_of(permissions.parties))
         return True
 
-    def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Permissions:
+    def _seen(self, permissions: Permissions) -> Permissions:
+        """The new permissions with what their parties own."""
         if len(self._owned) >= self._parties_max:
             self._forget_unseen()
-        permissions = Permissions(user, groups, policy)
         missing = [party for party in permissions.parties if party not in self._owned]
         if missing:
             names = sorted({party.name for party in missing})

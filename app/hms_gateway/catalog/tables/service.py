@@ -8,7 +8,8 @@ import msgspec
 
 from hms_gateway.catalog.access.grant_rows import GrantRows, creation_grants
 from hms_gateway.catalog.constraints import ConstraintRules, with_table
-from hms_gateway.catalog.directories.warehouse import Warehouse
+from hms_gateway.catalog.directories.known_places import KnownPlaces
+from hms_gateway.catalog.directories.warehouse import DirectoryMoves, Warehouse
 from hms_gateway.catalog.materialized_views import (
     check_creation_metadata,
     note_sources,
@@ -29,6 +30,7 @@ from hms_gateway.metastore.checks.table_shape import (
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
     DuplicateKey,
+    LeftDirectory,
     Snapshot,
     Store,
     StoredDatabase,
@@ -72,6 +74,8 @@ class TableService:
         self._clock = clock
         self._settings = settings
         self._warehouse: Final = Warehouse(settings, files)
+        self._moves: Final = DirectoryMoves(store, files)
+        self._known: Final = KnownPlaces(store, files)
         self._events = events
         self._constraints = ConstraintRules(events, clock)
 
@@ -128,34 +132,37 @@ class TableService:
         new, _ = self._taken_mark(self._checked(given, allows_hyphen=True))
         return self._located(new, given, self._store.read(lambda snapshot: _check_name_free(snapshot, new, given)))
 
-    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[str]:
+    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[LeftDirectory]:
         """Take a table, which may be an index table, out of the catalog; the directories to delete after the commit."""
         table = found.table
         locations: list[str] = []
         if delete_data and drop_deletes_data(table.parameters or {}) and table.sd and table.sd.location:
             locations = [table.sd.location, *(tx.outside_locations(found) if found.partition_count else [])]
         # A rename may have moved the directory and not stored it yet; without its pending move it cannot any more.
-        for move in tx.pending_moves():
-            if move.table_id == found.table_id:
-                tx.delete_pending_move(move.move_id)
-                if locations:
-                    locations.insert(0, move.target)
+        moved = self._moves.cancel(tx, found.table_id)
         tx.delete_table(found.table_id)
         tx.append_event(self._events.drop_table(table))
-        return locations
+        return [*moved, *map(LeftDirectory, locations)] if locations else []
 
-    def delete_directories(self, locations: Sequence[str]) -> None:
+    def delete_directories(self, directories: Sequence[LeftDirectory]) -> None:
         """What `remove` has left behind. A directory stays if it cannot be deleted, or holds a database or catalog."""
-        if not locations:
+        if not directories:
             return
         try:
-            homes = self._store.read(lambda snapshot: homes_in(snapshot, locations))
+            homes = self._store.read(lambda snapshot: homes_in(snapshot, [one.location for one in directories]))
         except StoreError as error:
-            _LOG.warning("Kept %s, and other directories of a dropped table: %s", locations[0], error)
+            _LOG.warning("Kept %s, and other directories of a dropped table: %s", directories[0].location, error)
             return
-        for location in locations:
-            if not any(is_under(location, home) for home in homes):
-                self._warehouse.delete(location)
+        for one in directories:
+            try:
+                if any(is_under(one.location, home) for home in homes):
+                    _LOG.warning("Kept %s: a database or catalog lies in it", one.location)
+                elif one.may_be_used and not self._known.is_unused(one.location):
+                    _LOG.warning("Kept %s: another object of the catalog uses it", one.location)
+                else:
+                    self._warehouse.delete(one.location)
+            except StoreError as error:
+                _LOG.warning("Kept %s: it may be used: %s", one.location, error)
 
     def _checked(self, given: Table, *, allows_hyphen: bool) -> Table:
         check_shape(

@@ -24,7 +24,7 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
-from hms_gateway.metastore.ports.store import CatalogWork, Snapshot, Store, StoredTable, Transaction
+from hms_gateway.metastore.ports.store import CatalogWork, LeftDirectory, Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_database_pattern, parse_pattern
 from hms_gateway.metastore.vocabulary.table_types import (
@@ -265,7 +265,7 @@ class Tables:
         trash, purging makes no difference.
         """
 
-        def work(tx: Transaction) -> list[str]:
+        def work(tx: Transaction) -> list[LeftDirectory]:
             found = name.load(tx)
             table = found.table
             if table.tableType == TableType.INDEX_TABLE:
@@ -273,12 +273,12 @@ class Tables:
                     f"java.lang.RuntimeException: The table {table.tableName} is an index table."
                     " Please do drop index instead."
                 )
-            locations = [
-                location
+            of_indexes = [
+                directory
                 for index in (IndexRows(tx).of_table(found.table_id) if found.has_indexes else ())
-                for location in remove_index(tx, index, self._tables, self._events, delete_data=True)
+                for directory in remove_index(tx, index, self._tables, self._events, delete_data=True)
             ]
-            return [*locations, *self._tables.remove(tx, found, delete_data=bool(delete_data))]
+            return [*of_indexes, *self._tables.remove(tx, found, delete_data=bool(delete_data))]
 
         self._tables.delete_directories(self._store.write(CatalogWork(work, name.foreseen)))
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from hms_gateway.composition.health import gateway_name
 from hms_gateway.composition.main import database_url
+from hms_gateway.gateway.admission.identity import is_user_name
 from hms_gateway.gateway.auth.tokens import TokenFileError, read_tokens
 from hms_gateway.gateway.auth.users import UserFileError, read_users
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, server_context
-from hms_gateway.gateway.logins import service_keys
+from hms_gateway.gateway.logins import service_keys, user_file
 from hms_gateway.gateway.observability.traces import check_installed
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.kerberos import KerberosError
@@ -145,6 +146,17 @@ def rights_problems(settings: Settings) -> Iterator[str]:
             yield f"authorization_rules_file: {error}"
 
 
+def _network_user(settings: Settings) -> Iterator[str]:
+    """A user that no call would be let in as."""
+    user = settings.network_user
+    if user is None:
+        return
+    if not is_user_name(user):
+        yield f"network_user {user!r} is not a readable name; name one without blanks around it and control characters"
+    elif user_file(settings).is_reserved(user):
+        yield f"network_user {user} has a password here; name another user, or list it in users_by_other_logins"
+
+
 def _file_systems(settings: Settings) -> Iterator[str]:
     for scheme, policy in sorted(settings.file_systems.items()):
         if policy == "manage" and scheme != "file":  # the library of all others takes a thirtieth of a start
@@ -197,6 +209,7 @@ _CHECKS: tuple[_Check, ...] = (
     _raised(service_keys, KerberosError, name="kerberos.keytab: "),
     _raised(_check_ldap, SettingsError),
     rights_problems,
+    _network_user,
     _raised(_check_tracing, SettingsError),
     _file_systems,
     _raised(_check_storage, StorageFileError, name="storage_file: "),

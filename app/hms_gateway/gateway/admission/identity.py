@@ -17,9 +17,16 @@ HeaderList = Sequence[tuple[bytes, bytes]]
 USER_CHARACTERS_MAX: Final = 256
 
 
+_NOT_UTF_8: Final = "\ufffd"
+
+
 def is_user_name(name: str) -> bool:
-    """True for a name that a directory, an issuer or a certificate may give."""
-    return 0 < len(name) <= USER_CHARACTERS_MAX and name.isprintable() and name == name.strip()
+    """True for a name that a directory, an issuer, a certificate, a proxy or the client itself may give.
+
+    Bytes that are not UTF-8 are all read as one character, so that two names might become one.
+    """
+    is_short = 0 < len(name) <= USER_CHARACTERS_MAX
+    return is_short and name.isprintable() and name == name.strip() and _NOT_UTF_8 not in name
 
 
 class ProxyTrust(Enum):
@@ -69,6 +76,7 @@ class Identity(NamedTuple):
     login proved (a claim, a directory), or the operator gave; of a user for whom another one acts there are none, and
     `real_user` is that one, whose login it was. `by_token`: who comes with a token, or without a
     login, gets no token that lives longer. `by_others`: the name is that of an issuer, KDC, certificate or proxy.
+    `may_administer` is as in `rpc.call.Call`.
     """
 
     user: str
@@ -78,6 +86,7 @@ class Identity(NamedTuple):
     real_user: str = ""
     by_token: bool = False
     by_others: bool = False
+    may_administer: bool = True
 
 
 class Authenticator(Protocol):

@@ -7,13 +7,13 @@ import msgspec
 import structlog
 
 from hms_gateway.gateway.admission.identity import (
-    USER_CHARACTERS_MAX,
     Authenticator,
     HeaderList,
     Identity,
     ProxyTrust,
     Refused,
     RequestHead,
+    is_user_name,
     overloaded,
 )
 from hms_gateway.gateway.auth.credentials import BASIC, Login, read_basic, scheme_of
@@ -129,7 +129,6 @@ def _reply_headers(answer: bytes) -> HeaderList:
 
 QUERY_FIELDS_MAX = 50
 NO_PROXY = TrustedProxy()
-_NOT_UTF_8 = "\ufffd"
 
 
 class ImpersonationRule(msgspec.Struct, frozen=True):
@@ -187,7 +186,7 @@ class TrustedProxyAuthenticator:
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for two users in one request, 403 for a user who may not act for another, and as the next
         authenticator does."""
-        query = _query(head.query)
+        query = named_in_query(head.query)
         named = None if head.trust is ProxyTrust.NONE else self._named_user(head, query)
         if named is None:
             identity = await self._logged_in(head)
@@ -228,7 +227,7 @@ class TrustedProxyAuthenticator:
             if login.user != user:
                 raise _ambiguous("the proxy and the Authorization header name different users")
             by_token, by_others = login.by_token, login.by_others
-        if not _is_readable(user):
+        if not is_user_name(user):
             raise Refused(401, "The name of the user that the proxy sent is not readable", reason="unreadable_user")
         if objection := self._proxied_users.objection(user, head.peer):
             text = f"The proxy may not act for user {user}: the setting trusted_proxy.users {objection}"
@@ -271,11 +270,6 @@ def check_reserved(user: str, is_reserved: Callable[[str], bool]) -> None:
         raise Refused(403, text, reason="reserved_user", user=user)
 
 
-def _is_readable(user: str) -> bool:
-    """Bytes that are not UTF-8 are all read as one character, so that two names might become one."""
-    return 0 < len(user) <= USER_CHARACTERS_MAX and user.isprintable() and _NOT_UTF_8 not in user
-
-
 def header_user(values: Sequence[bytes]) -> str | None:
     """The user in the values of a header, None without any. Raises Refused (401) for two.
 
@@ -289,8 +283,8 @@ def header_user(values: Sequence[bytes]) -> str | None:
     return values[0].strip(b" \t").decode("utf-8", "replace")
 
 
-def _query(query: bytes) -> dict[str, str]:
-    """The parameters that name users, each once."""
+def named_in_query(query: bytes) -> dict[str, str]:
+    """The parameters `user.name` and `doAs`, each once. Raises Refused: 401 for two values, 400 for too many fields."""
     if not query:
         return {}
     try:

@@ -9,7 +9,7 @@ from typing import Final
 from hms_gateway.gateway.admission.identity import Identity, ProxyTrust, Refused, RequestHead, is_user_name
 from hms_gateway.gateway.admission.request_rules import BROWSER_HEADERS
 from hms_gateway.gateway.auth.credentials import Login
-from hms_gateway.gateway.auth.external_logins import ImpersonationRule, header_user
+from hms_gateway.gateway.auth.external_logins import ImpersonationRule, header_user, named_in_query
 from hms_gateway.runtime.addresses import Networks
 from hms_gateway.runtime.settings import Settings
 
@@ -23,8 +23,9 @@ class NetworkUsers:
 
     def __init__(self, settings: Settings) -> None:
         self.only_user = settings.network_user
-        self._rule = ImpersonationRule(frozenset(settings.network_users))
-        self._guarded = settings.guarded_users - frozenset(settings.network_users)
+        self._listed = frozenset(settings.network_users)
+        self._rule = ImpersonationRule(self._listed)
+        self._guarded = settings.guarded_users - self._listed
 
     def user(self, named: str) -> str:
         """The user of a client that names `named`. Raises Refused (403)."""
@@ -39,6 +40,10 @@ class NetworkUsers:
             text = f"User {named} needs a login: the setting network_users {objection}"
             raise Refused(403, text, reason="not_named", user=named)
         return named
+
+    def may_administer(self, user: str) -> bool:
+        """True for a user who has an administrator's rights, if any, without a login: "*" lists none."""
+        return user in self._listed
 
 
 class NetworkLogin(Login):
@@ -62,7 +67,7 @@ class NetworkLogin(Login):
             return None
 
     async def authenticate(self, head: RequestHead) -> Identity | None:
-        """Raises Refused: 401 for two names, 403 for a name that needs a login."""
+        """Raises Refused: 401 for two names, 403 for a name that needs a login, or acts for another one."""
         return self._identity(head)
 
     def _identity(self, head: RequestHead) -> Identity | None:
@@ -70,8 +75,16 @@ class NetworkLogin(Login):
             return None
         if not head.headers.keys().isdisjoint(_OF_OTHERS):
             return None
+        if head.certificate is not None and head.certificate.user:
+            # One that does not hold any more, or `CertificateLogin` would have taken it.
+            return None
         named = header_user(head.values(USER_HEADER))
         if named is None and self._users.only_user is None:
             return None
+        user = self._users.user(named or "")
+        if (other := named_in_query(head.query).get("doAs", user)) != user:
+            text = f"User {user} may not act for user {other} without a login"
+            raise Refused(403, text, reason="not_impersonated")
+        may_administer = self._users.may_administer(user)
         # A name gives no token, which would outlive it and be valid elsewhere.
-        return Identity(self._users.user(named or ""), head.address, by_token=True, by_others=True)
+        return Identity(user, head.address, by_token=True, by_others=True, may_administer=may_administer)

@@ -378,7 +378,8 @@ class Endpoint:
             return self._call(exchange)
         key: ReplyKey = (exchange.codec.name, exchange.dialect, message.name, message.payload)
         if self.cache.is_apart and exchange.identity is not None:
-            key = (*key, self.cache.viewer(exchange.identity.user, exchange.identity.groups))
+            identity = exchange.identity
+            key = (*key, self.cache.viewer(identity.user, identity.groups, identity.may_administer))
         exchange.key = key
         if exchange.held is not None and not is_compared and not self.cache.is_apart:
             return self._unless_current(exchange, key, exchange.held)

@@ -127,6 +127,7 @@ class Exchange:
             last=None if self.tagged is None else self.tagged.confirm,
             real_user=identity.real_user,
             may_get_token=not identity.by_token,
+            may_administer=identity.may_administer,
             notes=self.notes,
             **said,
         )

@@ -40,9 +40,9 @@ from hms_gateway.txn.ports.txn import Assumption
 class PermissionSource(Protocol):
     """`catalog.rights.keeper.PolicyKeeper`."""
 
-    def permissions(self, user: str, groups: frozenset[str]) -> Permissions: ...
+    def permissions(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Permissions: ...
 
-    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None: ...
+    def remembered(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Remembered | None: ...
 
 
 class Authorizer:
@@ -82,7 +82,7 @@ class Authorizer:
         What they refuse, and what is no such unit of work, is checked by the rights of now, in a thread.
         """
         checked = partial(self._checked, bound, call, arguments, handle)
-        remembered = self._known.remembered(call.principal, call.groups)
+        remembered = self._known.remembered(call.principal, call.groups, call.may_administer)
         key = current_call_key()
         # The answer of before is given without a batch, which would look whether the rights still hold.
         is_repetition = key is not None and key.recalled is not None
@@ -108,7 +108,7 @@ class Authorizer:
 
     def _checked(self, bound: Bound, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
         rights = self._rights[bound.method.name]
-        permissions = self._known.permissions(call.principal, call.groups)
+        permissions = self._known.permissions(call.principal, call.groups, call.may_administer)
         if permissions.admin_because is not None:
             return waited(handle())
         passage = CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
@@ -130,8 +130,8 @@ _ALL_FOR_ALL: Final = Policy(held={Principal(ROLE, PUBLIC_ROLE): (GrantedPrivile
 class NoGrants:
     """The `PermissionSource` of a gateway without authorization: no user has a role or owns anything."""
 
-    def permissions(self, user: str, groups: frozenset[str]) -> Permissions:
+    def permissions(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Permissions:
         return Permissions(user, groups, _ALL_FOR_ALL)
 
-    def remembered(self, user: str, groups: frozenset[str]) -> Remembered | None:
+    def remembered(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Remembered | None:
         return None

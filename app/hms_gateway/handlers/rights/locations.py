@@ -29,6 +29,7 @@ from hms_gateway.metastore.vocabulary.locations import (
     default_table_location,
     is_default_table_location,
     join,
+    spellings,
 )
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
 from hms_gateway.metastore.vocabulary.partition_names import PartitionCountMismatch, make_name
@@ -153,7 +154,10 @@ class LocationCheck:
 
         They could delete what is to lie there, and the owner of `thing` what lies there, whichever came first.
         """
-        placed = self._store.read(lambda snapshot: RightsRows(snapshot).tables_placed(str(first)))
+        directories = spellings(first)
+        placed = self._store.read(
+            lambda snapshot: [one for directory in directories for one in RightsRows(snapshot).tables_placed(directory)]
+        )
         return any(
             Securable(one.database, one.table) != thing
             and (place := read_place(text)) is not None

@@ -155,6 +155,13 @@ class PendingMove(msgspec.Struct, frozen=True):
     target: str
 
 
+class LeftDirectory(msgspec.Struct, frozen=True):
+    """A directory to delete after the commit that dropped its table; `may_be_used` is true if others may lie there."""
+
+    location: str
+    may_be_used: bool = False
+
+
 class Event(msgspec.Struct, frozen=True):
     """A notification event to append; `message` is the JSON text (semantics §2.20), ids and time are storage's.
 
@@ -468,6 +475,10 @@ class FileSystemError(Exception):
 
 class DirectoryNotMade(FileSystemError):
     """A directory could not be made where it is wanted, for instance because a file is in the way."""
+
+
+class ObjectsKept(FileSystemError):
+    """A bucket refuses to delete some objects, which no other try will change; all others are gone."""
 
 
 # What is asked of who made which change.

@@ -13,9 +13,18 @@ from hms_gateway.metastore.vocabulary.texts import remembered
 
 DEFAULT_FILE_SYSTEM: Final = "file:///"
 
+FILE_SYSTEMS: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
+"""Schemes that are other spellings of one file system, with its scheme by which fsspec knows it."""
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*")
 _SLASHES = re.compile("/{2,}")
 _OUTSIDE_DIRECTORY_NAME = re.compile(r"[^A-Za-z0-9_]")
+
+
+def file_system_of(scheme: str) -> str:
+    """The scheme in the one spelling of its file system."""
+    scheme = scheme.lower()
+    return FILE_SYSTEMS.get(scheme, scheme)
 
 
 class LocationError(ValueError):
@@ -36,8 +45,9 @@ class Location(msgspec.Struct, frozen=True):
 
     @property
     def file_system(self) -> tuple[str, str]:
-        """What two locations share that lie on one file system."""
-        return self.scheme.lower(), self.authority.lower()
+        """Scheme and authority in one spelling: two locations on one file system share them."""
+        scheme, authority = file_system_of(self.scheme), self.authority.lower()
+        return scheme, "" if scheme == "file" and authority == "localhost" else authority
 
 
 def normalize_location(text: str | None, default_file_system: str = DEFAULT_FILE_SYSTEM) -> str:
@@ -81,6 +91,13 @@ def parse_location(text: str) -> Location:
         return Location(head, "", rest)
     authority, slash, path = rest[2:].partition("/")
     return Location(head, authority, slash + path)
+
+
+def spellings(location: Location) -> list[str]:
+    """The location by each scheme of its file system, as it is spelled first."""
+    name = file_system_of(location.scheme)
+    schemes = [location.scheme, name, *(scheme for scheme, of in FILE_SYSTEMS.items() if of == name)]
+    return [str(msgspec.structs.replace(location, scheme=scheme)) for scheme in dict.fromkeys(schemes)]
 
 
 def join(parent: str, child: str) -> str:

@@ -8,11 +8,10 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.locations import LocationError, normalize_location, parse_location
+from hms_gateway.metastore.vocabulary.locations import LocationError, file_system_of, normalize_location, parse_location
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values, unescape
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view, logged_format
 from hms_gateway.pipeline.footers.footer import Column
-from hms_gateway.storage.files.places import FSSPEC_NAMES
 
 # Values that an audit compares and finds.
 
@@ -198,8 +197,7 @@ def location_of(text: str | None) -> str | None:
         location = parse_location(normalize_location(text))
     except LocationError:
         return None
-    scheme = location.scheme.lower()
-    changed = msgspec.structs.replace(location, scheme=FSSPEC_NAMES.get(scheme, scheme))
+    changed = msgspec.structs.replace(location, scheme=file_system_of(location.scheme))
     return str(changed).rstrip("/") or "/"
 
 

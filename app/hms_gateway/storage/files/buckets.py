@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import fsspec
 
-from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.metastore.ports.store import FileSystemError, ObjectsKept
 from hms_gateway.runtime.settings import FixedSettings
 from hms_gateway.storage.files.remote import UnknownFileSystem
 
@@ -181,7 +181,7 @@ class BucketDirectories:
             place = {"ContinuationToken": page["NextContinuationToken"]}
 
     def _delete_keys(self, keys: Iterable[str]) -> None:
-        """Raises FileSystemError after all others are gone, if the bucket refuses some."""
+        """Raises ObjectsKept after all others are gone, if the bucket refuses some."""
         remaining = iter(keys)
         refused: list[Mapping[str, str]] = []
         while batch := list(islice(remaining, _KEYS_PER_REQUEST)):
@@ -197,7 +197,7 @@ class BucketDirectories:
                 f"bucket {self._bucket} keeps {len(refused)} objects, such as {first.get('Key')}: {first.get('Code')}"
             )
             _log.warning("%s: %s", text, first.get("Message"))
-            raise FileSystemError(text)
+            raise ObjectsKept(text)
 
     def _copy(self, key: str, one: _Object, target: str) -> None:
         source = {"Bucket": self._bucket, "Key": key}
@@ -274,7 +274,7 @@ class Copied:
             _log.error("Copies stay at %s in bucket %s; remove them: %s", below, self._target_root._bucket, error)
 
     def finish(self) -> None:
-        """Delete the originals, except those that others have replaced meanwhile. Raises FileSystemError."""
+        """Delete the originals, except those that others have replaced. Raises FileSystemError, ObjectsKept."""
         now = self._source_root._objects(self._source)
         below = self._source_root._below(self._source)
         pairs = _pairs(now, iter(sorted(self._begun)))

@@ -20,7 +20,6 @@ from hms_gateway.runtime.call_record import current_notes
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.files.local import LocalDirectories
 from hms_gateway.storage.files.places import (
-    FSSPEC_NAMES,
     FileLocation,
     FilePolicy,
     options_of,
@@ -262,7 +261,9 @@ class Directories:
     def real_location(self, location: str) -> str:
         """The same for all spellings of a location, and for all links that lead to it on this machine."""
         place = parse_place(location)
-        return f"file:{_real_path(place.path)}" if place.is_local and not place.is_elsewhere else str(place)
+        if place.is_local and not place.is_elsewhere:
+            return f"file:{_real_path(place.path)}"
+        return str(place._replace(scheme=place.file_system[0]))
 
     def is_local(self, location: str) -> bool:
         """True if it is below a root on this machine; of other locations there is nothing to see here."""
@@ -348,7 +349,7 @@ class Directories:
 
         options = options_of(place.scheme, self._options)
         try:
-            if FSSPEC_NAMES.get(place.scheme, place.scheme) == "s3":
+            if place.file_system[0] == "s3":
                 from hms_gateway.storage.files.buckets import BucketDirectories
 
                 return BucketDirectories(place.authority, place.path, options)

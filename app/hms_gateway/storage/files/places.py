@@ -16,12 +16,10 @@ from urllib.parse import unquote
 import msgspec
 
 from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.metastore.vocabulary.locations import FILE_SYSTEMS, file_system_of
 
 LOCAL_SCHEMES = frozenset({"file", "local"})
 """Both are this machine's disks, so that one set of rules holds for both."""
-
-FSSPEC_NAMES: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
-"""Schemes of Hadoop by which fsspec has another name: spellings of one file system."""
 
 _HERE = ("", "localhost")
 
@@ -47,7 +45,7 @@ class FileLocation(NamedTuple):
 
     @property
     def file_system(self) -> tuple[str, str]:
-        return ("file" if self.is_local else FSSPEC_NAMES.get(self.scheme, self.scheme)), self.authority
+        return ("file" if self.is_local else file_system_of(self.scheme)), self.authority
 
     def below(self, path: str) -> str | None:
         """The rest of this path below another one, `""` where they are the same; None where it does not lie there."""
@@ -139,8 +137,8 @@ def read_storage_options(file: Path) -> dict[str, dict[str, Any]]:
 
 def options_of(scheme: str, options: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """The options of a scheme; without a table of its own those of fsspec's name for it, then of another spelling."""
-    name = FSSPEC_NAMES.get(scheme, scheme)
-    spellings = (scheme, name, *(other for other, one in FSSPEC_NAMES.items() if one == name))
+    name = file_system_of(scheme)
+    spellings = (scheme, name, *(other for other, one in FILE_SYSTEMS.items() if one == name))
     return next((options[each] for each in spellings if options.get(each)), {})
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import fsspec
 
 from hms_gateway.metastore.ports.store import FileSystemError
-from hms_gateway.storage.files.places import FSSPEC_NAMES
+from hms_gateway.metastore.vocabulary.locations import file_system_of
 
 # By the names of our extras, which are fsspec's of the schemes.
 _PACKAGES: Final = {"s3": "s3fs", "abfs": "adlfs", "gs": "gcsfs", "hdfs": "pyarrow"}
@@ -16,7 +16,7 @@ _PACKAGES: Final = {"s3": "s3fs", "abfs": "adlfs", "gs": "gcsfs", "hdfs": "pyarr
 
 def missing_extra(scheme: str) -> str | None:
     """The extra that a scheme needs and that is not installed."""
-    extra = FSSPEC_NAMES.get(scheme, scheme)
+    extra = file_system_of(scheme)
     return extra if extra in _PACKAGES and find_spec(_PACKAGES[extra]) is None else None
 
 
@@ -38,7 +38,7 @@ class RemoteDirectories:
 
     def __init__(self, scheme: str, authority: str, root: str, options: Mapping[str, Any]) -> None:
         """`root` is a path that begins with a slash and ends with none."""
-        self._base = f"{FSSPEC_NAMES.get(scheme, scheme)}://{authority}"
+        self._base = f"{file_system_of(scheme)}://{authority}"
         self._root = root
         self._scheme = scheme
         try:

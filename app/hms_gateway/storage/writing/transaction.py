@@ -19,6 +19,7 @@ from hms_gateway.metastore.ports.store import (
     StoredTable,
     TableId,
 )
+from hms_gateway.metastore.vocabulary.locations import parse_location, spellings
 from hms_gateway.rpc.structs import FieldSchema, Table
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.presented import Actor
@@ -290,7 +291,10 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
         Descriptors(self._connection).replace_columns(table_id, columns)
 
     def move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
-        old_path, new_path = old_path.rstrip("/"), new_path.rstrip("/")
+        for spelled in spellings(parse_location(old_path.rstrip("/"))):
+            self._move_partition_locations(table_id, spelled, new_path.rstrip("/"))
+
+    def _move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
         left = PartitionLocations(self._connection).move(table_id, old_path, new_path)
         table = stored_table(self._row_of(table_id))
         partitions = self.partitions(table, Selection(names=left))
