@@ -263,7 +263,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "by plain names.",
         "Only an empty directory goes, and only a catalog without functions. `hive` stays as it is. Such a struct is "
         "in `spark`, as an argument would be. A lock is on the name that it says, `sales` or `@spark#sales`. Old "
-        "clients hear of events in `@spark#sales`, and of the grants in `hive`.",
+        "clients hear of events in `@spark#sales`, whose messages say `sales`, and of the grants in `hive`.",
         "Data of others is not deleted, and no plain name means an object of another catalog.",
         "tests/handlers/test_catalogs.py::test_directories_of_a_catalog_come_and_go",
     ),

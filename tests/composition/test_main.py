@@ -7,7 +7,7 @@ import pytest
 
 from hms_gateway.composition.main import _may_act, build_metastore
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.structs import GetTableRequest, MetaException
+from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest, GetTableRequest, MetaException
 from hms_gateway.runtime.addresses import host_and_port
 from hms_gateway.runtime.settings import MetastoreRules, ProxyUser, Settings
 from tests.handlers.peers import Peer
@@ -93,6 +93,28 @@ def test_clients_read_when_transactions_end(tmp_path, seconds, shown):
     try:
         client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_2_3)
         assert client.ask("get_config_value", "hive.txn.timeout", "default") == shown
+    finally:
+        metastore.store.close()
+
+
+def test_a_list_of_a_table_in_another_catalog_may_name_it_plainly(tmp_path):
+    metastore = build_metastore(
+        Settings(data_dir=tmp_path, tls=False, metastore=MetastoreRules(require_write_id_lists=True))
+    )
+    try:
+        client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4)
+        new = Catalog("spark", None, f"file:{tmp_path}/warehouse/spark")
+        client.ask("create_catalog", CreateCatalogRequest(new))
+        made = transactional_table()
+        made.catName = "spark"
+        client.ask("create_table", made)
+        for name in ("default.t", "@spark#default.t"):
+            request = GetTableRequest("default", "t", catName="spark", validWriteIdList=f"{name}:5:100::")
+            assert client.ask("get_table_req", request).table.catName == "spark"
+        for name in ("default.u", "@lake#default.t"):
+            request = GetTableRequest("default", "t", catName="spark", validWriteIdList=f"{name}:5:100::")
+            with pytest.raises(MetaException, match="the list is of table"):
+                client.ask("get_table_req", request)
     finally:
         metastore.store.close()
 

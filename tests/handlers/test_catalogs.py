@@ -9,7 +9,7 @@ import pytest
 
 from hms_gateway.catalog.tables.catalogs import Catalogs
 from hms_gateway.catalog.tables.databases import Databases
-from hms_gateway.composition.main import Metastore
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
@@ -19,6 +19,8 @@ from hms_gateway.rpc.structs import (
     AlterTableRequest,
     Catalog,
     CreateCatalogRequest,
+    CreateDatabaseRequest,
+    CreationMetadata,
     Database,
     DropCatalogRequest,
     Function,
@@ -30,6 +32,7 @@ from hms_gateway.rpc.structs import (
     GetTableRequest,
     GetTablesExtRequest,
     GetTablesRequest,
+    GetValidWriteIdsRequest,
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
@@ -56,9 +59,11 @@ from hms_gateway.rpc.structs import (
     TableStatsRequest,
     ThriftException,
 )
+from hms_gateway.runtime.settings import Settings
 from tests.comparison.objects import SOME_KEYS, descriptor, table
 from tests.handlers.peers import Peer, metastore_in
 from tests.support import catalog as whole_catalog
+from tests.support.catalog import place_empty_database
 
 CALL = Call("tester")
 
@@ -185,8 +190,121 @@ def test_directories_of_a_catalog_come_and_go(tmp_path: Path) -> None:
         assert not folder.exists()
 
 
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Peer]:
+    """A client of a metastore that makes and deletes directories, in `warehouse`."""
+    place_empty_database(tmp_path / DATABASE_FILE)
+    metastore = build_metastore(Settings(data_dir=tmp_path, administrators=["ann"]))
+    yield Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4)
+    metastore.store.close()
+
+
+def fill(peer: Peer, folder: Path, catalog: str) -> Path:
+    """A catalog in `folder` with the database sales, in which there is a table; its file."""
+    peer.ask("create_catalog", CreateCatalogRequest(Catalog(catalog, None, f"file:{folder}")))
+    peer.ask("create_database", Database("sales", catalogName=catalog))
+    peer.ask("create_table", table("sales", "orders", catName=catalog))
+    file = folder / "sales.db" / "orders" / "data"
+    file.write_text("rows")
+    return file
+
+
+def test_a_drop_keeps_the_data_of_a_catalog_inside(stored: Peer, tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    kept = [fill(stored, warehouse / name, name.partition(".")[0]) for name in ("spark", "lake.db")]
+    here = {"location": f"file:{warehouse}/spark/"}
+    stored.ask("create_table", table("default", "named", **here))
+    stored.ask("drop_table", "default", "named", True)
+    stored.ask("create_database", Database("mine", locationUri=f"file:{warehouse}/lake.db"))
+    stored.ask("create_table", table("mine", "around", location=f"file:{warehouse}/spark"))
+    stored.ask("drop_database", "mine", True, True)
+    assert [file.read_text() for file in kept] == ["rows", "rows"]
+
+
+def test_a_drop_keeps_the_data_of_a_database_inside(stored: Peer, tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    kept = []
+    for name in ("x.db", "y"):
+        stored.ask("create_database", Database(f"in_{name[0]}", locationUri=f"file:{warehouse}/{name}"))
+        stored.ask("create_table", table(f"in_{name[0]}", "orders"))
+        kept.append(warehouse / name / "orders" / "data")
+        kept[-1].write_text("rows")
+    stored.ask("create_database", Database("x"))
+    stored.ask("drop_database", "x", True, True)
+    stored.ask("create_table", table("default", "y"))
+    stored.ask("drop_table", "default", "y", True)
+    assert [file.read_text() for file in kept] == ["rows", "rows"]
+
+
+def test_default_places_are_apart_from_other_catalogs(newer: Peer, place: str) -> None:
+    warehouse = place.removesuffix("/spark")
+    newer.ask("create_catalog", CreateCatalogRequest(Catalog("lake", None, f"{warehouse}/lake.db")))
+    newer.ask("create_catalog", CreateCatalogRequest(Catalog("pond", None, f"{warehouse}/deep/pond")))
+    newer.ask("create_table", table("default", "t"))
+    for method, *arguments in (
+        ("create_table", table("default", "spark")),
+        ("create_table", table("default", "Spark", location=f"{place}/")),
+        ("create_table", table("default", "deep")),
+        ("create_database", Database("lake")),
+        ("create_database", Database("lake", locationUri=f"{warehouse}/lake.db")),
+    ):
+        error = refusal(lambda method=method, arguments=arguments: newer.ask(method, *arguments))
+        assert isinstance(error, MetaException)
+        assert "overlaps with the location of catalog" in (error.message or "")
+    assert newer.ask("get_all_tables", "default") == ["t"]
+    assert newer.ask("get_databases", "*") == ["default"]
+    newer.ask("create_table", table("default", "spark", catName="spark"))
+    newer.ask("create_table", table("default", "sparks"))
+    newer.ask("create_database", Database("lake", catalogName="lake"))
+
+
+def test_a_rename_stays_apart_from_other_catalogs(stored: Peer, tmp_path: Path) -> None:
+    place = tmp_path / "warehouse" / "spark"
+    stored.ask("create_catalog", CreateCatalogRequest(Catalog("spark", None, f"file:{place}")))
+    stored.ask("create_table", table("default", "t"))
+    place.rmdir()
+    found = stored.ask("get_table", "default", "t")
+    error = refusal(lambda: stored.ask("alter_table", "default", "t", with_name(found, "spark")))
+    assert "overlaps with the location of catalog spark" in (error.message or "")
+    stored.ask("alter_table", "default", "t", with_name(found, "u"))
+    assert (tmp_path / "warehouse" / "u").is_dir()
+
+
+def with_name(table: Table, name: str) -> Table:
+    return msgspec.structs.replace(table, tableName=name)
+
+
+@pytest.mark.parametrize("inside", ["", "/x.db", "/x.db/below", "/t", "/t/below", "/far", "/y", "/spark", "/spark/x"])
+def test_a_place_where_another_catalog_has_something_is_refused(newer: Peer, place: str, inside: str) -> None:
+    warehouse = place.removesuffix("/spark")
+    newer.ask("create_database", Database("x"))
+    newer.ask("create_table", table("default", "t"))
+    newer.ask("create_table", table("x", "far", location=f"{warehouse}/far/away", parameters={"EXTERNAL": "TRUE"}))
+    newer.ask("create_database", Database("y", catalogName="spark", locationUri=f"{warehouse}/y"))
+    new = Catalog("lake", None, f"{warehouse}{inside}")
+    error = refusal(lambda: newer.ask("create_catalog", CreateCatalogRequest(new)))
+    assert "overlaps with the location of" in (error.message or "")
+    newer.ask("create_catalog", CreateCatalogRequest(Catalog("lake", None, f"{warehouse}/fa")))
+    error = refusal(lambda: newer.ask("alter_catalog", AlterCatalogRequest("lake", new)))
+    assert "overlaps with the location of" in (error.message or "")
+    assert newer.ask("get_catalog", GetCatalogRequest("lake")).catalog.locationUri == f"{warehouse}/fa"
+    newer.ask("alter_catalog", AlterCatalogRequest("spark", Catalog("spark", None, f"{place}/deeper")))
+
+
+def test_the_directory_of_a_second_creation_goes(tmp_path: Path) -> None:
+    with whole_catalog.open_catalog(tmp_path) as catalog:
+        parts = (catalog.files, catalog.clock, catalog.settings, catalog.event_maker)
+        first = CreateCatalogRequest(Catalog("spark", None, f"file:{catalog.warehouse}/one"))
+        second = CreateCatalogRequest(Catalog("spark", None, f"file:{catalog.warehouse}/two"))
+        catalogs = Catalogs(catalog.store, *parts)
+        store: Any = _DropsFirst(catalog.store, lambda: catalogs.create_catalog(CALL, first))
+        error = refusal(lambda: Catalogs(store, *parts).create_catalog(CALL, second))
+        assert isinstance(error, AlreadyExistsException)
+        assert [one.name for one in catalog.warehouse.iterdir()] == ["one"]
+
+
 class _DropsFirst:
-    """A store through which the catalog is dropped by another just before the first change."""
+    """A store through which another call changes something just before the first change."""
 
     def __init__(self, store: Any, drop: Callable[[], None]) -> None:
         self._store, self._drop = store, [drop]
@@ -374,9 +492,12 @@ def test_names_with_markers_reach_no_other_catalog(twins: Peer) -> None:
         )
         request = GetTableRequest(name, "orders", catName="hive")
         assert isinstance(refusal(lambda request=request: twins.ask("get_table_req", request)), NoSuchObjectException)
-    for name in ("@spark#new", "spark#new", "a@b"):
-        error = refusal(lambda name=name: twins.ask("create_database", Database(name)))
-        assert isinstance(error, InvalidObjectException)
+    for name in ("@spark#new", "spark#new", "a@b", "@hive#@spark#new"):
+        for catalog in (None, "hive"):
+            new, request = Database(name, catalogName=catalog), CreateDatabaseRequest(name, catalogName=catalog)
+            for method, one in (("create_database", new), ("create_database_req", request)):
+                error = refusal(lambda method=method, one=one: twins.ask(method, one))
+                assert isinstance(error, InvalidObjectException), (name, catalog, method)
     error = refusal(lambda: twins.ask("create_table", table("sales", "@spark#t")))
     assert isinstance(error, InvalidObjectException)
     assert twins.ask("get_databases", "@spark#") == ["default", "sales"]
@@ -401,6 +522,39 @@ def test_a_table_stays_in_its_catalog(twins: Peer) -> None:
     assert error == InvalidOperationException(text)
     request = AlterTableRequest("spark", "sales", "sold", moved)
     assert refusal(lambda: twins.ask("alter_table_req", request)) == InvalidOperationException(text)
+
+
+def test_partitions_stay_in_their_catalog(twins: Peer) -> None:
+    twins.ask("create_table", table("sales", "archive", SOME_KEYS))
+    moving = ({"ds": "a", "hr": "1"}, "@spark#sales", "orders", "sales", "archive")
+    for method in ("exchange_partition", "exchange_partitions"):
+        error = refusal(lambda method=method: twins.ask(method, *moving))
+        assert error == MetaException("You cannot move a partition across catalogs")
+    assert twins.ask("get_partition_names", "@spark#sales", "orders", -1) == ["ds=a/hr=1"]
+
+
+def test_a_text_of_the_caller_is_said_as_it_is(twins: Peer) -> None:
+    error = refusal(lambda: twins.ask("get_table", "sales", "a@b#c"))
+    assert error.message == "sales.a@b#c table not found"
+    error = refusal(lambda: twins.ask("get_table", "@spark#sales", "a@b#c"))
+    assert error.message == "spark.sales.a@b#c table not found"
+
+
+def test_a_marker_without_catalog_in_a_qualified_name_is_refused(twins: Peer, metastore: Metastore) -> None:
+    view = table("sales", "mv", tableType="MATERIALIZED_VIEW")
+    metadata = CreationMetadata("hive", "sales", "mv", {"@x.t"})
+    view.creationMetadata = metadata
+    for method, *arguments in (
+        ("create_table", view),
+        ("get_valid_write_ids", GetValidWriteIdsRequest(["@x.t"])),
+    ):
+        for principal in ("ann", "rita"):
+            peer = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, principal)
+            error = refusal(lambda method=method, arguments=arguments, peer=peer: peer.ask(method, *arguments))
+            assert error.message == (
+                "@x is prepended with the catalog marker but does not appear to have a catalog name in it"
+            )
+            assert isinstance(error, MetaException), method
 
 
 def test_events_say_their_catalog(twins: Peer, metastore: Metastore) -> None:

@@ -72,6 +72,7 @@ from hms_gateway.rpc.idl.method_facts import lasting_rights
 from hms_gateway.rpc.processor import MessageProcessor, Processor
 from hms_gateway.rpc.repeatable import RepeatableProcessor
 from hms_gateway.rpc.structs import METHODS, MetaException, Struct
+from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker
 from hms_gateway.rpc.wire import Codecs, make_codecs
 from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.clock import Chore, Clock, Housekeeping, SystemClock
@@ -385,12 +386,12 @@ def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
 
 
 def translated(error: Exception) -> Exception:
-    """What storage, file systems and seals raise, as the peer is to see it; the rest are bugs and stay as they are."""
+    """Errors of storage, file systems, seals and names, as the peer is to see them; others are bugs and stay."""
     if isinstance(error, StoreUnavailable):
         return Unavailable(str(error), error.detail, error.limit)
     if isinstance(error, (StoreFailure, SealingError)):
         return Failed(str(error))
-    if isinstance(error, (StoreError, FileSystemError)):
+    if isinstance(error, (StoreError, FileSystemError, InvalidCatalogMarker)):
         return MetaException(str(error))
     return error
 

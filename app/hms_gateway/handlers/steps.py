@@ -26,6 +26,7 @@ from hms_gateway.rpc.structs import (
     Table,
     TableMeta,
 )
+from hms_gateway.rpc.structs.catalogs import plain_name
 from hms_gateway.rpc.structs.paths import argument_paths
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.presented import Actor, LockCaller, acting, locking, presenting, recording
@@ -287,7 +288,9 @@ def _check(found: StoredTable, sent: _Sent | None) -> None:
         listed = parse_valid_write_ids(sent.text).table
     except InvalidList as error:
         raise MetaException(f"validWriteIdList: {error}; get_valid_write_ids gives the list of {name}") from error
-    if listed is None or normalize(listed) != name or sent.table_id not in (None, found.table_id):
+    # Hive's requests of write ids name no catalog.
+    names = (name, f"{plain_name(found.table.dbName or '')}.{found.table.tableName}")
+    if listed is None or normalize(listed) not in names or sent.table_id not in (None, found.table_id):
         of_id = "" if sent.table_id is None else f" with the id {sent.table_id}"
         raise MetaException(
             f"validWriteIdList: the list is of table {listed}{of_id}; get_valid_write_ids gives the one of {name}"

@@ -277,7 +277,7 @@ class Processor:
                 except (ApplicationError, AlreadyConcluded, Waiting):
                     raise
                 except Exception as error:
-                    result, outcome, is_final = self._refused(bound.method, error)
+                    result, outcome, is_final = self._refused(bound.method, error, objects)
                 else:
                     answer = value.answer if isinstance(value, Uncacheable) else value
                     show = _unfolder(bound.method, call.dialect)
@@ -314,7 +314,7 @@ class Processor:
             raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
         return bound
 
-    def _refused(self, method: Method, error: Exception) -> tuple[Struct, str, bool]:
+    def _refused(self, method: Method, error: Exception, objects: Sequence[str]) -> tuple[Struct, str, bool]:
         """The result struct of a call that failed, the outcome, and whether it is final."""
         raised = error if isinstance(error, ThriftException) else self._translate(error)
         if isinstance(raised, Failed):
@@ -322,7 +322,7 @@ class Processor:
         if not isinstance(raised, ThriftException):
             raise raised from error
         _forget_origin(raised)
-        raised.message = raised.message and shown_text(raised.message)
+        raised.message = raised.message and shown_text(raised.message, objects)
         # What was translated failed below the handlers, such as in a file system.
         return _declared(method, _cut(raised, self._text_max)), type(raised).__name__, raised is error
 

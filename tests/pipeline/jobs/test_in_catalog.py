@@ -4,10 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from hms_gateway.composition.main import DATABASE_FILE, Metastore
-from hms_gateway.pipeline.catalog import CatalogReader, databases_everywhere, named_tables, statistics_of
+from hms_gateway.pipeline.catalog import (
+    CatalogReader,
+    databases_everywhere,
+    events,
+    latest,
+    named_tables,
+    statistics_of,
+)
 from hms_gateway.pipeline.jobs.in_catalog import call_in_catalog
+from hms_gateway.pipeline.migrate.events import Changes
 from hms_gateway.pipeline.migrate.sides import plain
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import (
@@ -36,6 +45,25 @@ class InCatalog:
 class Plain(InCatalog):
     def call(self, name: str, /, *arguments: Any) -> Any:
         return self._peer.ask(name, *arguments)
+
+
+@pytest.mark.parametrize("dialect", [Dialect.HIVE_2_3, Dialect.HIVE_4])
+def test_changes_are_those_of_the_catalog(tmp_path: Path, dialect: Dialect) -> None:
+    place_empty_database(tmp_path / DATABASE_FILE)
+    metastore = metastore_in(tmp_path)
+    asking = Peer(metastore, metastore.codecs.tjson, dialect)
+    new = Catalog("spark", None, f"file:{tmp_path}/warehouse/spark")
+    peer(metastore).ask("create_catalog", CreateCatalogRequest(new))
+    for client, name in ((Plain(asking, ""), "t"), (InCatalog(asking, "spark"), "u"), (Plain(asking, ""), "v")):
+        make_table(client, "default", name)
+    for client, catalog, names in (
+        (Plain(asking, ""), "hive", ["t", "v"]),
+        (InCatalog(asking, "spark"), "spark", ["u"]),
+    ):
+        changes = Changes(catalog)
+        changes.note(events(client, 0, latest(client)))
+        assert list(changes.tables) == [("default", name) for name in names]
+    metastore.store.close()
 
 
 def filled(client: Any, folder: Path) -> None:

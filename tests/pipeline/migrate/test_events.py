@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 
+import msgspec
 import pytest
 
 from hms_gateway.pipeline.migrate.events import Changes, partition_names
@@ -14,8 +15,8 @@ def event(kind, table="t", database="d", **message):
     return NotificationEvent(eventType=kind, dbName=database, tableName=table, message=json.dumps(message))
 
 
-def changes(*events):
-    found = Changes()
+def changes(*events, catalog="hive"):
+    found = Changes(catalog)
     found.note(events)
     return found
 
@@ -28,6 +29,20 @@ def test_tables_are_touched_as_a_whole():
 def test_a_rename_touches_both_names():
     before = json.dumps({"1": {"str": "Old"}, "2": {"str": "d"}})
     assert set(changes(event("ALTER_TABLE", "new", tableObjBeforeJson=before)).tables) == {("d", "new"), ("d", "old")}
+
+
+def test_events_of_other_catalogs_touch_nothing():
+    told = [
+        msgspec.structs.replace(event("CREATE_TABLE", "spark"), catName="spark"),
+        event("CREATE_TABLE", "spark", "@spark#d"),
+        event("DROP_CATALOG", None, "@spark#"),
+        msgspec.structs.replace(event("CREATE_TABLE", "hive"), catName="hive"),
+        event("CREATE_TABLE", "hive"),
+        event("CREATE_DATABASE", None, "@spark#e"),
+    ]
+    for catalog, databases in (("hive", set()), ("spark", {"e"}), ("lake", set())):
+        found = changes(*told, catalog=catalog)
+        assert (set(found.tables), found.databases) == ({("d", catalog)} - {("d", "lake")}, databases)
 
 
 def test_partitions_are_touched_by_name():

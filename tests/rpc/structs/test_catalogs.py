@@ -83,10 +83,13 @@ def test_a_marker_without_separator_is_refused() -> None:
 
 
 def test_texts_say_catalog_and_database() -> None:
-    assert shown_text("@lake#sales.t table not found") == "lake.sales.t table not found"
-    assert shown_text("@lake#sales") == "sales"
-    assert shown_text("Partition(dbName:@lake#sales, tableName:t)") == "Partition(dbName:sales, tableName:t)"
-    assert shown_text("a@b and c#d") == "a@b and c#d"
+    assert shown_text("@lake#sales.t table not found", ["@lake#sales.t"]) == "lake.sales.t table not found"
+    assert shown_text("@lake#sales", ["@lake#sales"]) == "sales"
+    text = "Partition(dbName:@lake#sales, tableName:t)"
+    assert shown_text(text, ["@lake#sales.t"]) == "Partition(dbName:sales, tableName:t)"
+    assert shown_text("no @lake#sales.t", ["lake.sales.t"]) == "no lake.sales.t"
+    assert shown_text(text, ["sales.t"]) == text
+    assert shown_text("a@b and c#d", ["@b#x"]) == "a@b and c#d"
 
 
 def folded(method: str, *values: Any) -> Any:

@@ -36,6 +36,7 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name, partial_
 from hms_gateway.metastore.vocabulary.table_types import is_external
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import FieldSchema, MetaException, Partition
+from hms_gateway.rpc.structs.catalogs import prefix_of
 from hms_gateway.storage.files.directories import Directories
 from hms_gateway.txn.rules.names import target
 
@@ -93,6 +94,8 @@ class PartitionExchange:
         Returns them as they are in the target.
         """
         source, target = table_named(source_db, source_table_name), table_shown(call, dest_db, dest_table_name)
+        if prefix_of(source.db_name) != prefix_of(target.db_name):
+            raise MetaException("You cannot move a partition across catalogs")
         moved = retry_on_conflict(lambda: self._attempt(partitionSpecs or {}, source, target))
         return shown_partitions(target, moved)
 

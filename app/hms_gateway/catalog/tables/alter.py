@@ -17,6 +17,7 @@ from hms_gateway.catalog.arguments import is_newer, table_in, table_named, with_
 from hms_gateway.catalog.constraints import ConstraintRows
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack, Warehouse
 from hms_gateway.catalog.statistics.aggregation import after_concurrent_write, seen_by
+from hms_gateway.catalog.tables.catalogs import check_apart
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.fencing import check_unchanged_since
 from hms_gateway.metastore.changes.implicit_locks import held_for_files
@@ -251,6 +252,7 @@ class TableAlterations:
         if plan.files.move is None:
             return nullcontext()
         source, target = plan.files.move
+        self._store.read(lambda snapshot: check_apart(snapshot, target, catalog_of(plan.after.dbName)))
         if self._files.exists(target):
             raise InvalidOperationException(
                 f"New location for this table {plan.after.dbName}.{plan.after.tableName} already exists : {target}"

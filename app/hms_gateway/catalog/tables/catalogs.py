@@ -4,17 +4,19 @@ The default catalog, `hive`, has no row: it is always there, in the warehouse, a
 and, beside it, databases by their keys (`rpc.structs.catalogs`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from os.path import commonprefix
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, literal, or_, select, union_all, update
 
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import Event, Snapshot, Store, Transaction
+from hms_gateway.metastore.vocabulary.locations import is_under, parse_location
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, InvalidName, check_catalog_name, normalize
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
@@ -37,7 +39,7 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_prefix
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.files.directories import Directories
-from hms_gateway.storage.schema.catalog import CATALOGS
+from hms_gateway.storage.schema.catalog import CATALOGS, DATABASES, TABLES
 from hms_gateway.storage.sql.repository import AggregateRows, check_name, check_text, is_storable
 
 CREATE_CATALOG: Final = "CREATE_CATALOG"
@@ -128,12 +130,17 @@ class Catalogs:
             tx.append_event(self._events.create_database(database))
             tx.append_event(self._event(CREATE_CATALOG, key, {"catalog": key}))
 
+        def find(snapshot: Snapshot) -> Catalog | None:
+            return CatalogRows(snapshot).find(key)
+
         def is_used() -> bool:
-            return self._store.read(lambda snapshot: CatalogRows(snapshot).find(key)) is not None
+            winner = self._store.read(find)
+            return winner is not None and winner.locationUri == location
 
         complaint = f"Unable to create catalog path {location}, failed to create catalog {name}"
-        if is_used():
+        if self._store.read(find) is not None:
             raise AlreadyExistsException(f"Catalog {name} already exists")
+        self._store.read(lambda snapshot: self._check_alone(snapshot, location, key))
         with self._warehouse.directory_made(location, is_used, complaint), unstorable_as_meta():
             self._store.write(work)
 
@@ -147,6 +154,8 @@ class Catalogs:
         name, new = required(request.name, "catalog name"), required(request.newCat, "newCat")
         key = normalize(name)
         location = self._warehouse.normalized(new.locationUri) if new.locationUri else None
+        if location and key != DEFAULT_CATALOG:
+            self._store.read(lambda snapshot: self._check_alone(snapshot, location, key))
 
         def work(tx: Transaction) -> None:
             before = self._found(tx, name)
@@ -225,6 +234,30 @@ class Catalogs:
             raise NoSuchObjectException(f"No catalog {name}")
         return found
 
+    def _check_alone(self, snapshot: Snapshot, location: str, catalog: str) -> None:
+        """Check that nothing of another catalog lies at, in or around a catalog's new location.
+
+        The warehouse alone may lie around it. Raises MetaException.
+        """
+        before = CatalogRows(snapshot).find(catalog)
+        if before is not None and before.locationUri == location:
+            return
+        check_apart(snapshot, location, catalog)
+        own, path = catalog_prefix(catalog), parse_location(location).path.rstrip("/")
+        around = [path[:at] for at, character in enumerate(path) if at and character == "/"]
+        databases = select(DATABASES.c.name, literal(""), DATABASES.c.location)
+        tables = select(DATABASES.c.name, TABLES.c.name, TABLES.c.location).join(
+            TABLES, TABLES.c.database_id == DATABASES.c.database_id
+        )
+        for statement, place in ((databases, DATABASES.c.location), (tables, TABLES.c.location)):
+            near = (place.contains(path, autoescape=True), *(place.endswith(one, autoescape=True) for one in around))
+            others = statement.where(func.substr(DATABASES.c.name, 1, len(own)) != own, or_(*near))
+            for database, table, found in snapshot.connection.execute(others):
+                is_around = is_under(found, location) and not is_under(found, self._warehouse.root)
+                if is_around or is_under(location, found):
+                    thing = f"table {database}.{table}" if table else f"database {database}"
+                    raise _overlap(location, thing, found)
+
     def _check_unchanged(self, new: Catalog) -> None:
         """Naming the default catalog as it is changes nothing and is fine."""
         before = (DEFAULT_CATALOG, self._default.description, self._default.locationUri)
@@ -248,3 +281,35 @@ def location_in_catalog(snapshot: Snapshot, catalog: str) -> str:
     if found is None:
         raise InvalidObjectException(f"No such catalog {catalog}")
     return found.locationUri or ""
+
+
+def check_apart(snapshot: Snapshot, location: str, catalog: str) -> None:
+    """Check that a place for something of a catalog is not at, in or around that of another one but `hive`.
+
+    Else a drop, or an engine that writes anew what it takes for a table, deletes what is not its own. Raises
+    MetaException.
+    """
+    for name, place in snapshot.connection.execute(select(CATALOGS.c.name, CATALOGS.c.location)):
+        if name != catalog and (is_under(place, location) or is_under(location, place)):
+            raise _overlap(location, f"catalog {name}", place)
+
+
+def _overlap(location: str, thing: str, place: str) -> MetaException:
+    return MetaException(f"{location} overlaps with the location of {thing}, {place}; name another location")
+
+
+def homes_in(snapshot: Snapshot, directories: Sequence[str], besides: str = "") -> list[str]:
+    """The locations of catalogs and of databases, besides one, that lie at or in any of the directories.
+
+    Such a directory is not deleted with a table or database, whatever was stored first.
+    """
+    paths = [parse_location(one).path.rstrip("/") for one in directories]
+    common = commonprefix(paths)  # noqa: RUF071 -- any text will do that all paths have
+    homes = union_all(
+        select(CATALOGS.c.location).where(CATALOGS.c.location.contains(common, autoescape=True)),
+        select(DATABASES.c.location).where(
+            DATABASES.c.location.contains(common, autoescape=True), DATABASES.c.name != besides
+        ),
+    )
+    found = snapshot.connection.execute(homes).scalars()
+    return [home for home in found if any(is_under(directory, home) for directory in directories)]

@@ -10,7 +10,7 @@ from hms_gateway.catalog.arguments import database_name, in_catalog, is_newer, w
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.functions import FunctionRows
 from hms_gateway.catalog.indexes import IndexRows, dropped_table
-from hms_gateway.catalog.tables.catalogs import location_in_catalog
+from hms_gateway.catalog.tables.catalogs import check_apart, homes_in, location_in_catalog
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.ports.store import (
@@ -51,7 +51,7 @@ from hms_gateway.rpc.structs import (
     NoSuchObjectException,
     PrincipalType,
 )
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, plain_name, prefix_of
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, catalog_prefix, plain_name, prefix_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.storage.files.directories import Directories
@@ -61,7 +61,7 @@ class _Doomed(msgspec.Struct, frozen=True):
     """What the directories of a dropped database held, and what lies elsewhere.
 
     owned   locations of data that goes with the database
-    kept    locations of external data, of other databases, and of the warehouse, which stay wherever they lie
+    kept    locations of external data, of catalogs, of other databases and of the warehouse, which stay
     """
 
     location: str
@@ -82,17 +82,14 @@ class Databases:
 
     def create_database(self, call: Call, database: Database) -> None:
         given = required(database, "database")
-        if given.name is not None:
-            if prefix_of(given.name) and not given.catalogName:
-                raise InvalidObjectException(f"{given.name} is not a valid database name")
-            given = with_fields(given, name=in_catalog(given.catalogName, given.name))
+        given = with_fields(given, name=_new_key(given.catalogName, given.name))
         self._create(given, allows_hyphen=is_newer(call, database.name))
 
     def create_database_req(self, call: Call, createDatabaseRequest: CreateDatabaseRequest) -> None:
         request = required(createDatabaseRequest, "createDatabaseRequest")
         self._create(
             Database(
-                name=in_catalog(request.catalogName, request.databaseName),
+                name=_new_key(request.catalogName, request.databaseName),
                 description=request.description,
                 locationUri=request.locationUri,
                 parameters=request.parameters,
@@ -170,13 +167,15 @@ class Databases:
             raise InvalidObjectException(str(error)) from error
         around = self._store.read(lambda snapshot: location_in_catalog(snapshot, catalog_of(name))) if prefix else None
         location = self._warehouse.new_database_location(name[len(prefix) :], given.locationUri, around)
+        # Some clients send the default place.
+        is_default_place = location == self._warehouse.new_database_location(name[len(prefix) :], None, around)
         self._warehouse.check_place(location)
         stored = _stored(given, normalize(name), location, creation_seconds(given.createTime, self._clock.seconds()))
         if given.managedLocationUri:
             managed = self._warehouse.normalized(given.managedLocationUri)
             self._warehouse.check_place(managed)
             stored = msgspec.structs.replace(stored, managedLocationUri=managed)
-        self._insert(stored, name)
+        self._insert(stored, name, is_default_place=is_default_place)
 
     def _get(self, name: str | None) -> Database:
         """Raises NoSuchObjectException with the name as its text, MetaException."""
@@ -248,7 +247,7 @@ class Databases:
     def _find(self, key: str) -> StoredDatabase | None:
         return self._store.read(lambda snapshot: _find(snapshot, key), asks_once=True)
 
-    def _insert(self, database: Database, spelled: str) -> None:
+    def _insert(self, database: Database, spelled: str, *, is_default_place: bool) -> None:
         name, location = database.name or "", database.locationUri or ""
 
         def is_used() -> bool:
@@ -261,6 +260,8 @@ class Databases:
             if prefix_of(name):
                 # It may have been dropped meanwhile.
                 location_in_catalog(tx, catalog_of(name))
+            if is_default_place:
+                check_apart(tx, location, catalog_of(name))
             tx.insert_database(database)
             tx.append_event(self._events.create_database(database))
 
@@ -300,19 +301,11 @@ class Databases:
     def _doomed(self, tx: Transaction, database: Database, tables: Iterable[StoredTable]) -> _Doomed:
         location = self._warehouse.path_of(database)
         owned: list[str] = []
-        kept = [self._warehouse.root, *self._other_databases(tx, database, location)]
+        kept = [self._warehouse.root]
         for table in tables:
             (owned if drop_deletes_data(table.table.parameters or {}) else kept).extend(_locations(tx, table))
+        kept.extend(homes_in(tx, [location, *owned], besides=database.name or ""))
         return _Doomed(location, tuple(owned), tuple(kept))
-
-    def _other_databases(self, tx: Transaction, database: Database, location: str) -> Iterable[str]:
-        """Locations of other databases. They can only lie inside one that chose its own place."""
-        if location == self._warehouse.new_database_location(database.name or "", None):
-            return
-        for name in tx.database_names():
-            other = tx.database(name)
-            if other is not None and name != database.name:
-                yield self._warehouse.path_of(other.database)
 
     def _delete_directories(self, doomed: _Doomed) -> None:
         if not any(is_under(doomed.location, kept) for kept in doomed.kept):
@@ -342,7 +335,15 @@ def create_default_database(
         )
         # Another server may start at the same time.
         with suppress(AlreadyExistsException):
-            databases._insert(database, DEFAULT_DATABASE)
+            databases._insert(database, DEFAULT_DATABASE, is_default_place=False)
+
+
+def _new_key(catalog: str | None, name: str | None) -> str | None:
+    """The key of a new database: its catalog is in its field only. Raises InvalidObjectException."""
+    key = in_catalog(catalog, name)
+    if prefix_of(key) != catalog_prefix(catalog):
+        raise InvalidObjectException(f"{name} is not a valid database name")
+    return key
 
 
 def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:

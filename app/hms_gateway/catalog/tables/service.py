@@ -15,6 +15,7 @@ from hms_gateway.catalog.materialized_views import (
     note_sources,
     stored_creation_metadata,
 )
+from hms_gateway.catalog.tables.catalogs import check_apart, homes_in
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import database_not_found, required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
@@ -55,6 +56,7 @@ from hms_gateway.rpc.structs import (
     Struct,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import catalog_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds, is_recorded
 from hms_gateway.storage.files.directories import Directories
@@ -107,6 +109,9 @@ class TableService:
         database = self._store.read(lambda snapshot: _check_name_free(snapshot, new, given), asks_once=True)
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
+        # Some clients send the default place.
+        if location == self._warehouse.default_table_location(database.database, new.tableName or ""):
+            self._store.read(lambda snapshot: check_apart(snapshot, location, catalog_of(new.dbName)))
         if is_view(new.tableType) or not location or not self._warehouse.manages(location):
             self._insert(new, given, complete)
             return
@@ -133,10 +138,6 @@ class TableService:
         locations: list[str] = []
         if delete_data and drop_deletes_data(table.parameters or {}) and table.sd and table.sd.location:
             locations = [table.sd.location, *(tx.outside_locations(found) if found.partition_count else [])]
-            database = tx.database(table.dbName or "")
-            assert database is not None
-            home = self._warehouse.path_of(database.database)
-            locations = [location for location in locations if not is_under(location, home)]
         # A rename may have moved the directory and not stored it yet; without its pending move it cannot any more.
         moved = self._moves.cancel(tx, found.table_id)
         tx.delete_table(found.table_id)
@@ -144,10 +145,19 @@ class TableService:
         return [*moved, *map(LeftDirectory, locations)] if locations else []
 
     def delete_directories(self, directories: Sequence[LeftDirectory]) -> None:
-        """What `remove` has left behind. A directory that cannot be deleted stays."""
+        """What `remove` has left behind. A directory stays if it cannot be deleted, or holds a database or catalog."""
+        if not directories:
+            return
+        try:
+            homes = self._store.read(lambda snapshot: homes_in(snapshot, [one.location for one in directories]))
+        except StoreError as error:
+            _LOG.warning("Kept %s, and other directories of a dropped table: %s", directories[0].location, error)
+            return
         for one in directories:
             try:
-                if one.may_be_used and not self._known.is_unused(one.location):
+                if any(is_under(one.location, home) for home in homes):
+                    _LOG.warning("Kept %s: a database or catalog lies in it", one.location)
+                elif one.may_be_used and not self._known.is_unused(one.location):
                     _LOG.warning("Kept %s: another object of the catalog uses it", one.location)
                 else:
                     self._warehouse.delete(one.location)

@@ -13,7 +13,7 @@ from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.rpc.structs import EncodedList, MetaException, RightAnswer, Struct, Table
 from hms_gateway.rpc.structs.base import EncodedTexts
-from hms_gateway.rpc.structs.catalogs import key_of_qualified
+from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker, key_of_qualified
 from hms_gateway.rpc.structs.paths import argument_paths
 
 if TYPE_CHECKING:
@@ -65,7 +65,10 @@ class Asked:
     def sees_named(self, name: str) -> bool:
         """A table by `db.table`, or `catalog.db.table`."""
         database, _, table = name.rpartition(".")
-        return bool(table) and self.sees(key_of_qualified(database), table)
+        try:
+            return bool(table) and self.sees(key_of_qualified(database), table)
+        except InvalidCatalogMarker:
+            return False
 
 
 def _filtered(field: str, is_seen: Callable[[Asked, Any], bool], *, is_kept: bool = False) -> Answer:

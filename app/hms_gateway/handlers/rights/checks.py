@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
@@ -38,7 +38,7 @@ from hms_gateway.rpc.structs import (
     Table,
     ThriftException,
 )
-from hms_gateway.rpc.structs.catalogs import key_of_qualified
+from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker, key_of_qualified
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
 from hms_gateway.runtime.presented import NO_CHANGES, presenting
 from hms_gateway.runtime.suspension import Outdated, waited
@@ -188,7 +188,9 @@ class CallCheck:
         for name in names:
             # Some clients write `catalog.db.table`.
             database, _, table = name.rpartition(".")
-            self._demand(action, Securable(_database(key_of_qualified(database)), _table(table)))
+            with suppress(InvalidCatalogMarker):  # it stays a name that no database has
+                database = key_of_qualified(database)
+            self._demand(action, Securable(_database(database), _table(table)))
 
     def _demand(self, action: Action, thing: Securable) -> None:
         """Raises MetaException without the right, whether the object exists or not."""

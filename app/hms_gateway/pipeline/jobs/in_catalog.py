@@ -58,9 +58,15 @@ def _privileges(call: Call, catalog: str, arguments: Any) -> Any:
     return without_catalog(METHODS["list_privileges"].definition, inside)
 
 
+def _events(call: Call, catalog: str, arguments: Any) -> Any:
+    """Those of every catalog, which they name: the reader sees by their ids that none is missing."""
+    return call("get_next_notification", arguments.rqst)
+
+
 _SPECIAL: Final[Mapping[str, Callable[[Call, str, Any], Any]]] = {
     "get_all_databases": _databases,
     "get_all_functions": _functions,
     "list_privileges": _privileges,
+    "get_next_notification": _events,
     "get_valid_write_ids": lambda call, catalog, arguments: GetValidWriteIdsResponse(tblValidWriteIds=[]),
 }

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.structs import NotificationEvent
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, plain_name
 
 _OF_PARTITIONS: Final = frozenset(("ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION", "INSERT"))
 _OF_PARTITION_STATISTICS: Final = frozenset(("UPDATE_PARTITION_COLUMN_STAT", "DELETE_PARTITION_COLUMN_STAT"))
@@ -28,8 +29,10 @@ class Changes:
     tables     by database and table: names of partitions, None where it may be anything
     partly     whether only those partitions, and not the table itself
     databases  of which anything else has changed: the database, its functions
+    catalog    the one whose events count
     """
 
+    catalog: str = DEFAULT_CATALOG
     tables: dict[tuple[str, str], set[str] | None] = field(default_factory=dict)
     databases: set[str] = field(default_factory=set)
 
@@ -38,7 +41,11 @@ class Changes:
             self._note(event)
 
     def _note(self, event: NotificationEvent) -> None:
-        database, table, kind = event.dbName or "", event.tableName, event.eventType or ""
+        name, table, kind = event.dbName or "", event.tableName, event.eventType or ""
+        # Metastores before 3.1 know no catalogs; here clients of 2.3 are told of them in the database's name.
+        if not name or (event.catName or catalog_of(name)) != self.catalog:
+            return
+        database = plain_name(name)
         if not database:
             return
         if not table:
@@ -104,7 +111,7 @@ def _name_before(message: str) -> tuple[str, str] | None:
     said = _read(message)
     try:
         before = json.loads((said or {})["tableObjBeforeJson"])
-        return before["2"]["str"].lower(), before["1"]["str"].lower()
+        return plain_name(before["2"]["str"]).lower(), before["1"]["str"].lower()
     except (ValueError, KeyError, TypeError):
         return None
 

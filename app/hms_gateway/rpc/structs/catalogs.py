@@ -7,8 +7,7 @@ place (semantics §1.4). Inside, a database has one name: its plain name in the 
 rules, rights, caches and storage in between see one name.
 """
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from operator import is_not
 from typing import Any, Final, NamedTuple
@@ -42,9 +41,8 @@ _FIELD_OF: Final[Mapping[str, str]] = {
 }
 _EVENTS: Final = StructType("NotificationEventResponse")
 
-_KEY: Final = re.compile("@([a-z0-9_]*)#")
-_KEY_OF_FIELD: Final = re.compile("(?<=dbName:)@[a-z0-9_]*#")
-_KEY_ALONE: Final = re.compile(r"@[a-z0-9_]*#(\S*)")
+# Before a name in the text of a struct.
+_FIELD: Final = "dbName:"
 
 
 class InvalidCatalogMarker(ValueError):
@@ -116,14 +114,25 @@ def key_of_qualified(database: str) -> str:
     return key_within(before.rpartition(".")[2], name) or ""
 
 
-def shown_text(text: str) -> str:
+def shown_text(text: str, objects: Iterable[str]) -> str:
     """An error's text with `catalog.database` for each key, as Hive writes it; the plain name of a key alone or in a
     struct.
+
+    Keys are those in catalogs of `objects`, which the call named: the rest of the text may be the caller's own.
     """
     if _MARKER not in text or _SEPARATOR not in text:
         return text
-    alone = _KEY_ALONE.fullmatch(text)
-    return alone[1] if alone is not None else _KEY.sub(r"\1.", _KEY_OF_FIELD.sub("", text))
+    for prefix in {prefix for name in objects if (prefix := _prefix_of_object(name))}:
+        if text.startswith(prefix) and not any(map(str.isspace, text)):
+            return text[len(prefix) :]
+        text = text.replace(f"{_FIELD}{prefix}", _FIELD).replace(prefix, f"{prefix[1:-1]}.")
+    return text
+
+
+def _prefix_of_object(name: str) -> str:
+    """That of `@catalog#database.table`, `catalog.database.table` or either's database."""
+    first, _, rest = name.partition(".")
+    return prefix_of(name) or (catalog_prefix(first) if "." in rest else "")
 
 
 class _Places(NamedTuple):
