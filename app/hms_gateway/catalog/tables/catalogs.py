@@ -155,7 +155,7 @@ class Catalogs:
         key = normalize(name)
         location = self._warehouse.normalized(new.locationUri) if new.locationUri else None
         if location and key != DEFAULT_CATALOG:
-            self._store.read(lambda snapshot: self._check_alone(snapshot, location, key))
+            self._store.read(lambda snapshot: self._check_new_place(snapshot, name, location))
 
         def work(tx: Transaction) -> None:
             before = self._found(tx, name)
@@ -225,6 +225,10 @@ class Catalogs:
 
         for location in filter(None, self._store.write(work)):
             self._warehouse.discard(location)
+
+    def _check_new_place(self, snapshot: Snapshot, name: str, location: str) -> None:
+        self._found(snapshot, name)
+        self._check_alone(snapshot, location, normalize(name))
 
     def _found(self, snapshot: Snapshot, name: str) -> Catalog:
         """Raises NoSuchObjectException."""
