@@ -212,7 +212,7 @@ class Functions:
         return _in_default_catalog(found.function) if is_newer(call, dbName) else found.function
 
     def get_all_functions(self, call: Call) -> GetAllFunctionsResponse:
-        """Those of the default catalog, as in Hive."""
+        """Functions of the default catalog, as in Hive."""
         every = self._store.read(lambda snapshot: FunctionRows(snapshot).objects())
         found = [one for one in every if not prefix_of(one.dbName)]
         return GetAllFunctionsResponse([_in_default_catalog(one) for one in found] if is_newer(call) else found)

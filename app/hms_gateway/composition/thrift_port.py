@@ -213,7 +213,7 @@ class _Identification:
         return caller._replace(may_administer=self._network_users.may_administer(user))
 
     async def _proven(self, session: Session, user: str) -> Caller:
-        """Whose ticket or certificate was accepted, or whose token was and has not ended since. Raises CallFailed."""
+        """The user whose ticket or certificate was accepted, or whose token is still valid. Raises CallFailed."""
         try:
             if session.proof is None or self._delegation is None:
                 check_reserved(user, self._is_reserved)

@@ -84,7 +84,7 @@ class BridgeOptions(msgspec.Struct, frozen=True):
     """By their names, how clients may log in besides PLAIN."""
     tls: ListenerTls | None = None
     handshake_seconds_max: float = 20.0
-    """With TLS, the time for a connection's first byte and for the end of its handshake."""
+    """Time for a connection's first byte and for the end of its handshake, with TLS."""
     networks: Networks = Networks(())
     names_are_logins: bool = True
     """Clients of `networks` are who they say in set_ugi; without it they are one user, whatever they say."""

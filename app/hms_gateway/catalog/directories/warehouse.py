@@ -75,7 +75,7 @@ class Warehouse:
             raise MetaException(str(error)) from error
 
     def new_database_location(self, name: str, given: str | None, around: str | None = None) -> str:
-        """Where a new database goes; `""` is an error here, while a table takes it for "not given".
+        """Location of a new database; `""` is an error here, while a table takes it for "not given".
 
         `around` is the location of its catalog, where that is not the warehouse.
         """

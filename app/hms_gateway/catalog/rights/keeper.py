@@ -181,7 +181,7 @@ class PolicyKeeper:
         self._known: OrderedDict[tuple[str, frozenset[str], bool], Permissions] = OrderedDict()
 
     def permissions(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Permissions:
-        """What holds for a caller now, with `may_administer` as in `rpc.call.Call`. Raises StoreUnavailable."""
+        """Permissions of a caller now, with `may_administer` as in `rpc.call.Call`. Raises StoreUnavailable."""
         version = self._store.version()
         generation = self.rules.look()
         with self._lock:

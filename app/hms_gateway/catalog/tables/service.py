@@ -145,7 +145,7 @@ class TableService:
         return [*moved, *map(LeftDirectory, locations)] if locations else []
 
     def delete_directories(self, directories: Sequence[LeftDirectory]) -> None:
-        """What `remove` has left behind. A directory stays if it cannot be deleted, or holds a database or catalog."""
+        """Delete what `remove` has left. A directory stays if it cannot be deleted, or holds a database or catalog."""
         if not directories:
             return
         try:

@@ -216,7 +216,7 @@ class CallCheck:
             self._check_either(Action.SEE if is_shared else Action.LOCK, leased.db_name, leased.table_name)
 
     def _forget_obstacle(self, error: ThriftException) -> None:
-        """What is in the way of a lease on a database may be a table in it that the caller does not see."""
+        """An obstacle to a lease on a database may be a table in it that the caller does not see."""
         leased = [one for one in getattr(self._arguments, "objs", None) or () if one.db_name and not one.table_name]
         if all(self._permissions.visible(_database(one.db_name)).everything for one in leased):
             return
@@ -308,7 +308,7 @@ class CallCheck:
         info.grantor, info.grantorType = self._permissions.user, int(PrincipalType.USER)
 
     def check_object(self, need: Need, place: Slot) -> None:
-        """What privileges are on, as `grant_privileges` names it."""
+        """The object of privileges, as `grant_privileges` names it."""
         ref = place.get()
         if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
             return
@@ -345,7 +345,7 @@ class CallCheck:
                     self._check_table(action, *places)
 
     def check_asked(self, need: Need, db_place: Slot, tbl_place: Slot, asked: Slot) -> None:
-        """What is asked for besides, and left out for who may not have it."""
+        """An object that is asked for besides, and left out for callers without the right."""
         if asked.get():
             thing = Securable(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
             if not self._decide(Action(need.verb), thing).allowed:

@@ -247,7 +247,7 @@ class Snapshot(Protocol):
         table_types: Sequence[str] | None,
         prefix: str | None = None,
     ) -> list[TableMeta]:
-        """Of all catalogs, or with `prefix` of one, as `database_names`."""
+        """Tables of all catalogs, or with `prefix` of one, as `database_names`."""
 
     def search_names(self, db_text: str | None, text: str, limit: int, details: bool = False) -> list[FoundName]:
         """Those with the text in their names, the best first; with `db_text` only in databases with it in theirs."""
