@@ -31,8 +31,12 @@ def class_path(libraries: Path, *sources: Path) -> str:
         with TemporaryDirectory(dir=KEPT) as folder:
             made = Path(folder) / "classes"
             options = ("-nowarn", "-proc:none", "-Xlint:none", "-d", made, "-cp", f"{libraries}/*")
-            compiling = ("javac", *options, *sources)
-            subprocess.run(compiling, check=True, timeout=PATIENCE_SECONDS, env=os.environ | SHORT_LIVES)
+            subprocess.run(
+                ["javac", *map(str, (*options, *sources))],
+                check=True,
+                timeout=PATIENCE_SECONDS,
+                env=os.environ | SHORT_LIVES,
+            )
             # Another process of the run may have made it meanwhile.
             with contextlib.suppress(OSError):
                 made.rename(classes)
