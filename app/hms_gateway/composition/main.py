@@ -209,7 +209,7 @@ def _iceberg(
     commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
     tables = TableService(store, files, clock, rules, events)
     catalog = Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
-    return RestProcessor(RestCatalog(catalog, processor.perform, store, OUTCOME_SECONDS), store)
+    return RestProcessor(RestCatalog(catalog, processor.perform, store, translated, OUTCOME_SECONDS), store)
 
 
 def build(settings: Settings) -> Gateway:

@@ -235,11 +235,16 @@ class TableDraft:
         if self._base is not None and base_location is not None:
             log = [*new["metadata-log"], _logged(self._base, base_location)]
             new["metadata-log"] = log[-_kept_files(new["properties"]) :]
-        new["last-updated-ms"] = self._now_ms if self._updated_ms is None else self._updated_ms
+        # Java's readers refuse a table that was changed before its newest snapshot, which another clock may have made.
+        newest_ms = max((entry["timestamp-ms"] for entry in new["snapshot-log"]), default=0)
+        new["last-updated-ms"] = max(self._now_ms if self._updated_ms is None else self._updated_ms, newest_ms)
+        if new["current-snapshot-id"] in (None, _NO_SNAPSHOT):
+            new["current-snapshot-id"] = None if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE else _NO_SNAPSHOT
         if new[FORMAT_VERSION] == 1:
             new["schema"] = current_schema(new)
             spec = _by_id(new["partition-specs"], "spec-id", new["default-spec-id"])
             new["partition-spec"] = [] if spec is None else spec["fields"]
+            new.pop("last-sequence-number")
         else:
             new.pop("schema", None)
             new.pop("partition-spec", None)
@@ -448,7 +453,6 @@ class TableDraft:
         self._set("refs", {other: ref for other, ref in self._new["refs"].items() if other != name})
         if name == MAIN:
             self._set("current-snapshot-id", _NO_SNAPSHOT)
-            self._set("snapshot-log", [])
 
     def _set_location(self, update: Json) -> None:
         self._set("location", needed(update, "location", str))

@@ -12,12 +12,14 @@ from hms_gateway.iceberg.catalog import Catalog, Page
 from hms_gateway.iceberg.errors import IcebergError, bad_request
 from hms_gateway.iceberg.files import MetadataFile
 from hms_gateway.iceberg.json_values import Json, checked, needed, objects, text_map
-from hms_gateway.iceberg.metastore import Metastore, Name, Perform
+from hms_gateway.iceberg.metastore import Metastore, Name, Perform, translated
 from hms_gateway.iceberg.rows import TABLE, VIEW
 from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.names import normalize
-from hms_gateway.rpc.call import Call, Failed
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
+from hms_gateway.rpc.call import Call, Failed, Unavailable, Waiting
+from hms_gateway.rpc.structs import ThriftException
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, shown_text
+from hms_gateway.runtime.call_keys import AlreadyConcluded
 
 _NAMESPACE_SEPARATOR: Final = "\x1f"
 # First segments behind /v1, which no prefix is.
@@ -123,8 +125,17 @@ def _level(levels: Sequence[str]) -> str:
 class RestCatalog:
     """Answers requests, in a worker thread."""
 
-    def __init__(self, catalog: Catalog, perform: Perform, store: Store, key_lifetime_seconds: int) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        perform: Perform,
+        store: Store,
+        translate: Callable[[Exception], Exception],
+        key_lifetime_seconds: int,
+    ) -> None:
+        """`perform` is `Processor.perform`; `translate` is as for `Processor`."""
         self._catalog = catalog
+        self._translate = translate
         self._perform = perform
         self._store = store
         self._key_lifetime_seconds = key_lifetime_seconds
@@ -135,10 +146,28 @@ class RestCatalog:
             if request.catalog != DEFAULT_CATALOG and not self._has_catalog(request.catalog):
                 raise _no_warehouse(request.catalog)
             return request.operation.answer(self, Asked(Metastore(self._perform, call), request))
-        except IcebergError as error:
-            return failure(error)
-        except Failed as error:
-            return failure(IcebergError("InternalServerError", str(error)))
+        except (Waiting, AlreadyConcluded):
+            raise
+        except Exception as error:
+            refused = self._refusal(error)
+            if refused is None:
+                raise
+            # Keys of databases are the metastore's own.
+            text = shown_text(str(refused), (f"{request.catalog}.database.table",))
+            return failure(IcebergError(refused.kind, text))
+
+    def _refusal(self, error: Exception) -> IcebergError | None:
+        """The error as clients see it, None for one of a server that cannot answer. Raises Unavailable."""
+        if isinstance(error, IcebergError):
+            return error
+        raised = self._translate(error)
+        if isinstance(raised, ThriftException):
+            return translated(raised)
+        if isinstance(raised, Failed):
+            return IcebergError("InternalServerError", str(raised))
+        if isinstance(raised, Unavailable):
+            raise raised from error
+        return None
 
     def _has_catalog(self, name: str) -> bool:
         return self._store.read(lambda snapshot: CatalogRows(snapshot).find(name) is not None)
