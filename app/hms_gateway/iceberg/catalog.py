@@ -9,11 +9,13 @@ import msgspec
 from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.service import TableService
+from hms_gateway.iceberg.appends import REBASE, Append, Together, append_of, fits, rebased, with_manifests
 from hms_gateway.iceberg.commits import Commits, Outdated, Plan, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
-from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, next_location
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, list_location, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
-from hms_gateway.iceberg.metadata import committed, new_table, normalized
+from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
+from hms_gateway.iceberg.metadata import check_requirements, committed, new_table, normalized, with_log
 from hms_gateway.iceberg.metastore import (
     Metastore,
     Name,
@@ -36,8 +38,10 @@ from hms_gateway.iceberg.rows import (
 from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
 from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import AlterTableRequest, Database, PrincipalType, Table, ThriftException
 from hms_gateway.rpc.structs.catalogs import plain_name
+from hms_gateway.runtime.call_keys import answering
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.files.directories import Directories
 
@@ -60,6 +64,57 @@ class Page(NamedTuple):
     size: int | None = None
 
 
+class Chain:
+    """Appends one behind the other, on the metadata of a table."""
+
+    def __init__(self, value: Json, files: MetadataFiles, now_ms: int) -> None:
+        self.value = value
+        self.lists: list[tuple[str, bytes]] = []
+        self._files = files
+        self._now_ms = now_ms
+        self._manifests: dict[str, Sequence[Manifest]] = {}
+
+    def add(self, append: Append) -> IcebergError | None:
+        """The failure of one that cannot be put behind the others."""
+        try:
+            self._add(append)
+        except IcebergError as error:
+            return error
+        return None
+
+    def _add(self, append: Append) -> None:
+        value, number = self.value, append.snapshot["snapshot-id"]
+        if any(one["snapshot-id"] == number for one in value["snapshots"]):
+            # The answer to the first request was lost.
+            return
+        check_requirements(value, append.requirements)
+        snapshot, content, manifests = append.snapshot, None, append.listed
+        if not fits(append, value):
+            place = list_location(value, number)
+            snapshot, manifests = rebased(append, value, self._newest(append, value), place)
+            content = written_manifests(manifests, value["format-version"], snapshot)
+        update = {"action": "add-snapshot", "snapshot": snapshot}
+        after = committed(value, (), [update, append.branch], self._now_ms, None)
+        assert after is not None
+        self.value = after
+        self._manifests[snapshot["manifest-list"]] = manifests
+        if content is not None:
+            self.lists.append((snapshot["manifest-list"], content))
+
+    def _newest(self, append: Append, value: Json) -> Sequence[Manifest]:
+        """The manifests of the branch."""
+        ref = value["refs"].get(append.branch["ref-name"])
+        if ref is None:
+            return ()
+        newest = next(one for one in value["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
+        place = newest.get("manifest-list")
+        if place is None:
+            raise commit_failed("Requirement failed: the branch has changed, and its snapshot has no manifest list")
+        if place not in self._manifests:
+            self._manifests[place] = read_manifests(self._files.read_list(place))
+        return self._manifests[place]
+
+
 class Catalog:
     """Raises IcebergError, and what the metastore raises when it cannot answer. Safe to use from several threads."""
 
@@ -80,6 +135,7 @@ class Catalog:
         self._files = files
         self._commits = commits
         self._clock = clock
+        self._together: Together[Name, tuple[Call, Append], MetadataFile] = Together(self._append_all)
 
     # Namespaces.
 
@@ -206,6 +262,8 @@ class Catalog:
 
     def commit(self, metastore: Metastore, changes: Sequence[tuple[Name, Json]]) -> list[MetadataFile]:
         """Change tables, all or none; the files that they point to now. A change that changes nothing writes none."""
+        if len(changes) == 1 and (appended := self._appended(metastore, *changes[0])) is not None:
+            return [appended]
         for _ in range(_ATTEMPTS):
             plans = [self._plan(metastore, name, request) for name, request in changes]
             to_do = [plan for plan in plans if isinstance(plan, Plan)]
@@ -259,6 +317,57 @@ class Catalog:
         renamed = msgspec.structs.replace(row, dbName=target.key, tableName=target.name, catName=None)
         request = AlterTableRequest(dbName=source.key, tableName=source.name, table=renamed)
         metastore.perform("alter_table_req", req=request)
+
+    def _appended(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile | None:
+        """The file after an append to a table that rebases appends; None for every other commit."""
+        append = append_of(objects(request, "requirements"), objects(request, "updates"))
+        call = metastore.call
+        if append is None or (call.lease, call.lock_id, call.txn_id) != (None, None, None):
+            return None
+        row = metastore.row(name)
+        if row is None or kind_of(row) != TABLE or (row.parameters or {}).get(REBASE, "").lower() != "true":
+            return None
+        base = self._files.read(_place(row, name))
+        self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
+        try:
+            append = with_manifests(append, read_manifests(self._files.read_list(append.snapshot["manifest-list"])))
+        except IcebergError:
+            # It may be right as it is.
+            return None
+        return self._together.result(name, (call, append))
+
+    def _append_all(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
+        """Put appends one behind the other, and commit them at once."""
+        # Each is known by its snapshot's id, so what one of the callers may repeat is not kept for all.
+        with answering(None):
+            for _ in range(_ATTEMPTS):
+                try:
+                    return self._append_once(name, appends)
+                except Outdated:
+                    continue
+        raise too_many()
+
+    def _append_once(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
+        key = (name.key.lower(), name.name.lower())
+        found = self._store.read(lambda snapshot: snapshot.table(*key))
+        if found is None or kind_of(found.table) != TABLE:
+            raise missing(name, TABLE)
+        base = self._files.read(_place(found.table, name))
+        known = normalized(base.value)
+        chain = Chain(known, self._files, self._clock.milliseconds())
+        failures = [chain.add(append) for _, append in appends]
+        if chain.value is known:
+            return [base if failure is None else failure for failure in failures]
+        self._files.write_lists(chain.lists)
+        value = with_log(chain.value, known, base.location)
+        plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
+        try:
+            (written,) = self._commits.write(appends[0][0], [plan])
+        except BaseException as error:
+            if not (isinstance(error, IcebergError) and error.kind == "CommitStateUnknownException"):
+                self._files.delete_lists(chain.lists)
+            raise
+        return [written if failure is None else failure for failure in failures]
 
     def _plan(self, metastore: Metastore, name: Name, request: Json) -> Plan | MetadataFile:
         """The plan of one change; the file of a table that stays as it is."""

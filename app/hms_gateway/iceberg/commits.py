@@ -75,7 +75,7 @@ class Commits:
         return self._permitted(metastore, plans, 0)
 
     def point(self, metastore: Metastore, plan: Plan) -> None:
-        """Carry out a plan whose file is there already. Raises as `carry_out`; 409 where the table changes meanwhile."""
+        """Carry out a plan whose file is there already. Raises as `carry_out`, 409 for a changed table."""
 
         def go_on() -> None:
             try:
@@ -94,7 +94,7 @@ class Commits:
     def _permitted(self, metastore: Metastore, plans: Sequence[Plan], done: int) -> list[MetadataFile]:
         """Each plan passes the steps of the method that would make its change, and all end in one unit of work."""
         if done == len(plans):
-            return self._write(metastore.call, plans)
+            return self.write(metastore.call, plans)
         found: list[MetadataFile] = self._perform(
             metastore, plans[done], lambda: self._permitted(metastore, plans, done + 1)
         )
@@ -117,7 +117,8 @@ class Commits:
         request = AlterTableRequest(dbName=name.key, tableName=name.name, table=plan.row)
         return metastore.perform("alter_table_req", alter, req=request)
 
-    def _write(self, call: Call, plans: Sequence[Plan]) -> list[MetadataFile]:
+    def write(self, call: Call, plans: Sequence[Plan]) -> list[MetadataFile]:
+        """As `carry_out`, of plans that each caller was checked for."""
         written: list[MetadataFile] = []
         try:
             for plan in plans:

@@ -5,6 +5,9 @@ import threading
 import uuid
 import zlib
 from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +22,8 @@ _KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 # Objects of a decoded file take several times the bytes of their text.
 _BYTES_PER_BYTE: Final = 6
 _GZIP: Final = b"\x1f\x8b"
+# An object store takes thousands of requests a second, each of some tens of milliseconds.
+_WRITES_AT_ONCE: Final = 32
 _METADATA_FOLDER: Final = "write.metadata.path"
 
 
@@ -75,6 +80,32 @@ class MetadataFiles:
         self._keep(written)
         return written
 
+    def read_list(self, location: str) -> bytes:
+        """The content of a manifest list. Raises IcebergError."""
+        try:
+            return self._files.read_file(location, FILE_BYTES_MAX)
+        except FileSystemError as error:
+            raise IcebergError("NotFoundException", f"the manifest list cannot be read: {error}") from error
+
+    def write_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
+        """Write manifest lists, all or none. Raises IcebergError."""
+        try:
+            if len(lists) < 2:
+                for one in lists:
+                    self._files.write_file(*one)
+                return
+            with ThreadPoolExecutor(min(len(lists), _WRITES_AT_ONCE), thread_name_prefix="lists") as threads:
+                for each in [threads.submit(self._files.write_file, *one) for one in lists]:
+                    each.result()
+        except FileSystemError as error:
+            self.delete_lists(lists)
+            raise invalid(f"a manifest list cannot be written: {error}") from error
+
+    def delete_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
+        for location, _ in lists:
+            with suppress(FileSystemError):
+                self._files.delete_file(location)
+
     def delete(self, location: str) -> None:
         """Raises FileSystemError."""
         self._files.delete_file(location)
@@ -109,9 +140,19 @@ def _plain(location: str, content: bytes) -> bytes:
 
 def next_location(metadata: Json, before: str | None) -> str:
     """The place of the next metadata file of a table or view, as Iceberg's Java library names it."""
-    folder = metadata["properties"].get(_METADATA_FOLDER) or f"{metadata['location'].rstrip('/')}/metadata"
+    folder = _folder(metadata)
     is_packed = metadata["properties"].get("write.metadata.compression-codec", "none").lower() == "gzip"
-    return f"{folder.rstrip('/')}/{_version(before):05}-{uuid.uuid4()}{'.gz' if is_packed else ''}.metadata.json"
+    return f"{folder}/{_version(before):05}-{uuid.uuid4()}{'.gz' if is_packed else ''}.metadata.json"
+
+
+def list_location(metadata: Json, snapshot_id: int) -> str:
+    """A new place for the manifest list of a snapshot."""
+    return f"{_folder(metadata)}/snap-{snapshot_id}-{uuid.uuid4()}.avro"
+
+
+def _folder(metadata: Json) -> str:
+    folder = metadata["properties"].get(_METADATA_FOLDER) or f"{metadata['location'].rstrip('/')}/metadata"
+    return str(folder.rstrip("/"))
 
 
 def _version(before: str | None) -> int:

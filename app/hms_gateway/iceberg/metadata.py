@@ -233,8 +233,7 @@ class TableDraft:
             raise invalid("the table has no current schema")
         self._settle_log()
         if self._base is not None and base_location is not None:
-            log = [*new["metadata-log"], _logged(self._base, base_location)]
-            new["metadata-log"] = log[-_kept_files(new["properties"]) :]
+            new = with_log(new, self._base, base_location)
         # Java's readers refuse a table that was changed before its newest snapshot, which another clock may have made.
         newest_ms = max((entry["timestamp-ms"] for entry in new["snapshot-log"]), default=0)
         new["last-updated-ms"] = max(self._now_ms if self._updated_ms is None else self._updated_ms, newest_ms)
@@ -566,6 +565,12 @@ def _next_number(of: Sequence[Json], field: str, first: int) -> int:
 
 def _logged(base: Json, location: str) -> Json:
     return {"timestamp-ms": base["last-updated-ms"], "metadata-file": location}
+
+
+def with_log(new: Json, base: Json, base_location: str) -> Json:
+    """Metadata with the file of its base in the log of earlier files."""
+    log = [*new["metadata-log"], _logged(base, base_location)]
+    return {**new, "metadata-log": log[-_kept_files(new["properties"]) :]}
 
 
 def _kept_files(properties: dict[str, str]) -> int:
