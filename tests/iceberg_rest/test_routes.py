@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.iceberg import METHODS
 from hms_gateway.iceberg.routes import OPERATIONS
 from tests.iceberg_rest.conftest import SCHEMA, kind_of
 
@@ -30,6 +31,10 @@ def test_the_document_has_no_operation_that_is_neither_served_nor_left_out():
     served = {one.id for one in OPERATIONS} | {"getConfig", "getToken"}
     assert named - served == set(LEFT_OUT)
     assert served <= named
+
+
+def test_operations_have_names_in_metrics():
+    assert {f"iceberg.{one.id}" for one in OPERATIONS} | {"iceberg.getConfig", "iceberg.getToken"} == METHODS
 
 
 def test_config_lists_the_operations_and_the_prefix_of_a_catalog(rest, metastore):

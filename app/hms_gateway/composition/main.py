@@ -62,6 +62,7 @@ from hms_gateway.handlers.steps import (
     RequiredLists,
 )
 from hms_gateway.handlers.transactions import Compactions, Transactions
+from hms_gateway.iceberg import METHODS as ICEBERG_METHODS
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.locations import normalize_location
@@ -214,7 +215,7 @@ def _iceberg(
 
 def build(settings: Settings) -> Gateway:
     """The gateway one process serves. Raises CertificateError, and as `build_metastore`."""
-    metrics = Metrics(METHODS.keys())
+    metrics = Metrics({*METHODS, *ICEBERG_METHODS})
     certificate = served_certificate(settings, metrics)
     metastore = build_metastore(settings, metrics.calls_by_method)
     if settings.otel.endpoint is not None:

@@ -222,7 +222,10 @@ class Catalog:
         }
 
     def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        return self._files.read(_place(metastore.row_of(name, kind), name))
+        file = self._files.read(_place(metastore.row_of(name, kind), name))
+        # A file that is none of Iceberg's, or of a later version.
+        (normalized if kind == TABLE else normalized_view)(file.value)
+        return file
 
     def check_exists(self, metastore: Metastore, name: Name, kind: str = TABLE) -> None:
         metastore.row_of(name, kind)

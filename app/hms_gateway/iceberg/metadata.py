@@ -81,7 +81,7 @@ def normalized(read: Any) -> Json:
         if found.get(name) is None:
             found[name] = empty
     found.setdefault("last-sequence-number", 0)
-    current = found.get("current-snapshot-id", _NO_SNAPSHOT)
+    current = found.setdefault("current-snapshot-id", _NO_SNAPSHOT)
     if current is not None and current != _NO_SNAPSHOT and MAIN not in found["refs"]:
         found["refs"] = {**found["refs"], MAIN: {"snapshot-id": current, "type": "branch"}}
     return found
