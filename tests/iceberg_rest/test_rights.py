@@ -1,4 +1,4 @@
-"""Rights are those of the metastore's other calls: what a user may not see is missing, what it may not change is 403."""
+"""Rights are those of the metastore: what a user may not see is missing, what it may not change is 403."""
 
 from pathlib import Path
 

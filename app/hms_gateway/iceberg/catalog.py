@@ -237,8 +237,17 @@ class Catalog:
         plan = self._new(metastore, name, new_table(request, location, self._clock.milliseconds()), TABLE)
         if is_staged:
             self._commits.check(metastore, plan)
+            self._make_folders(location)
             return MetadataFile("", msgspec.json.encode(plan.value), plan.value)
         return self._commits.carry_out(metastore, [plan])[0]
+
+    def _make_folders(self, location: str) -> None:
+        """For clients that write the files of a staged table where they find its folders, such as DuckDB."""
+        try:
+            for folder in ("metadata", "data"):
+                self._directories.make_directory(f"{location}/{folder}")
+        except FileSystemError as error:
+            raise bad_request(str(error)) from error
 
     def create_view(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
         location = self._new_location(metastore, name, optional(request, _LOCATION, str))
