@@ -1,5 +1,9 @@
 """PyIceberg's REST catalog and its Hive catalog on the same tables of one gateway."""
 
+import os
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
@@ -17,6 +21,7 @@ from pyiceberg.types import IntegerType
 
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME
 from tests.iceberg.test_catalog import EVERY_TYPE, SCHEMA
+from tests.support.readme import PORT, block
 from tests.support.server import PASSWORD, USER
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.slow]
@@ -103,6 +108,15 @@ def test_a_transaction_that_makes_a_table_with_data(rest, catalog, namespace):
     with rest.create_table_transaction(name, SCHEMA) as transaction:
         transaction.append(rows(1, 2))
     assert catalog.load_table(name).scan().to_arrow().num_rows == 2
+
+
+def test_the_block_of_the_document(iceberg_gateway):
+    text = block("iceberg rest").replace(PORT, str(iceberg_gateway.port)).replace('"admin"', f'"{USER}"')
+    certificate = iceberg_gateway.data_dir / CERTIFICATE_NAME
+    text = text.replace("var/certificate.pem", str(certificate))
+    variables = {**os.environ, "HMS_GATEWAY_PASSWORD": PASSWORD, "REQUESTS_CA_BUNDLE": str(certificate)}
+    done = subprocess.run([sys.executable, "-c", text], env=variables, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[{'id': 1}, {'id': 2}]\n", "")
 
 
 def test_errors_are_those_of_the_library(rest, namespace):
