@@ -160,6 +160,23 @@ def test_an_append_whose_list_cannot_be_read_is_a_conflict(rest, table):
     assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
 
 
+def test_lists_of_other_tables_are_not_read(rest, table):
+    other = rest.table("other", properties={REBASE: "true"})
+    late = Writer(rest, table)
+    foreign = Writer(rest, other)
+    body = late.request(2, manifest("m2", 2))
+    (late.folder / "2.avro").rename(foreign.folder / "2.avro")
+    body["updates"][0]["snapshot"]["manifest-list"] = f"file:{foreign.folder}/2.avro"
+    Writer(rest, table).append(1)
+    assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
+    named = late.request(3, manifest("m3", 3))
+    current = rest.get("namespaces/sales/tables/orders")[1]
+    as_it_is = Writer(rest, current).request(4, manifest("m4", 4))
+    as_it_is["updates"][0]["snapshot"]["manifest-list"] = f"file:{foreign.folder}/2.avro"
+    assert rest.post("namespaces/sales/tables/orders", as_it_is)[0] == 200
+    assert kind_of(rest.post("namespaces/sales/tables/orders", named)) == (409, "CommitFailedException")
+
+
 def test_other_requirements_still_hold(rest, table):
     late = Writer(rest, table)
     body = late.request(2)

@@ -1,5 +1,6 @@
 """Operations of the REST catalog by their answers (Iceberg REST OpenAPI document)."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,9 @@ import pytest
 
 from hms_gateway.iceberg import METHODS
 from hms_gateway.iceberg.routes import OPERATIONS
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest
+from tests.handlers.peers import Peer
 from tests.iceberg_rest.conftest import SCHEMA, kind_of
 
 SET = {"action": "set-properties", "updates": {"a": "b"}}
@@ -231,6 +235,52 @@ def test_a_repeated_request_is_answered_as_the_first_time(rest):
     assert rest.post("namespaces/sales/tables", body, key="k2") == refused
     other = rest.as_user("other").post("namespaces/sales/tables", {**body, "name": "of_other"}, key="k1")
     assert other[0] == 200
+
+
+def test_a_folder_for_metadata_lies_in_the_table(rest):
+    for place in ("file:/etc", rest.table()["metadata"]["location"] + "/../other"):
+        change = {"action": "set-properties", "updates": {"write.metadata.path": place}}
+        assert kind_of(rest.commit("orders", change)) == (400, "ValidationException")
+    inside = rest.get("namespaces/sales/tables/orders")[1]["metadata"]["location"] + "/meta"
+    change = {"action": "set-properties", "updates": {"write.metadata.path": inside}}
+    assert rest.commit("orders", change)[1]["metadata-location"].startswith(f"{inside}/00001-")
+
+
+def test_only_files_of_the_table_are_deleted_with_their_entries_of_the_log(rest, tmp_path):
+    made = rest.table()
+    other = rest.table("other")["metadata-location"].removeprefix("file:")
+    rest.post("namespaces/sales/tables/orders/unregister")
+    forged = made["metadata"] | {"metadata-log": [{"timestamp-ms": 1, "metadata-file": f"file:{other}"}]}
+    forged["properties"] = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    file = Path(made["metadata-location"].removeprefix("file:")).with_name("forged.metadata.json")
+    file.write_text(json.dumps(forged), "utf-8")
+    assert rest.post("namespaces/sales/register", {"name": "orders", "metadata-location": f"file:{file}"})[0] == 200
+    for _ in range(2):
+        assert rest.commit("orders", {"action": "set-properties", "updates": {"n": "1"}})[0] == 200
+    assert Path(other).exists()
+    assert not file.exists()
+
+
+def test_catalogs_are_apart(rest, metastore, tmp_path):
+    peer = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4)
+    place = "file:" + str(tmp_path / "warehouse" / "spark")
+    peer.ask("create_catalog", CreateCatalogRequest(Catalog("spark", "", place)))
+    assert rest.get("config", query={"warehouse": "spark"})[1]["overrides"] == {"prefix": "spark"}
+    assert rest.post("spark/namespaces", {"namespace": ["lake"]})[0] == 200
+    assert rest.get("spark/namespaces")[1]["namespaces"] == [["default"], ["lake"]]
+    assert ["lake"] not in rest.get("namespaces")[1]["namespaces"]
+    made = rest.post("spark/namespaces/lake/tables", {"name": "orders", "schema": SCHEMA})
+    assert made[0] == 200, made
+    assert rest.get("spark/namespaces/lake/tables")[1]["identifiers"] == [{"namespace": ["lake"], "name": "orders"}]
+    assert rest.post("spark/namespaces/lake/tables/orders", {"requirements": [], "updates": [SET]})[0] == 200
+    answer = rest.get("spark/namespaces/lake/tables/gone")
+    assert kind_of(answer) == (404, "NoSuchTableException")
+    assert "@" not in answer[1]["error"]["message"]
+    assert rest.send("DELETE", "spark/namespaces/lake/tables/orders") == (204, None)
+    assert rest.send("DELETE", "spark/namespaces/lake") == (204, None)
 
 
 def test_registered_tables_point_to_their_file(rest):

@@ -174,8 +174,10 @@ class Together(Generic[K, A, R]):
             batch, self._waiting[key] = self._waiting[key], []
         try:
             results = self._carry_out(key, [one.each for one in batch])
-        except Exception as error:
-            results = [error] * len(batch)
+        except BaseException as error:
+            # Whatever it is, nobody is left waiting.
+            failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            results = [failure] * len(batch)
         for one, result in zip(batch, results, strict=True):
             one.result = result
         with self._lock:

@@ -12,7 +12,7 @@ from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Together, append_of, fits, rebased, with_manifests
 from hms_gateway.iceberg.commits import Commits, Outdated, Plan, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
-from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, list_location, next_location
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, list_location, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
 from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
 from hms_gateway.iceberg.metadata import check_requirements, committed, new_table, normalized, with_log
@@ -51,6 +51,13 @@ _COMMENT: Final = "comment"
 _OWNER: Final = "hive.metastore.database.owner"
 _OWNER_TYPE: Final = "hive.metastore.database.owner-type"
 _RESERVED: Final = frozenset({_LOCATION, _COMMENT, _OWNER, _OWNER_TYPE})
+# For the row of a table whose metadata is not read yet.
+_NO_TABLE: Final[Json] = {
+    **dict.fromkeys(("current-snapshot-id", "current-schema-id", "default-spec-id", "default-sort-order-id"), 0),
+    **dict.fromkeys(("snapshots", "schemas", "partition-specs", "sort-orders"), ()),
+    "table-uuid": "",
+    "properties": {},
+}
 _FILTERS: Final = {
     kind: f'hive_filter_field_params__table_type = "{kind}" or hive_filter_field_params__table_type = "{kind.lower()}"'
     for kind in (TABLE, VIEW)
@@ -108,8 +115,8 @@ class Chain:
             return ()
         newest = next(one for one in value["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
         place = newest.get("manifest-list")
-        if place is None:
-            raise commit_failed("Requirement failed: the branch has changed, and its snapshot has no manifest list")
+        if place is None or not is_own(value, place):
+            raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
         if place not in self._manifests:
             self._manifests[place] = read_manifests(self._files.read_list(place))
         return self._manifests[place]
@@ -153,7 +160,8 @@ class Catalog:
         if kind not in PrincipalType.__members__:
             raise bad_request(f"properties.{_OWNER_TYPE} must be one of {', '.join(PrincipalType.__members__)}")
         database = Database(
-            name=database_key(catalog, namespace),
+            name=namespace,
+            catalogName=catalog,
             description=properties.get(_COMMENT),
             locationUri=properties.get(_LOCATION),
             parameters={key: value for key, value in properties.items() if key not in _RESERVED},
@@ -201,8 +209,8 @@ class Catalog:
             parameters={key: value for key, value in after.items() if key not in _RESERVED},
             ownerName=after.get(_OWNER),
             ownerType=PrincipalType[kind] if _OWNER in after else None,
-            catalogName=None,
-            name=database_key(catalog, namespace),
+            catalogName=catalog,
+            name=namespace,
         )
         metastore.perform("alter_database", dbname=database_key(catalog, namespace), db=changed)
         removed = [key for key in removals if key in before]
@@ -257,6 +265,7 @@ class Catalog:
     def register(self, metastore: Metastore, name: Name, request: Json, kind: str = TABLE) -> MetadataFile:
         """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
         location = needed(request, "metadata-location", str)
+        self._check_reader(metastore, name, location)
         file = self._files.read(location)
         value = normalized(file.value) if kind == TABLE else normalized_view(file.value)
         row = metastore.row(name)
@@ -271,6 +280,13 @@ class Catalog:
             plan = self._changed(name, row, base, value, location, kind)
         self._commits.point(metastore, plan)
         return file
+
+    def _check_reader(self, metastore: Metastore, name: Name, location: str) -> None:
+        """Raises IcebergError where the caller may not have a table at the place of a metadata file."""
+        folder = location.rpartition("/")[0]
+        place = folder.removesuffix("/metadata")
+        row = new_row(name.key, name.name, metastore.call.principal, location, {**_NO_TABLE, _LOCATION: place})
+        self._commits.check(metastore, Plan(name, TABLE, {}, location, row))
 
     def commit(self, metastore: Metastore, changes: Sequence[tuple[Name, Json]]) -> list[MetadataFile]:
         """Change tables, all or none; the files that they point to now. A change that changes nothing writes none."""
@@ -340,6 +356,8 @@ class Catalog:
         if row is None or kind_of(row) != TABLE or (row.parameters or {}).get(REBASE, "").lower() != "true":
             return None
         base = self._files.read(_place(row, name))
+        if not is_own(base.value, append.snapshot["manifest-list"]):
+            return None
         self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
         try:
             append = with_manifests(append, read_manifests(self._files.read_list(append.snapshot["manifest-list"])))

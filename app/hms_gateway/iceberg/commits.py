@@ -9,7 +9,7 @@ import msgspec
 
 from hms_gateway.catalog.tables.alter import without_lost_statistics
 from hms_gateway.iceberg.errors import IcebergError, commit_failed
-from hms_gateway.iceberg.files import MetadataFile, MetadataFiles
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
 from hms_gateway.iceberg.metastore import Metastore, Name, exists_already, missing, no_namespace
 from hms_gateway.iceberg.rows import TABLE, pointer, with_table_metadata, with_view_metadata
@@ -193,9 +193,10 @@ class Commits:
             return
         kept = {one["metadata-file"] for one in plan.value.get("metadata-log") or ()}
         for one in plan.base.value.get("metadata-log") or ():
-            if one["metadata-file"] not in kept:
+            file = one["metadata-file"]
+            if file not in kept and file.endswith(".metadata.json") and is_own(plan.value, file):
                 with contextlib.suppress(FileSystemError):
-                    self._files.delete(one["metadata-file"])
+                    self._files.delete(file)
 
 
 def too_many() -> IcebergError:

@@ -151,8 +151,16 @@ def list_location(metadata: Json, snapshot_id: int) -> str:
 
 
 def _folder(metadata: Json) -> str:
-    folder = metadata["properties"].get(_METADATA_FOLDER) or f"{metadata['location'].rstrip('/')}/metadata"
-    return str(folder.rstrip("/"))
+    """Raises IcebergError for a place that is not the table's own: others' files may lie there."""
+    folder: str = metadata["properties"].get(_METADATA_FOLDER) or f"{metadata['location'].rstrip('/')}/metadata"
+    if not is_own(metadata, folder):
+        raise invalid(f"{_METADATA_FOLDER} {folder} does not lie below the table's location")
+    return folder.rstrip("/")
+
+
+def is_own(metadata: Json, place: str) -> bool:
+    """Whether a place lies below the location of a table or view; what it names elsewhere is not its own."""
+    return place.startswith(f"{metadata['location'].rstrip('/')}/") and "/.." not in place
 
 
 def _version(before: str | None) -> int:

@@ -1,5 +1,6 @@
 """Iceberg's REST catalog at its own path: the same logins, bounds and records as at the Thrift endpoint."""
 
+import asyncio
 from contextlib import ExitStack
 from typing import Final
 
@@ -47,6 +48,10 @@ class IcebergDoor:
             return await self._answered(exchange, channel, held)
         except ClientGone:
             raise
+        except asyncio.CancelledError:
+            text = "The gateway stops before the request has ended; it may still take effect"
+            exchange.outcome = "stopping"
+            return _response(exchange, failure(IcebergError("ServiceUnavailableException", text)))
         except Exception as error:
             if not channel.body_is_read:
                 is_too_large = isinstance(error, Refused) and error.status == 413
