@@ -8,10 +8,10 @@ from typing import Any, Final
 import click
 
 from hms_gateway.cli.calls.calling import connected
+from hms_gateway.cli.calls.statements import answer, rows_of
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.listing import answer_of
-from hms_gateway.cli.hiveql.granting import CreateRole, DropRole, GrantPrivileges, GrantRoles, ShowPrincipals, ShowRoles
-from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, ResultRows, ShellState, Statement
+from hms_gateway.cli.hiveql import granting
+from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, Statement
 from hms_gateway.cli.hiveql.statement_reader import PRIVILEGES
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import Cell, write_rows
@@ -42,18 +42,18 @@ def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_re
     principal = _party(party)
     statement: Statement
     if privilege == ROLE:
-        statement = GrantRoles([thing], [principal], is_revoked, is_option)
+        statement = granting.grant_roles([thing], [principal], is_revoked, is_option)
     else:
         if privilege.upper() not in PRIVILEGES:
             known = ", ".join(PRIVILEGES).lower()
             fail(f"the privilege {privilege} is not known", f"known are {known}; and the word role")
         kind, place = _place(thing)
-        statement = GrantPrivileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
+        statement = granting.grant_privileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
     hint = f"hms-gateway grants {party} lists what it has" if is_revoked else ""
     with connected(target, hint) as client:
         if privilege != ROLE and not is_revoked:
             _need_object(client, place)
-        _answered(client, target, statement)
+        rows_of(statement, client, target)
         if not is_revoked:
             for note in _notes(client, target.user, principal):
                 click.echo(f"note: {note}", err=True)
@@ -111,29 +111,17 @@ def _is_about(ref: HiveObjectRef, place: PlaceName) -> bool:
 
 def show_role(target: CallTarget, role: str | None, form: str | None) -> None:
     """Print the roles, or the members of one."""
-    statement = ShowRoles() if role is None else ShowPrincipals(role)
-    _answer(target, statement, form)
+    answer(target, granting.show_roles() if role is None else granting.show_principals(role), form)
 
 
 def create_role(target: CallTarget, role: str) -> None:
     """Run CREATE ROLE."""
-    _answer(target, CreateRole(role))
+    answer(target, granting.create_role(role))
 
 
 def drop_role(target: CallTarget, role: str) -> None:
     """Run DROP ROLE."""
-    _answer(target, DropRole(role))
-
-
-def _answer(target: CallTarget, statement: Statement, form: str | None = None) -> None:
-    with connected(target) as client:
-        found = _answered(client, target, statement)
-        if found is not None:
-            write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
-
-
-def _answered(client: MetastoreClient, target: CallTarget, statement: Statement) -> ResultRows | None:
-    return answer_of(statement, ShellState(client, target.user or "admin", ""))
+    answer(target, granting.drop_role(role))
 
 
 def explain(target: CallTarget, name: str, action: str, thing: str, groups: Iterable[str]) -> None:

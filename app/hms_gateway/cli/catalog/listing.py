@@ -1,40 +1,38 @@
 """Work of `hms-gateway ls` and `hms-gateway describe`: statements of HiveQL, run for a command."""
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json
+from hms_gateway.cli.calls.statements import answer, rows_of
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.exports import CatalogName, parse_name
 from hms_gateway.cli.hiveql.shell_state import (
     Cell,
-    CommandRefused,
     KeyValue,
     PartitionSpec,
     QualifiedName,
     ResultRows,
-    ShellState,
     Statement,
     keys_of,
 )
-from hms_gateway.cli.hiveql.showing import Describe, DescribeDatabase, ShowDatabases, ShowPartitions, ShowTables
+from hms_gateway.cli.hiveql.showing import (
+    describe,
+    describe_database,
+    show_databases,
+    show_partitions,
+    show_tables,
+)
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
 from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.idl import StructType
 from hms_gateway.rpc.structs import Database, Partition, Table
 
-# Words of the shell, and of the command line.
-_COMMANDS: Final = (
-    (re.compile(r"SHOW DATABASES lists"), "hms-gateway ls lists"),
-    (re.compile(r"SHOW (?:TABLES IN|PARTITIONS) (\S+) lists"), r"hms-gateway ls \1 lists"),
-)
 _OBJECTS_A_CALL: Final = 200
 _OF_DATABASES: Final = ("name", "owner", "created", "location", "comment")
 _OF_TABLES: Final = ("name", "type", "owner", "created", "columns", "partition_keys", "location")
@@ -44,9 +42,9 @@ _OF_PARTITIONS: Final = ("name", "created", "rows", "bytes", "location")
 def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int | None, form: str | None) -> None:
     """Print databases, tables of one, or partitions of a table."""
     with connected(target) as client:
-        state = ShellState(client, target.user, "")
         place = None if name is None else parse_name(name, is_partition_too=True)
-        rows = _listed(state, place, limit)
+        rows = rows_of(_names(place, limit), client, target)
+        rows = rows._replace(rows=list(rows.rows)[:limit])
         if is_long:
             rows = _details(client, place, [str(row[0]) for row in rows.rows])
         if form is None and not is_long:
@@ -56,15 +54,12 @@ def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int 
             write_rows(sys.stdout, rows_form(form), rows.columns, rows.rows)
 
 
-def _listed(state: ShellState, name: CatalogName | None, limit: int | None) -> ResultRows:
+def _names(name: CatalogName | None, limit: int | None) -> Statement:
     if name is None:
-        found = _rows(ShowDatabases(), state)
-    elif name.table_name is None:
-        found = _rows(ShowTables(name.db_name), state)
-    else:
-        table = QualifiedName(name.db_name, name.table_name)
-        found = _rows(ShowPartitions(table, _spec(name), limit=limit), state)
-    return found._replace(rows=list(found.rows)[:limit])
+        return show_databases()
+    if name.table_name is None:
+        return show_tables(name.db_name)
+    return show_partitions(QualifiedName(name.db_name, name.table_name), _spec(name), limit=limit)
 
 
 def _details(client: MetastoreClient, place: CatalogName | None, names: Sequence[str]) -> ResultRows:
@@ -107,19 +102,18 @@ def _location(found: Table | Partition) -> str | None:
 def run_describe(target: CallTarget, name: str, *, form: str | None) -> None:
     """Print the rows of DESCRIBE FORMATTED; as JSON, the struct."""
     place = parse_name(name, is_partition_too=True)
+    if form != "json":
+        answer(target, _statement(place), form)
+        return
     with connected(target) as client:
-        if form == "json":
-            kind, value = _struct(client, place)
-            sys.stdout.write(as_json(kind, value) + "\n")
-            return
-        found = _rows(_statement(place), ShellState(client, target.user, ""))
-        write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
+        kind, value = _struct(client, place)
+        sys.stdout.write(as_json(kind, value) + "\n")
 
 
 def _statement(name: CatalogName) -> Statement:
     if name.table_name is None:
-        return DescribeDatabase(name.db_name, True)
-    return Describe(QualifiedName(name.db_name, name.table_name), _spec(name), is_detailed=True)
+        return describe_database(name.db_name, True)
+    return describe(QualifiedName(name.db_name, name.table_name), _spec(name), is_detailed=True)
 
 
 def _spec(name: CatalogName) -> PartitionSpec:
@@ -133,20 +127,3 @@ def _struct(client: MetastoreClient, name: CatalogName) -> tuple[Any, Any]:
         return StructType("Table"), client.call("get_table", name.db_name, name.table_name)
     found = client.call("get_partition_by_name", name.db_name, name.table_name, name.partition_name)
     return StructType("Partition"), found
-
-
-def answer_of(statement: Statement, state: ShellState) -> ResultRows | None:
-    """Run a statement and return its rows. Ends the command when it is refused."""
-    try:
-        return statement.run(state)
-    except CommandRefused as error:
-        text = str(error)
-        for statement_words, command in _COMMANDS:
-            text = statement_words.sub(command, text)
-        fail(text, exit_code=EXIT_REFUSED)
-
-
-def _rows(statement: Statement, state: ShellState) -> ResultRows:
-    found = answer_of(statement, state)
-    assert found is not None
-    return found

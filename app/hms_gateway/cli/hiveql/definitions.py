@@ -3,35 +3,7 @@
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from hms_gateway.cli.hiveql.altering import (
-    AddColumns,
-    AddedPartition,
-    AddKey,
-    AddPartitions,
-    AlterDatabase,
-    AlterTable,
-    Change,
-    ChangeColumn,
-    ChangePartitionColumn,
-    Compact,
-    DropConstraint,
-    DropPartitions,
-    ExchangePartition,
-    Rename,
-    RenamePartition,
-    ReplaceColumns,
-    SetBuckets,
-    SetFormat,
-    SetLocation,
-    SetOwner,
-    SetProperties,
-    SetSerde,
-    Touch,
-    UnsetProperties,
-    UnsetSerdeProperties,
-)
-from hms_gateway.cli.hiveql.defining import AlterViewQuery
-from hms_gateway.cli.hiveql.session import ForEngines
+from hms_gateway.cli.hiveql import altering, defining, session
 from hms_gateway.cli.hiveql.shell_state import KeyValue, PartitionSpec, PrincipalName, QualifiedName, Statement
 from hms_gateway.metastore.vocabulary.hiveql_tokens import TokenReader
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
@@ -233,6 +205,9 @@ class DefinitionReader(TokenReader):
     def _property_name(self) -> str:
         return self._string("the name of a property in quotes")
 
+    def _location(self) -> str:
+        return self._string("the location in quotes")
+
     # formats
 
     def _format(self) -> FileFormat:
@@ -333,27 +308,28 @@ class AlterationReader(DefinitionReader):
         self._needs("SET")
         what = self._needs_any("DBPROPERTIES", "LOCATION", "MANAGEDLOCATION", "OWNER")
         if what == "DBPROPERTIES":
-            return AlterDatabase(name, parameters=self._properties())
+            return altering.alter_database(name, parameters=self._properties())
+        if what == "OWNER":
+            return altering.alter_database(name, owner=self._principal())
+        location = self._location()
         if what == "LOCATION":
-            return AlterDatabase(name, location=self._string("the location in quotes"))
-        if what == "MANAGEDLOCATION":
-            return AlterDatabase(name, managed_location=self._string("the location in quotes"))
-        return AlterDatabase(name, owner=self._principal())
+            return altering.alter_database(name, location=location)
+        return altering.alter_database(name, managed_location=location)
 
     def _alter_view(self) -> Statement:
         name = self._table_name()
         if self._takes("AS"):
             begin = self._position()
-            return AlterViewQuery(name, self._query_text(), begin)
+            return defining.alter_view_query(name, self._query_text(), begin)
         if self._takes("RENAME"):
             self._needs("TO")
-            return AlterTable(name, Rename(self._table_name()), is_view=True)
+            return altering.alter_table(name, altering.rename(self._table_name()), is_view=True)
         if self._takes("UNSET"):
-            return AlterTable(name, self._unset(), is_view=True)
+            return altering.alter_table(name, self._unset(), is_view=True)
         if not self._takes("SET"):
             raise self._expected("AS, RENAME TO, SET TBLPROPERTIES or UNSET TBLPROPERTIES")
         self._needs("TBLPROPERTIES")
-        return AlterTable(name, SetProperties(self._properties()), is_view=True)
+        return altering.alter_table(name, altering.set_properties(self._properties()), is_view=True)
 
     def _query_text(self) -> str:
         """The rest of the statement, which begins a query."""
@@ -369,7 +345,7 @@ class AlterationReader(DefinitionReader):
             self._needs("(")
             column = FieldSchema(name=self._object_name("a partition key"), type=self._type())
             self._needs(")")
-            return AlterTable(table, ChangePartitionColumn(column))
+            return altering.alter_table(table, altering.change_partition_column(column))
         specs = (self._spec(),) if self._takes("PARTITION") else ()
         word = self._peek()
         readers: dict[str, Callable[[QualifiedName, tuple[PartitionSpec, ...]], Statement]] = {
@@ -384,17 +360,21 @@ class AlterationReader(DefinitionReader):
             return readers[word](table, specs)
         if word in ("CONCATENATE", "ARCHIVE", "UNARCHIVE", "RECOVER"):
             self._at = len(self._tokens)
-            return ForEngines(f"ALTER TABLE … {word}")
-        return AlterTable(table, self._change(table, specs), specs)
+            return session.for_engines(f"ALTER TABLE … {word}")
+        if specs and self._takes("RENAME", "TO"):
+            self._needs("PARTITION")
+            return altering.rename_partition(table, specs[0], self._spec())
+        return altering.alter_table(table, self._change(table), specs)
 
-    def _change(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Change:
+    def _change(self, table: QualifiedName) -> altering.Change:
         if self._takes("RENAME", "TO"):
-            if specs:
-                self._needs("PARTITION")
-                return RenamePartition(self._spec())
-            return Rename(self._table_name_in(table.db_name))
+            # A new name without a database stays in the one where the table is.
+            first = self._object_name("the new name")
+            if self._takes("."):
+                return altering.rename(QualifiedName(first, self._object_name("the new name")))
+            return altering.rename(QualifiedName(table.db_name, first))
         if self._takes("REPLACE", "COLUMNS"):
-            return ReplaceColumns(self._columns(), self._cascades())
+            return self._cascading(altering.replace_columns(self._columns()))
         if self._takes("CHANGE"):
             return self._change_column()
         if self._takes("UNSET"):
@@ -402,10 +382,11 @@ class AlterationReader(DefinitionReader):
         if self._takes("CLUSTERED", "BY"):
             descriptor = StorageDescriptor(sortCols=[])
             self._buckets(descriptor)
-            sorted_by = [(order.col or "", order.order or 0) for order in descriptor.sortCols or ()]
-            return SetBuckets(descriptor.bucketCols or [], sorted_by, descriptor.numBuckets or 0)
+            return altering.set_buckets(
+                descriptor.bucketCols or (), descriptor.sortCols or (), descriptor.numBuckets or 0
+            )
         if self._takes("NOT", "CLUSTERED"):
-            return SetBuckets((), (), -1)
+            return altering.set_buckets((), (), -1)
         if self._takes("SET"):
             return self._set()
         raise self._expected(
@@ -413,63 +394,52 @@ class AlterationReader(DefinitionReader):
             "or TOUCH"
         )
 
-    def _table_name_in(self, db_name: str) -> QualifiedName:
-        """A new name without a database stays in the one where the table is."""
-        first = self._object_name("the new name")
-        return (
-            QualifiedName(first, self._object_name("the new name"))
-            if self._takes(".")
-            else QualifiedName(db_name, first)
-        )
+    def _cascading(self, change: altering.Change) -> altering.Change:
+        return change._replace(is_cascading=self._takes_any("CASCADE", "RESTRICT") == "CASCADE")
 
-    def _cascades(self) -> bool:
-        return self._takes_any("CASCADE", "RESTRICT") == "CASCADE"
-
-    def _change_column(self) -> Change:
+    def _change_column(self) -> altering.Change:
         self._takes("COLUMN")
         name = self._column_name()
         column = self._column()
         after = "" if self._takes("FIRST") else None
         if self._takes("AFTER"):
             after = self._object_name("the name of a column")
-        return ChangeColumn(name, column, after, self._cascades())
+        return self._cascading(altering.change_column(name, column, after))
 
-    def _unset(self) -> Change:
+    def _unset(self) -> altering.Change:
         """After UNSET."""
         what = self._needs_any("TBLPROPERTIES", "SERDEPROPERTIES")
         if_exists = self._if_exists()
         names = self._bracketed(self._property_name)
-        return UnsetProperties(names, if_exists) if what == "TBLPROPERTIES" else UnsetSerdeProperties(names)
+        if what == "TBLPROPERTIES":
+            return altering.unset_properties(names, if_exists)
+        return altering.unset_serde_properties(names)
 
-    def _set(self) -> Change:
+    def _set(self) -> altering.Change:
         """After SET."""
         what = self._needs_any("TBLPROPERTIES", "SERDEPROPERTIES", "SERDE", "FILEFORMAT", "LOCATION", "OWNER")
         if what == "TBLPROPERTIES":
-            return SetProperties(self._properties())
+            return altering.set_properties(self._properties())
         if what == "SERDEPROPERTIES":
-            return SetSerde(None, self._properties())
+            return altering.set_serde(None, self._properties())
         if what == "SERDE":
             library = self._string("the class in quotes")
-            return SetSerde(library, self._properties() if self._takes("WITH", "SERDEPROPERTIES") else {})
+            return altering.set_serde(library, self._properties() if self._takes("WITH", "SERDEPROPERTIES") else {})
         if what == "FILEFORMAT":
-            chosen = self._format()
-            serde = SerDeInfo(serializationLib=chosen.serde) if chosen.serde else None
-            return SetFormat(chosen.input_format, chosen.output_format, serde)
-        return (
-            SetLocation(self._string("the location in quotes")) if what == "LOCATION" else SetOwner(self._principal())
-        )
+            return altering.set_format(self._format())
+        return altering.set_location(self._location()) if what == "LOCATION" else altering.set_owner(self._principal())
 
     def _touch(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         found = list(specs)
         while self._takes("PARTITION"):
             found.append(self._spec())
             self._takes(",")
-        return AlterTable(table, Touch(), tuple(found))
+        return altering.alter_table(table, altering.touch(), tuple(found))
 
     def _add(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After ADD."""
         if self._takes("COLUMNS"):
-            return AlterTable(table, AddColumns(self._columns(), self._cascades()), specs)
+            return altering.alter_table(table, self._cascading(altering.add_columns(self._columns())), specs)
         name = self._object_name("the name of the constraint") if self._takes("CONSTRAINT") else None
         if self._takes_any("PRIMARY", "FOREIGN"):
             return self._add_key(table, name)
@@ -481,14 +451,9 @@ class AlterationReader(DefinitionReader):
         partitions = []
         while self._takes("PARTITION"):
             spec = self._spec()
-            partitions.append(
-                AddedPartition(spec, self._string("the location in quotes") if self._location() else None)
-            )
+            partitions.append(altering.AddedPartition(spec, self._location() if self._takes("LOCATION") else None))
             self._takes(",")
-        return AddPartitions(table, partitions, if_not_exists)
-
-    def _location(self) -> bool:
-        return self._takes("LOCATION")
+        return altering.add_partitions(table, partitions, if_not_exists)
 
     def _add_key(self, table: QualifiedName, name: str | None) -> Statement:
         """After PRIMARY or FOREIGN."""
@@ -497,12 +462,12 @@ class AlterationReader(DefinitionReader):
         columns = self._names()
         if not is_foreign:
             self._constraint_state()
-            return AddKey(table, name, columns)
+            return altering.add_key(table, name, columns)
         self._needs("REFERENCES")
         references = self._table_name()
         referenced = self._names()
         self._constraint_state()
-        return AddKey(table, name, columns, references, referenced)
+        return altering.add_key(table, name, columns, references, referenced)
 
     def _constraint_state(self) -> None:
         """A metastore enforces no constraint."""
@@ -513,7 +478,7 @@ class AlterationReader(DefinitionReader):
     def _drop_part(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After DROP."""
         if self._takes("CONSTRAINT"):
-            return DropConstraint(table, self._object_name("the name of the constraint"))
+            return altering.drop_constraint(table, self._object_name("the name of the constraint"))
         if_exists = self._if_exists()
         if self._peek() != "PARTITION":
             raise self._expected("PARTITION or CONSTRAINT")
@@ -521,7 +486,7 @@ class AlterationReader(DefinitionReader):
         while self._takes("PARTITION"):
             found.append(self._spec())
             self._takes(",")
-        return DropPartitions(table, found, if_exists, self._takes("PURGE"))
+        return altering.drop_partitions(table, found, if_exists, self._takes("PURGE"))
 
     def _compact(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After COMPACT."""
@@ -529,11 +494,11 @@ class AlterationReader(DefinitionReader):
         if kind not in ("MAJOR", "MINOR"):
             self._at -= 1
             raise self._expected("'major' or 'minor'")
-        return Compact(table, specs[0] if specs else (), kind)
+        return altering.compact(table, specs[0] if specs else (), kind)
 
     def _exchange(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After EXCHANGE."""
         self._needs("PARTITION")
         spec = self._spec()
         self._needs("WITH", "TABLE")
-        return ExchangePartition(table, spec, self._table_name())
+        return altering.exchange_partition(table, spec, self._table_name())

@@ -12,9 +12,9 @@ from hms_gateway.cli.hiveql.shell_state import (
     QualifiedName,
     ResultRows,
     ShellState,
-    Statement,
     known_values,
     place_names,
+    statement,
     table_of,
 )
 from hms_gateway.client.acquiring import (
@@ -53,148 +53,129 @@ from hms_gateway.rpc.structs import (
 )
 
 
-class ShowTransactions(Statement, frozen=True):
-    def run(self, state: ShellState) -> ResultRows:
-        return table_of(
-            state.call("get_open_txns_info").open_txns or [],
-            transaction_id="id",
-            state=lambda txn: _member(TxnState, txn.state),
-            started=lambda txn: time_text(txn.startedTime),
-            last_heartbeat=lambda txn: time_text(txn.lastHeartbeatTime),
-            user="user",
-            hostname="hostname",
-            agent_info="agentInfo",
-        )
+@statement
+def show_transactions(state: ShellState) -> ResultRows:
+    return table_of(
+        state.call("get_open_txns_info").open_txns or [],
+        transaction_id="id",
+        state=lambda txn: _member(TxnState, txn.state),
+        started=lambda txn: time_text(txn.startedTime),
+        last_heartbeat=lambda txn: time_text(txn.lastHeartbeatTime),
+        user="user",
+        hostname="hostname",
+        agent_info="agentInfo",
+    )
 
 
-class ShowCompactions(Statement, frozen=True):
-    def run(self, state: ShellState) -> ResultRows:
-        return table_of(
-            state.call("show_compact", ShowCompactRequest()).compacts or [],
-            compaction_id="id",
-            database="dbname",
-            table="tablename",
-            partition="partitionname",
-            type=lambda each: _member(CompactionType, each.type),
-            state="state",
-            worker="workerid",
-            start=lambda each: time_text(each.start),
-            run_as="runAs",
-            error="errorMessage",
-        )
+@statement
+def show_compactions(state: ShellState) -> ResultRows:
+    return table_of(
+        state.call("show_compact", ShowCompactRequest()).compacts or [],
+        compaction_id="id",
+        database="dbname",
+        table="tablename",
+        partition="partitionname",
+        type=lambda each: _member(CompactionType, each.type),
+        state="state",
+        worker="workerid",
+        start=lambda each: time_text(each.start),
+        run_as="runAs",
+        error="errorMessage",
+    )
 
 
-class ShowLocks(Statement, frozen=True):
-    place: PlaceName | None = None
-    is_extended: bool = False
-
-    def run(self, state: ShellState) -> ResultRows:
-        filter = ShowLocksRequest(isExtended=self.is_extended)
-        if self.place is not None:
-            filter.dbname, filter.tablename, filter.partname = _names(state, self.place)
-        return table_of(
-            state.call("show_locks", filter).locks or [],
-            lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
-            database="dbname",
-            table="tablename",
-            partition="partname",
-            lock_state=lambda lock: _member(LockState, lock.state),
-            blocked_by=_blocker,
-            lock_type=lambda lock: _member(LockType, lock.type),
-            transaction_id=lambda lock: lock.txnid or None,
-            last_heartbeat=lambda lock: time_text(lock.lastheartbeat),
-            acquired_at=lambda lock: time_text(lock.acquiredat),
-            user="user",
-            hostname="hostname",
-            **_EXTENDED if self.is_extended else {"agent_info": "agentInfo"},
-        )
+@statement
+def show_locks(state: ShellState, place: PlaceName | None = None, is_extended: bool = False) -> ResultRows:
+    filter = ShowLocksRequest(isExtended=is_extended)
+    if place is not None:
+        filter.dbname, filter.tablename, filter.partname = _names(state, place)
+    return table_of(
+        state.call("show_locks", filter).locks or [],
+        lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
+        database="dbname",
+        table="tablename",
+        partition="partname",
+        lock_state=lambda lock: _member(LockState, lock.state),
+        blocked_by=_blocker,
+        lock_type=lambda lock: _member(LockType, lock.type),
+        transaction_id=lambda lock: lock.txnid or None,
+        last_heartbeat=lambda lock: time_text(lock.lastheartbeat),
+        acquired_at=lambda lock: time_text(lock.acquiredat),
+        user="user",
+        hostname="hostname",
+        **_EXTENDED if is_extended else {"agent_info": "agentInfo"},
+    )
 
 
-class ShowLeases(Statement, frozen=True):
+@statement
+def show_leases(state: ShellState, places: tuple[PlaceName, ...] = ()) -> ResultRows:
     """No places mean every lease."""
-
-    places: tuple[PlaceName, ...] = ()
-
-    def run(self, state: ShellState) -> ResultRows:
-        return leases_of(state.call("list_lease", [_lease_object(state, place) for place in self.places]))
+    return leases_of(state.call("list_lease", [_lease_object(state, place) for place in places]))
 
 
-class DropLeases(Statement, frozen=True):
-    places: tuple[PlaceName, ...] = ()
-
-    def run(self, state: ShellState) -> None:
-        state.call("force_drop_lease", [_lease_object(state, place) for place in self.places])
+@statement
+def drop_leases(state: ShellState, places: tuple[PlaceName, ...] = ()) -> None:
+    state.call("force_drop_lease", [_lease_object(state, place) for place in places])
 
 
-class LockStatement(Statement, frozen=True):
-    command: Command
-    text: str
-
-    def run(self, state: ShellState) -> ResultRows:
-        """The lock lasts until it is released, or gets no heartbeat for the time-out of the metastore."""
-        settings = _settings(state)
-        reason = LockReason.of_command(self.text, is_explicit=True)
-        holder = LockHolder(state.user, state.hostname, str(reason))
-        try:
-            command = in_key_order(self.command, PartitionKeys(state.caller))
-            locks = needed_locks(command)
-            lock_id = LockAcquirer(state.caller, settings, time.sleep).acquire(locks, holder)
-        except NotAKey as error:
-            raise CommandRefused(str(error)) from error
-        except LocksDenied as error:
-            raise CommandRefused(f"{error}; {listing_holders('SHOW LOCKS')}") from error
-        if lock_id is not None:
-            state.lock_ids.append(lock_id)
-        return ResultRows(("lockid",), [(lock_id,)])
-
-
-class Unlock(Statement, frozen=True):
-    place: PlaceName
-
-    def run(self, state: ShellState) -> None:
-        """Gives back what LOCK took on the object, by this user on this machine."""
-        names = _names(state, self.place)
-        found = state.call("show_locks", ShowLocksRequest(*names)).locks or []
-        own = {
-            lock.lockid
-            for lock in found
-            if (lock.dbname, lock.tablename or None, lock.partname or None) == names
-            and (lock.user, lock.hostname) == (state.user, state.hostname)
-            and parse_reason(lock.agentInfo or "").is_explicit
-        }
-        if not own:
-            raise CommandRefused(
-                f"{_text(self.place)} is not locked by {state.user} on {state.hostname}; SHOW LOCKS shows all"
-            )
-        for lock_id in own:
-            state.call("unlock", UnlockRequest(lock_id))
-            if lock_id in state.lock_ids:
-                state.lock_ids.remove(lock_id)
-
-
-class ExplainLocks(Statement, frozen=True):
-    command: Command
-
-    def run(self, state: ShellState) -> ResultRows:
-        types = {Mode.SHARED: "SHARED", Mode.EXCLUSIVE: "EXCLUSIVE"}
-        try:
-            command = in_key_order(self.command, PartitionKeys(state.caller))
-        except NotAKey as error:
-            raise CommandRefused(str(error)) from error
+@statement
+def lock_statement(state: ShellState, command: Command, text: str) -> ResultRows:
+    """The lock lasts until it is released, or gets no heartbeat for the time-out of the metastore."""
+    settings = _settings(state)
+    reason = LockReason.of_command(text, is_explicit=True)
+    holder = LockHolder(state.user, state.hostname, str(reason))
+    try:
+        command = in_key_order(command, PartitionKeys(state.caller))
         locks = needed_locks(command)
-        asked = {(one.dbname, one.tablename, one.partitionname) for one in lock_components(locks)}
-        rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
-        return ResultRows(
-            ("database", "table", "partition", "lock_type", "in_show_locks"),
-            ((*row, row[:3] in asked) for row in rows),
-        )
+        lock_id = LockAcquirer(state.caller, settings, time.sleep).acquire(locks, holder)
+    except NotAKey as error:
+        raise CommandRefused(str(error)) from error
+    except LocksDenied as error:
+        raise CommandRefused(f"{error}; {listing_holders('SHOW LOCKS')}") from error
+    if lock_id is not None:
+        state.lock_ids.append(lock_id)
+    return ResultRows(("lockid",), [(lock_id,)])
 
 
-class AbortTransactions(Statement, frozen=True):
-    ids: Sequence[int]
+@statement
+def unlock(state: ShellState, place: PlaceName) -> None:
+    """Gives back what LOCK took on the object, by this user on this machine."""
+    names = _names(state, place)
+    found = state.call("show_locks", ShowLocksRequest(*names)).locks or []
+    own = {
+        lock.lockid
+        for lock in found
+        if (lock.dbname, lock.tablename or None, lock.partname or None) == names
+        and (lock.user, lock.hostname) == (state.user, state.hostname)
+        and parse_reason(lock.agentInfo or "").is_explicit
+    }
+    if not own:
+        raise CommandRefused(f"{_text(place)} is not locked by {state.user} on {state.hostname}; SHOW LOCKS shows all")
+    for lock_id in own:
+        state.call("unlock", UnlockRequest(lock_id))
+        if lock_id in state.lock_ids:
+            state.lock_ids.remove(lock_id)
 
-    def run(self, state: ShellState) -> None:
-        state.call("abort_txns", AbortTxnsRequest(list(self.ids)))
+
+@statement
+def explain_locks(state: ShellState, command: Command) -> ResultRows:
+    types = {Mode.SHARED: "SHARED", Mode.EXCLUSIVE: "EXCLUSIVE"}
+    try:
+        command = in_key_order(command, PartitionKeys(state.caller))
+    except NotAKey as error:
+        raise CommandRefused(str(error)) from error
+    locks = needed_locks(command)
+    asked = {(one.dbname, one.tablename, one.partitionname) for one in lock_components(locks)}
+    rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
+    return ResultRows(
+        ("database", "table", "partition", "lock_type", "in_show_locks"),
+        ((*row, row[:3] in asked) for row in rows),
+    )
+
+
+@statement
+def abort_transactions(state: ShellState, ids: Sequence[int]) -> None:
+    state.call("abort_txns", AbortTxnsRequest(list(ids)))
 
 
 def _blocker(lock: ShowLocksResponseElement) -> str | None:

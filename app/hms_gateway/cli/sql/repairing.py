@@ -3,42 +3,48 @@
 import importlib.util
 import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from hms_gateway.cli.calls.targets import CallTarget, TargetLogin
-from hms_gateway.cli.hiveql.session import Repair
-from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState
+from hms_gateway.cli.hiveql.shell_state import CommandRefused, QualifiedName, ResultRows, ShellState
 
 
-def repairing(target: CallTarget, words: Mapping[str, Any]) -> Callable[[Repair, ShellState], ResultRows] | None:
+def repairing(
+    target: CallTarget, words: Mapping[str, Any]
+) -> Callable[[ShellState, QualifiedName, bool, bool], ResultRows] | None:
     """The function that does REPAIR, None where Spark is not installed. `words` are the options of the target."""
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
         return None
-    return lambda statement, state: _repair(statement, state, target, words)
+    return partial(_repair, target, words)
 
 
-def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Mapping[str, Any]) -> ResultRows:
+def _repair(
+    target: CallTarget,
+    words: Mapping[str, Any],
+    state: ShellState,
+    name: QualifiedName,
+    is_adding: bool,
+    is_dropping: bool,
+) -> ResultRows:
     """Raises Refused."""
-    if not statement.is_adding:
+    if not is_adding:
         raise CommandRefused("DROP PARTITIONS alone is not supported; SYNC PARTITIONS adds and drops")
-    table = state.table(statement.table)
+    table = state.table(name)
     location = table.sd and table.sd.location
     if not location or not table.partitionKeys:
-        raise CommandRefused(
-            f"table {statement.table} is not partitioned, or has no location; there is nothing to repair"
-        )
+        raise CommandRefused(f"table {name} is not partitioned, or has no location; there is nothing to repair")
     from hms_gateway.cli.pipeline.jobs import connection_of
     from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
     from hms_gateway.pipeline.errors import JobFailed
     from hms_gateway.pipeline.jobs.options import JobOptions
 
-    name = statement.table
     login = TargetLogin(target.user, target.password, target.token, target.negotiates)
     arguments = CrawlArguments(
         location=location,
         database=name.db_name,
         table=name.table_name,
-        prune=statement.is_dropping,
+        prune=is_dropping,
         is_vouched_for=False,
     )
     with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:

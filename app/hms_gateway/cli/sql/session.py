@@ -9,8 +9,7 @@ from typing import IO, Any, Final, TypeVar
 
 from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.hiveql.session import Repair
-from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState, Statement
+from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.cli.terminal.formats import Cell, write_rows, write_text
 from hms_gateway.cli.terminal.output import err, hint, say
@@ -72,7 +71,6 @@ class ReconnectingClient:
                 client.close()
 
 
-Repairing = Callable[[Repair, ShellState], ResultRows]
 Row = TypeVar("Row", bound=Sequence[Cell])
 Output = Callable[[], AbstractContextManager[IO[str]]]
 
@@ -111,10 +109,7 @@ class Watch:
 
 
 class SqlSession:
-    """`output` gives what gets the rows of a statement, and standard error gets everything else.
-
-    `repair` does REPAIR where Spark is installed.
-    """
+    """`output` gives what gets the rows of a statement, and standard error gets everything else."""
 
     def __init__(
         self,
@@ -123,13 +118,11 @@ class SqlSession:
         form: str,
         *,
         output: Output | None = None,
-        repair: Repairing | None = None,
     ) -> None:
         self._client = client
         self.state = state
         self.form = form
         self._output = output or _standard_output
-        self._repair = repair
 
     def close(self) -> None:
         """Locks of the session have no one any more who keeps them alive."""
@@ -161,7 +154,7 @@ class SqlSession:
         watch = Watch()
         try:
             with watch:
-                found = self._rows(parse_statement(statement, self.state.database))
+                found = parse_statement(statement, self.state.database).run(self.state)
             count = None if found is None else self._write(found._replace(rows=watch.each(found.rows)))
         except CommandError as error:
             _say_error(str(error), _place(source, text, begin + error.position))
@@ -176,11 +169,6 @@ class SqlSession:
                 hint(error.hint)
             raise Unanswered from error
         self._say_done(count, watch.seconds)
-
-    def _rows(self, statement: Statement) -> ResultRows | None:
-        if isinstance(statement, Repair) and self._repair is not None:
-            return self._repair(statement, self.state)
-        return statement.run(self.state)
 
     def _write(self, found: ResultRows) -> int | None:
         with self._output() as stream:

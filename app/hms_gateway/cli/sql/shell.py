@@ -73,7 +73,8 @@ def _session(
     client = ReconnectingClient(target, hint)
     state = ShellState(client, target.user, this_host(), options.database.lower())
     _set_options(state, options.hiveconf)
-    return SqlSession(client, state, form, output=output, repair=repairing(target, target_words))
+    state.repair = repairing(target, target_words)
+    return SqlSession(client, state, form, output=output)
 
 
 @contextlib.contextmanager
@@ -116,7 +117,7 @@ def _texts(options: ShellOptions) -> Iterator[tuple[str, str]]:
 
 
 def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
-    from hms_gateway.cli.hiveql.session import SetOption
+    from hms_gateway.cli.hiveql.session import set_option
     from hms_gateway.cli.hiveql.shell_state import CommandRefused
 
     for text in hiveconf:
@@ -124,6 +125,6 @@ def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
         if not equals:
             fail(f"--hiveconf {text!r} is not NAME=VALUE")
         try:
-            SetOption(name.strip(), value.strip()).run(state)
+            set_option(name.strip(), value.strip()).run(state)
         except CommandRefused as error:
             fail(f"--hiveconf {text!r}: {error}")
