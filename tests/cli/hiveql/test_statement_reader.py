@@ -66,16 +66,19 @@ READ = {
     "drop function f": defining.drop_function("sales", "f"),
     "truncate table t partition (ds='1')": defining.truncate(T, DS),
     "alter table t rename to u": altering.alter_table(T, altering.rename(QualifiedName("sales", "u"))),
-    "alter table d.t rename to u": altering.alter_table(QualifiedName("d", "t"), altering.rename(QualifiedName("d", "u"))),
+    "alter table d.t rename to u":
+        altering.alter_table(QualifiedName("d", "t"), altering.rename(QualifiedName("d", "u"))),
     "alter view t rename to d.u": altering.alter_table(T, altering.rename(QualifiedName("d", "u")), is_view=True),
     "alter table t set tblproperties ('a'='b', 'c'='it\\'s')":
         altering.alter_table(T, altering.set_properties({"a": "b", "c": "it's"})),
-    "alter table t unset tblproperties if exists ('a')": altering.alter_table(T, altering.unset_properties(["a"], True)),
+    "alter table t unset tblproperties if exists ('a')":
+        altering.alter_table(T, altering.unset_properties(["a"], True)),
     "alter table t set serde 'x' with serdeproperties ('a'='b')":
         altering.alter_table(T, altering.set_serde("x", {"a": "b"})),
     "alter table t set serdeproperties ('a'='b')": altering.alter_table(T, altering.set_serde(None, {"a": "b"})),
     "alter table t partition (ds='1') set location 'x'": altering.alter_table(T, altering.set_location("x"), (DS,)),
-    "alter table t set owner role r": altering.alter_table(T, altering.set_owner(PrincipalName(PrincipalType.ROLE, "r"))),
+    "alter table t set owner role r":
+        altering.alter_table(T, altering.set_owner(PrincipalName(PrincipalType.ROLE, "r"))),
     "alter table t not clustered": altering.alter_table(T, altering.set_buckets((), (), -1)),
     "alter table t clustered by (a) sorted by (b desc, c) into 4 buckets":
         altering.alter_table(T, altering.set_buckets(["a"], [Order("b", 0), Order("c", 1)], 4)),
@@ -83,7 +86,8 @@ READ = {
     "alter table t partition (ds='1') rename to partition (ds='2')":
         altering.rename_partition(T, DS, (KeyValue("ds", "2"),)),
     "alter table t add if not exists partition (ds='1') location 'x' partition (ds=-2)":
-        altering.add_partitions(T, [altering.AddedPartition(DS, "x"), altering.AddedPartition((KeyValue("ds", "-2"),), None)], True),
+        altering.add_partitions(
+            T, [altering.AddedPartition(DS, "x"), altering.AddedPartition((KeyValue("ds", "-2"),), None)], True),
     "alter table t drop if exists partition (ds < '1', hr != 2) purge":
         altering.drop_partitions(T, [(KeyValue("ds", "1", "<"), KeyValue("hr", "2", "!="))], True, True),
     "alter table t exchange partition (ds='1') with table d.u":

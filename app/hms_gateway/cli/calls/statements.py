@@ -1,7 +1,9 @@
-"""Commands that are spellings of HiveQL statements: run one, and print its rows."""
+"""Commands that are spellings of HiveQL statements: the session of one command, and its rows on standard output."""
 
+import contextlib
 import re
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 from hms_gateway.cli.calls.calling import connected
@@ -11,7 +13,6 @@ from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, Shell
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
-from hms_gateway.client.metastore_client import MetastoreClient
 
 # Words of the shell, and of the command line.
 _COMMANDS: Final = (
@@ -20,21 +21,26 @@ _COMMANDS: Final = (
 )
 
 
-def rows_of(statement: Statement, client: MetastoreClient, target: CallTarget) -> ResultRows:
-    """Run a statement; its rows, none for a change. Ends the command when it is refused."""
-    try:
-        found = statement.run(ShellState(client, target.user, this_host()))
-    except CommandRefused as error:
-        text = str(error)
-        for statement_words, command in _COMMANDS:
-            text = statement_words.sub(command, text)
-        fail(text, exit_code=EXIT_REFUSED)
-    return found or ResultRows((), ())
+@contextlib.contextmanager
+def session(target: CallTarget, refusal_hint: str = "") -> Iterator[ShellState]:
+    """What statements run with, for one command, which ends when one is refused; see `connected`."""
+    with connected(target, refusal_hint) as client:
+        try:
+            yield ShellState(client, target.user, this_host())
+        except CommandRefused as error:
+            text = str(error)
+            for statement_words, command in _COMMANDS:
+                text = statement_words.sub(command, text)
+            fail(text, exit_code=EXIT_REFUSED)
+
+
+def print_rows(found: ResultRows | None, form: str | None) -> None:
+    """Print the rows of a statement, if it has any, in a form."""
+    if found is not None:
+        write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
 
 
 def answer(target: CallTarget, statement: Statement, form: str | None = None) -> None:
     """Run a statement and print its rows in a form."""
-    with connected(target) as client:
-        found = rows_of(statement, client, target)
-        if found.columns:
-            write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
+    with session(target) as state:
+        print_rows(statement.run(state), form)

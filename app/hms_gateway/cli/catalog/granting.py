@@ -1,22 +1,18 @@
 """Work of `grant`, `revoke`, `grants`, `role` and `may`: statements of HiveQL, run for a command."""
 
 import contextlib
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import click
 
 from hms_gateway.cli.calls.calling import connected
-from hms_gateway.cli.calls.statements import answer, rows_of
+from hms_gateway.cli.calls.statements import answer, print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.hiveql import granting
-from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, Statement
+from hms_gateway.cli.hiveql.shell_state import Cell, PlaceName, PrincipalName, ResultRows, ShellCaller, Statement
 from hms_gateway.cli.hiveql.statement_reader import PRIVILEGES
-from hms_gateway.cli.terminal.commands import rows_form
-from hms_gateway.cli.terminal.formats import Cell, write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
-from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.rpc.structs import HiveObjectRef, HiveObjectType, PrincipalType, ThriftException
 from hms_gateway.rpc.wire import ApplicationError
 
@@ -50,12 +46,12 @@ def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_re
         kind, place = _place(thing)
         statement = granting.grant_privileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
     hint = f"hms-gateway grants {party} lists what it has" if is_revoked else ""
-    with connected(target, hint) as client:
+    with session(target, hint) as state:
         if privilege != ROLE and not is_revoked:
-            _need_object(client, place)
-        rows_of(statement, client, target)
+            _need_object(state.caller, place)
+        statement.run(state)
         if not is_revoked:
-            for note in _notes(client, target.user, principal):
+            for note in _notes(state.caller, target.user, principal):
                 click.echo(f"note: {note}", err=True)
 
 
@@ -65,13 +61,13 @@ def show(target: CallTarget, party: str | None, thing: str | None, form: str | N
     place = None if thing is None else _place(thing)[1]
     with connected(target) as client:
         found = list(_grants(client, principal, place))
-    write_rows(sys.stdout, rows_form(form), _COLUMNS, found)
+    print_rows(ResultRows(_COLUMNS, found), form)
     if all(thing == PUBLIC for _, _, thing, *_ in found) and party is not None and place is None and "." in party:
         click.echo(f"note: hms-gateway grants --on {party} shows who has rights on a table of that name", err=True)
 
 
 def _grants(
-    client: MetastoreClient, principal: PrincipalName | None, place: PlaceName | None
+    client: ShellCaller, principal: PrincipalName | None, place: PlaceName | None
 ) -> Iterator[tuple[Cell, ...]]:
     kind, name = (None, None) if principal is None else principal
     if place is not None:
@@ -86,7 +82,7 @@ def _grants(
             yield _shown_party(principal.kind, principal.name), ROLE, role.roleName, None, None
 
 
-def _owners(client: MetastoreClient, principal: PrincipalName | None, place: PlaceName) -> Iterator[tuple[Cell, ...]]:
+def _owners(client: ShellCaller, principal: PrincipalName | None, place: PlaceName) -> Iterator[tuple[Cell, ...]]:
     """They have all rights, without a grant."""
     if not place.db_name:
         return
@@ -137,7 +133,7 @@ def explain(target: CallTarget, name: str, action: str, thing: str, groups: Iter
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
-def _notes(client: MetastoreClient, user: str | None, principal: PrincipalName) -> Iterator[str]:
+def _notes(client: ShellCaller, user: str | None, principal: PrincipalName) -> Iterator[str]:
     """Nothing where the metastore is no gateway, or the caller may not ask."""
     kind, name = principal
     is_user = kind == PrincipalType.USER
@@ -153,7 +149,7 @@ def _notes(client: MetastoreClient, user: str | None, principal: PrincipalName) 
                 yield f"it is the first grant to group {name}; is that its name?"
 
 
-def _need_object(client: MetastoreClient, place: PlaceName) -> None:
+def _need_object(client: ShellCaller, place: PlaceName) -> None:
     """The metastore ignores a grant on what does not exist, as Hive does; this ends the command."""
     if place.table_name is not None:
         client.call("get_table", place.db_name, place.table_name)

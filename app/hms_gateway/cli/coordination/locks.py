@@ -1,12 +1,9 @@
 """Work of `hms-gateway locks`: statements become lock requests, locks become text."""
 
-import contextlib
-import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -15,11 +12,12 @@ import msgspec
 from hms_gateway.cli.calls.arguments import parse_object
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json as json_text
+from hms_gateway.cli.calls.statements import print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception, run_while_held
+from hms_gateway.cli.coordination.holding import ended_by_exception, run_holding
 from hms_gateway.cli.hiveql.lock_commands import parse_command, parse_partition
-from hms_gateway.cli.terminal.commands import rows_form
-from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.cli.hiveql.locking import blocking_of, filter_of, locks_of, locks_on
+from hms_gateway.cli.hiveql.shell_state import KeyValue, PlaceName
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
 from hms_gateway.client.acquiring import (
     SETTING_NAMES,
@@ -42,12 +40,12 @@ from hms_gateway.client.concurrency import (
     in_key_order,
     needed_locks,
 )
-from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
+from hms_gateway.client.lock_text import LockReason, explain_locks, show_locks_legacy
+from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
-from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.metastore.vocabulary.texts import time_text
+from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
 from hms_gateway.rpc.idl import ListType, StructType
-from hms_gateway.rpc.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
+from hms_gateway.rpc.structs import BlockingLock, ShowLocksResponseElement
 
 LOCK_VARIABLE = "HMS_LOCK_ID"
 # hive.txn.timeout; the metastore does not return its own value.
@@ -94,15 +92,16 @@ class WantedLocks(msgspec.Struct, frozen=True):
         return f"{self.operation} {' '.join(self.on)}{reading}"
 
 
-def filter_of(table: str | None, partition: str | None, database: str | None) -> ShowLocksRequest:
-    """The locks to show; names that are not given do not matter."""
+def _place_shown(table: str | None, partition: str | None, database: str | None) -> PlaceName | None:
+    """The place of the locks to show; None for all."""
     if table is None:
         if partition is not None:
             fail("--partition needs --table")
-        return ShowLocksRequest(dbname=database)
+        return None if database is None else PlaceName(database)
     place = parse_object(table, database or "default")
     named = place.partition_name if partition is None else _partition_name(partition)
-    return ShowLocksRequest(dbname=place.db_name, tablename=place.table_name, partname=named)
+    spec = tuple(KeyValue(key, value) for key, value in name_to_spec(named or "").items())
+    return PlaceName(place.db_name, place.table_name, spec)
 
 
 def explain(**given: Any) -> None:
@@ -179,23 +178,22 @@ def show(
     as_json: bool,
 ) -> None:
     """Print the locks in one of several forms."""
-    filter = filter_of(table, partition, database)
-    with connected(target) as client:
+    place = _place_shown(table, partition, database)
+    with session(target) as state:
         if is_blocking:
-            blocking: list[BlockingLock] = client.call("list_blocking_locks", filter)
+            blocking: list[BlockingLock] = state.call("list_blocking_locks", filter_of(state, place))
             if as_json:
-                _print(json_text(_BLOCKING, blocking))
+                print(json_text(_BLOCKING, blocking))
             else:
-                _print_lines(show_blocking_locks(blocking), rows_form(form))
+                print_rows(blocking_of(blocking), form)
             return
-        filter.isExtended = is_extended
-        shown: list[ShowLocksResponseElement] = client.call("show_locks", filter).locks or []
+        shown = locks_on(state, place, is_extended=is_extended)
     if as_json:
-        _print(json_text(_SHOWN, shown))
+        print(json_text(_SHOWN, shown))
     elif is_legacy or is_extended:
-        _print(show_locks_legacy(shown, is_extended=is_extended))
+        sys.stdout.writelines(f"{line}\n" for line in show_locks_legacy(shown, is_extended=is_extended))
     else:
-        _print_lines(show_locks(shown), rows_form(form))
+        print_rows(locks_of(shown), form)
 
 
 def force_release(target: CallTarget, lock_ids: Sequence[int], reason: str | None) -> None:
@@ -207,7 +205,7 @@ def force_release(target: CallTarget, lock_ids: Sequence[int], reason: str | Non
                     released += client.call("force_release_lock", lock_id, reason)
         finally:
             if released:
-                _print_lines(show_locks(released), rows_form(None))
+                print_rows(locks_of(released), None)
 
 
 def _run(
@@ -217,26 +215,24 @@ def _run(
     command: Sequence[str],
     heartbeat_seconds: float,
 ) -> int:
-    """Run with a client of its own, which does not wait so long for an answer that the locks are lost meanwhile."""
-    impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, heartbeat_seconds))
-    with connected(impatient) as client, contextlib.ExitStack() as stack:
-        acquirer = LockAcquirer(client, settings, _pause)
-        environment = dict(os.environ)
-        keep: Callable[[], None] = _nothing
+    def keep(client: MetastoreClient) -> None:
         if lock_id is not None:
-            stack.callback(acquirer.release, lock_id)
-            environment[LOCK_VARIABLE] = str(lock_id)
-            keep = partial(acquirer.keep, lock_id)
-        try:
-            return run_while_held(
-                command, environment, keep, every_seconds=heartbeat_seconds, lost_after_seconds=_LOST_AFTER_SECONDS
-            )
-        except HoldingLost as error:
-            fail(f"the locks were lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
+            LockAcquirer(client, settings, _pause).keep(lock_id)
 
-
-def _nothing() -> None:
-    """There is nothing to keep alive."""
+    try:
+        return run_holding(
+            target,
+            "the locks were",
+            command,
+            {} if lock_id is None else {LOCK_VARIABLE: str(lock_id)},
+            keep,
+            every_seconds=heartbeat_seconds,
+            lost_after_seconds=_LOST_AFTER_SECONDS,
+        )
+    finally:
+        if lock_id is not None:
+            with connected(target) as client:
+                LockAcquirer(client, settings, _pause).release(lock_id)
 
 
 def _partition_name(text: str) -> str:
@@ -274,25 +270,6 @@ def _pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def _print(text: str) -> None:
-    """Print a text unchanged: tabs are part of the form, and rich would replace them."""
-    sys.stdout.write(text + "\n" if text else "")
-
-
-def _print_lines(text: str, form: str) -> None:
-    """Lines with a header; as Hive prints them for programs, with dates for people."""
-    if form == "tsv":
-        _print(text)
-        return
-    header, *rows = (line.split("\t") for line in text.split("\n"))
-    times = [number for number, name in enumerate(header) if name in _TIMES]
-    for row in rows if form in ("table", "vertical") else ():
-        for number in times:
-            row[number] = (row[number].isdecimal() and time_text(int(row[number]))) or row[number]
-    write_rows(sys.stdout, form, header, [[cell.strip() for cell in row] for row in rows])
-
-
-_TIMES = ("Last Heartbeat", "Acquired At")
 _SWITCH = "hive.support.concurrency"
 _EXPLICIT = frozenset({Operation.LOCK_SHARED, Operation.LOCK_EXCLUSIVE})
 _SHOWN: Any = ListType(StructType("ShowLocksResponseElement"))

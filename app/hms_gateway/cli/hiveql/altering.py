@@ -163,7 +163,8 @@ def change_column(
     """`after` is the column before it, empty for the first place, None for where it is."""
     columns = list(descriptor.cols or [])
     at = _place_of(name, columns, old)
-    changed = replace(column, comment=columns.pop(at).comment if column.comment is None else column.comment)
+    before = columns.pop(at)
+    changed = replace(column, comment=before.comment if column.comment is None else column.comment)
     if after is not None:
         at = _place_of(name, columns, after) + 1 if after else 0
     columns.insert(at, changed)

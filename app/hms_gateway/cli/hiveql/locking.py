@@ -41,6 +41,7 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.structs import (
     AbortTxnsRequest,
+    BlockingLock,
     CompactionType,
     LeaseObject,
     LockState,
@@ -86,17 +87,32 @@ def show_compactions(state: ShellState) -> ResultRows:
 
 @statement
 def show_locks(state: ShellState, place: PlaceName | None = None, is_extended: bool = False) -> ResultRows:
-    filter = ShowLocksRequest(isExtended=is_extended)
-    if place is not None:
-        filter.dbname, filter.tablename, filter.partname = _names(state, place)
+    return locks_of(locks_on(state, place, is_extended=is_extended), is_extended=is_extended)
+
+
+def locks_on(state: ShellState, place: PlaceName | None, *, is_extended: bool) -> list[ShowLocksResponseElement]:
+    """The locks on a place, None for all. Raises Refused."""
+    request = filter_of(state, place)
+    request.isExtended = is_extended
+    found: list[ShowLocksResponseElement] = state.call("show_locks", request).locks or []
+    return found
+
+
+def filter_of(state: ShellState, place: PlaceName | None) -> ShowLocksRequest:
+    """The request for the locks on a place, None for all. Raises Refused."""
+    return ShowLocksRequest() if place is None else ShowLocksRequest(*_names(state, place))
+
+
+def locks_of(found: Iterable[ShowLocksResponseElement], *, is_extended: bool = False) -> ResultRows:
+    """The rows of locks."""
     return table_of(
-        state.call("show_locks", filter).locks or [],
+        found,
         lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
         database="dbname",
         table="tablename",
         partition="partname",
         lock_state=lambda lock: _member(LockState, lock.state),
-        blocked_by=_blocker,
+        blocked_by=lambda lock: lock.blockedByExtId and f"{lock.blockedByExtId}.{lock.blockedByIntId}",
         lock_type=lambda lock: _member(LockType, lock.type),
         transaction_id=lambda lock: lock.txnid or None,
         last_heartbeat=lambda lock: time_text(lock.lastheartbeat),
@@ -105,6 +121,33 @@ def show_locks(state: ShellState, place: PlaceName | None = None, is_extended: b
         hostname="hostname",
         **_EXTENDED if is_extended else {"agent_info": "agentInfo"},
     )
+
+
+def blocking_of(found: Iterable[BlockingLock]) -> ResultRows:
+    """The rows of locks that block: when each is lost without another heartbeat, and which requests wait for it."""
+    return table_of(
+        found,
+        lockid=lambda each: f"{each.lock.lockid}.{each.lock.lockIdInternal}",
+        database="lock.dbname",
+        table="lock.tablename",
+        partition="lock.partname",
+        lock_state=lambda each: _member(LockState, each.lock.state),
+        lock_type=lambda each: _member(LockType, each.lock.type),
+        transaction_id=lambda each: each.lock.txnid or None,
+        user="lock.user",
+        hostname="lock.hostname",
+        acquired_at=lambda each: time_text(each.lock.acquiredat),
+        last_heartbeat=lambda each: time_text(each.last_heartbeat),
+        lost_at=lambda each: time_text(each.lost_at),
+        blocks=_blocked,
+        agent_info="lock.agentInfo",
+    )
+
+
+def _blocked(blocking: BlockingLock) -> str:
+    shown = blocking.blocked or []
+    more = (blocking.blocked_count or 0) - len(shown)
+    return ",".join(map(str, shown)) + (f" and {more} more" if more else "")
 
 
 @statement
@@ -141,7 +184,7 @@ def lock_statement(state: ShellState, command: Command, text: str) -> ResultRows
 def unlock(state: ShellState, place: PlaceName) -> None:
     """Gives back what LOCK took on the object, by this user on this machine."""
     names = _names(state, place)
-    found = state.call("show_locks", ShowLocksRequest(*names)).locks or []
+    found = locks_on(state, place, is_extended=False)
     own = {
         lock.lockid
         for lock in found
@@ -176,10 +219,6 @@ def explain_locks(state: ShellState, command: Command) -> ResultRows:
 @statement
 def abort_transactions(state: ShellState, ids: Sequence[int]) -> None:
     state.call("abort_txns", AbortTxnsRequest(list(ids)))
-
-
-def _blocker(lock: ShowLocksResponseElement) -> str | None:
-    return None if lock.blockedByExtId is None else f"{lock.blockedByExtId}.{lock.blockedByIntId}"
 
 
 def _reason(lock: ShowLocksResponseElement) -> LockReason:
