@@ -95,8 +95,7 @@ LOCKS: Final = group(
         option("--legacy is_legacy", "Print the form of Hive without transactions."),
         option("--extended is_extended", "Like --legacy, with query, time and statement of each lock."),
         option(
-            "--blocking is_blocking",
-            "Show only locks that block requests, with owner, age and the waiting requests.",
+            "--blocking is_blocking", "Show only locks that block requests, with owner, age and the waiting requests."
         ),
         FORM,
         STRUCTS_AS_JSON,

@@ -1,11 +1,11 @@
 """Reads ALTER, and its parts and those of CREATE: types, columns, properties, formats, partition specifications."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from hms_gateway.cli.hiveql import altering, defining, session
 from hms_gateway.cli.hiveql.shell_state import KeyValue, PartitionSpec, PrincipalName, QualifiedName, Statement
-from hms_gateway.metastore.vocabulary.hiveql_tokens import TokenReader
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError, TokenReader
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.rpc.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.rpc.structs import Order as SortOrder
@@ -35,17 +35,43 @@ _DELIMITERS: Final = (
 
 
 class DefinitionReader(TokenReader):
-    """`default_db` is the database of names without one."""
+    """`default_db` is the database of names without one.
+
+    For completion: `offered` are words that could come where the text ends, `wanted` is what has to, and `tables` are
+    those that were named.
+    """
 
     def __init__(self, text: str, default_db: str) -> None:
         super().__init__(text)
         self._default_db = default_db.lower()
+        self.offered: dict[str, None] = {}
+        self.wanted = ""
+        self.tables: list[QualifiedName] = []
+
+    def _takes(self, *words: str) -> bool:
+        rest = [token.upper for token in self._tokens[self._at : self._at + len(words)]]
+        if len(rest) < len(words) and rest == list(words[: len(rest)]):
+            self.offered[words[len(rest)]] = None
+        return super()._takes(*words)
+
+    def _takes_any(self, *words: str) -> str:
+        if self._is_at_end():
+            self.offered.update(dict.fromkeys(words))
+        return super()._takes_any(*words)
+
+    def _expected(self, wanted: str, words: Iterable[str] = ()) -> CommandError:
+        if self._is_at_end():
+            self.wanted = wanted
+        return super()._expected(wanted, words)
 
     def _table_name(self) -> QualifiedName:
         first = self._object_name("the name of a table")
         if self._takes("."):
-            return QualifiedName(first, self._object_name("the name of a table"))
-        return QualifiedName(self._default_db, first)
+            found = QualifiedName(first, self._object_name("the name of a table"))
+        else:
+            found = QualifiedName(self._default_db, first)
+        self.tables.append(found)
+        return found
 
     def _object_name(self, wanted: str) -> str:
         if not self._is_name():
@@ -217,10 +243,9 @@ class DefinitionReader(TokenReader):
             self._needs("OUTPUTFORMAT")
             output_format = self._string("the class in quotes")
             return FileFormat(input_format, output_format, self._string("") if self._takes("SERDE") else "")
-        word = self._peek()
-        if word not in FORMATS:
+        word = self._takes_any(*FORMATS)
+        if not word:
             raise self._expected(f"a format ({', '.join(FORMATS)}) or INPUTFORMAT")
-        self._at += 1
         return FORMATS[word]
 
     def _row_format(self) -> SerDeInfo:
@@ -347,7 +372,6 @@ class AlterationReader(DefinitionReader):
             self._needs(")")
             return altering.alter_table(table, altering.change_partition_column(column))
         specs = (self._spec(),) if self._takes("PARTITION") else ()
-        word = self._peek()
         readers: dict[str, Callable[[QualifiedName, tuple[PartitionSpec, ...]], Statement]] = {
             "ADD": self._add,
             "DROP": self._drop_part,
@@ -355,9 +379,9 @@ class AlterationReader(DefinitionReader):
             "EXCHANGE": self._exchange,
             "TOUCH": self._touch,
         }
-        if word in readers:
-            self._at += 1
+        if word := self._takes_any(*readers):
             return readers[word](table, specs)
+        word = self._peek()
         if word in ("CONCATENATE", "ARCHIVE", "UNARCHIVE", "RECOVER"):
             self._at = len(self._tokens)
             return session.for_engines(f"ALTER TABLE … {word}")

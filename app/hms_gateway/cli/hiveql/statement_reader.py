@@ -37,10 +37,9 @@ class ShowReader(AlterationReader):
         if self._takes("MATERIALIZED"):
             self._needs("VIEWS")
             return self._show_tables("MATERIALIZED_VIEW")
-        word = self._peek()
-        if word not in _SHOWN:
+        word = self._takes_any(*_SHOWN)
+        if not word:
             raise self._expected(f"what to show ({', '.join(_SHOWN)}, CREATE TABLE, CREATE DATABASE)", _SHOWN)
-        self._at += 1
         return _SHOWN[word](self)
 
     def _show_tables(self, kind: str | None = None) -> Statement:
@@ -194,18 +193,17 @@ def parse_statement(text: str, database: str = "default") -> Statement:
 
 class StatementReader(ShowReader):
     def statement(self) -> Statement:
+        if word := self._takes_any(*_READERS):
+            found = _READERS[word](self)
+            self._needs_end()
+            return found
         word = self._peek()
         if word in _QUERIES or word in _DATA:
             return self._for_engines(word)
-        if word not in _READERS:
-            raise self._expected(
-                f"a statement ({', '.join(word for word in _READERS if word.isalpha())})",
-                [*_READERS, *_QUERIES, *_DATA],
-            )
-        self._at += 1
-        found = _READERS[word](self)
-        self._needs_end()
-        return found
+        raise self._expected(
+            f"a statement ({', '.join(word for word in _READERS if word.isalpha())})",
+            [*_READERS, *_QUERIES, *_DATA],
+        )
 
     def _for_engines(self, verb: str) -> Statement:
         if verb in _QUERIES:
@@ -378,13 +376,17 @@ class StatementReader(ShowReader):
 
     def _lock(self) -> Statement:
         """Read once more as a command that needs locks."""
+        self._needs_any("TABLE", "DATABASE", "SCHEMA")
+        self._at -= 1
+        self._place_name()
+        self._needs_any("SHARED", "EXCLUSIVE")
         command = parse_command(self._text, make_name, self._default_db)
         self._at = len(self._tokens)
         return locking.lock_statement(command, " ".join(self._text.split()).rstrip("; "))
 
     def _unlock(self) -> Statement:
-        if self._peek() not in ("TABLE", "DATABASE", "SCHEMA"):
-            raise self._expected("TABLE or DATABASE")
+        self._needs_any("TABLE", "DATABASE", "SCHEMA")
+        self._at -= 1
         return locking.unlock(self._place_name())
 
     def _explain(self) -> Statement:
@@ -411,7 +413,7 @@ class StatementReader(ShowReader):
         is_option = is_revoked and self._takes_any("GRANT", "ADMIN") != ""
         if is_option:
             self._needs("OPTION", "FOR")
-        if self._peek() not in PRIVILEGES:
+        if not self._is_at_end() and self._peek() not in PRIVILEGES:
             return self._granted_roles(is_revoked=is_revoked, is_option=is_option)
         privileges = self._listed(self._privilege)
         self._needs("ON")

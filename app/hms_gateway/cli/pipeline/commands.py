@@ -53,10 +53,7 @@ _OF_JOBS: Final = (
     _job_option("--where FILTER", "Partitions to work on, such as \"ds >= '2026-01-01'\".", default=""),
     _job_option("--calls N", "Most calls at a time that change something.", type=click.IntRange(1, 64), default=4),
     _job_option(
-        "--patience patience_seconds SECONDS",
-        "How long to wait for a gateway that does not answer.",
-        type=click.FloatRange(min=0),
-        default=300.0,
+        "--patience patience_seconds SECONDS", "How long to wait for a gateway that does not answer.", default=300.0
     ),
     _job_option(
         "--storage FILE", "TOML file with a table for each scheme: options of fsspec, such as endpoint_url and key."
@@ -151,24 +148,15 @@ PIPELINE: Final = group(
         option(
             "--quiet-hours HOURS",
             "Hours without a change before a leftover or orphan is fixed; a younger one is a note.",
-            type=click.FloatRange(min=0),
             default=24.0,
         ),
         option(
-            "--small-bytes BYTES",
-            "Mean file size in bytes below which files count as small.",
-            type=click.IntRange(min=1),
-            default=16 * 1024 * 1024,
+            "--small-bytes BYTES", "Mean file size in bytes below which files count as small.", default=16 * 1024 * 1024
         ),
         option(
             "--small-files N", "Number of small files that makes a finding.", type=click.IntRange(min=2), default=10
         ),
-        option(
-            "--fail-on SEVERITY",
-            "Least severity that makes the exit status 1: error, warning or note.",
-            type=click.Choice(("error", "warning", "note")),
-            default="warning",
-        ),
+        option("--fail-on error|warning|note", "Least severity that makes the exit status 1.", default="warning"),
         work="pipeline.jobs:audit",
         subject=JOB,
         examples=[
@@ -270,24 +258,14 @@ PIPELINE: Final = group(
         option("--source-catalog NAME", "Catalog of the source (Hive 3.1 and later).", default=""),
         option("--source-framed", "Use Thrift's framed transport for the source."),
         option(
-            "--on-conflict CHOICE",
-            "Treatment of a different object that the target had before: skip, replace or fail.",
-            type=click.Choice(["skip", "replace", "fail"]),
+            "--on-conflict skip|replace|fail",
+            "Treatment of a different object that the target had before.",
             default="skip",
         ),
-        option(
-            "--verify CHOICE",
-            "Comparison of both sides, field by field, at the end: full or none.",
-            type=click.Choice(["full", "none"]),
-            default="full",
-        ),
+        option("--verify full|none", "Comparison of both sides, field by field, at the end.", default="full"),
         option("--once", "Read the changes of the source once, instead of until there are none."),
         option("--last", "Finish after the last write to the source: set the write ids of ACID tables, once."),
-        repeatable(
-            "--without KIND",
-            f"Kind of objects not to copy: {', '.join(_KINDS)}",
-            type=click.Choice(_KINDS),
-        ),
+        repeatable("--without KIND", f"Kind of objects not to copy: {', '.join(_KINDS)}", type=click.Choice(_KINDS)),
         work="pipeline.jobs:migrate",
         subject=JOB,
         examples=[
