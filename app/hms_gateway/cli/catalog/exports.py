@@ -10,6 +10,7 @@ from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain, to_plain
 from hms_gateway.cli.calls.targets import CallTarget
@@ -17,15 +18,6 @@ from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.idl import ListType, StructType
-from hms_gateway.rpc.structs import (
-    AddForeignKeyRequest,
-    AddPartitionsRequest,
-    AddPrimaryKeyRequest,
-    AlreadyExistsException,
-    ForeignKeysRequest,
-    MetaException,
-    PrimaryKeysRequest,
-)
 
 _RECORDED: Final = "x-hms-recorded-at"
 VERSION: Final = 1
@@ -121,10 +113,10 @@ def _table(client: MetastoreClient, database: str, name: str) -> Iterator[Record
 
 
 def _keys(client: MetastoreClient, database: str, name: str) -> Iterator[Record]:
-    primary = client.call("get_primary_keys", PrimaryKeysRequest(database, name)).primaryKeys
+    primary = client.call("get_primary_keys", structs.PrimaryKeysRequest(database, name)).primaryKeys
     if primary:
         yield Record("primary_key", database, name, "", [_plain("SQLPrimaryKey", each) for each in primary])
-    foreign = client.call("get_foreign_keys", ForeignKeysRequest(None, None, database, name)).foreignKeys
+    foreign = client.call("get_foreign_keys", structs.ForeignKeysRequest(None, None, database, name)).foreignKeys
     if foreign:
         yield Record("foreign_key", database, name, "", [_plain("SQLForeignKey", each) for each in foreign])
 
@@ -262,12 +254,12 @@ class _Importer:
             return
         try:
             self._call(record)
-        except MetaException as error:
+        except structs.MetaException as error:
             if record.kind not in ("database", "table") or self._moves:
                 raise
             text = f"{record.shown}: {error.message}"
             fail(text, "--relocate OLD=NEW gives objects of another warehouse a place in this one", EXIT_REFUSED)
-        except AlreadyExistsException as error:
+        except structs.AlreadyExistsException as error:
             if not self._skips_existing:
                 fail(f"{record.shown}: {error.message}", "--skip-existing leaves what is there as it is", EXIT_REFUSED)
             self.skipped += 1
@@ -286,16 +278,16 @@ class _Importer:
             case "table":
                 self._client.call("create_table", value)
             case "primary_key":
-                self._client.call("add_primary_key", AddPrimaryKeyRequest(value))
+                self._client.call("add_primary_key", structs.AddPrimaryKeyRequest(value))
             case _:
-                self._client.call("add_foreign_key", AddForeignKeyRequest(value))
+                self._client.call("add_foreign_key", structs.AddForeignKeyRequest(value))
 
     def _add_partitions(self, database: str, table: str, records: Iterator[Record]) -> None:
         while some := list(itertools.islice(records, _PARTITIONS_A_CALL)):
             partitions = [self._struct(record) for record in some]
             # Only the answer says which were there.
             skips = self._skips_existing
-            request = AddPartitionsRequest(database, table, partitions, skips, needResult=skips)
+            request = structs.AddPartitionsRequest(database, table, partitions, skips, needResult=skips)
             answer = self._client.call("add_partitions_req", request)
             made = len(answer.partitions or ()) if skips else len(some)
             self.skipped += len(some) - made

@@ -19,27 +19,7 @@ from hms_gateway.cli.hiveql.lock_commands import parse_command, parse_partition
 from hms_gateway.cli.hiveql.locking import blocking_of, filter_of, locks_of, locks_on
 from hms_gateway.cli.hiveql.shell_state import KeyValue, PlaceName
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
-from hms_gateway.client.acquiring import (
-    SETTING_NAMES,
-    ConcurrencySettings,
-    LockAcquirer,
-    LockHolder,
-    LocksDenied,
-    PartitionKeys,
-    SettingError,
-    listing_holders,
-)
-from hms_gateway.client.concurrency import (
-    HIVE_CODE,
-    HIVE_PAGE,
-    Command,
-    LockPlace,
-    NeededLock,
-    NotAKey,
-    Operation,
-    in_key_order,
-    needed_locks,
-)
+from hms_gateway.client import acquiring, concurrency
 from hms_gateway.client.lock_text import LockReason, explain_locks, show_locks_legacy
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
@@ -62,11 +42,11 @@ class WantedLocks(msgspec.Struct, frozen=True):
     database: str
     is_as_hive: bool
 
-    def locks_of(self, command: Command) -> list[NeededLock]:
+    def locks_of(self, command: concurrency.Command) -> list[concurrency.NeededLock]:
         """In the order in which they are taken."""
-        return needed_locks(command, HIVE_CODE if self.is_as_hive else HIVE_PAGE)
+        return concurrency.needed_locks(command, concurrency.HIVE_CODE if self.is_as_hive else concurrency.HIVE_PAGE)
 
-    def command(self) -> Command:
+    def command(self) -> concurrency.Command:
         """Ends the command line's command when the statement is none."""
         if (self.statement is None) == (self.operation is None):
             fail("give a statement, or --operation with --on and --reads")
@@ -75,7 +55,7 @@ class WantedLocks(msgspec.Struct, frozen=True):
             if not self.on and not self.reads:
                 fail("--operation needs --on or --reads; name the objects")
             places = [[_place(text, self.database) for text in texts] for texts in (self.on, self.reads)]
-            return Command(operation, tuple(places[0]), tuple(places[1]))
+            return concurrency.Command(operation, tuple(places[0]), tuple(places[1]))
         if self.on or self.reads:
             fail("--on and --reads belong to --operation; a statement names its objects itself")
         try:
@@ -110,12 +90,12 @@ def explain(**given: Any) -> None:
     print(explain_locks(wanted.locks_of(wanted.command())))
 
 
-def concurrency_settings(hiveconf: Sequence[str], *, keeps_place: bool) -> ConcurrencySettings:
+def concurrency_settings(hiveconf: Sequence[str], *, keeps_place: bool) -> acquiring.ConcurrencySettings:
     """Ends the command line's command when a setting is none."""
     given = dict(_setting(text) for text in hiveconf)
     try:
-        settings = ConcurrencySettings.from_configuration(given)
-    except SettingError as error:
+        settings = acquiring.ConcurrencySettings.from_configuration(given)
+    except acquiring.SettingError as error:
         fail(str(error))
     return msgspec.structs.replace(settings, keeps_place=keeps_place)
 
@@ -137,18 +117,20 @@ def acquire(
     settings = concurrency_settings(hiveconf, keeps_place=keeps_place)
     as_written = wanted.command()
     reason = LockReason.of_command(wanted.text, is_explicit=as_written.operation in _EXPLICIT)
-    holder = LockHolder(target.user, socket.gethostname(), str(reason))
+    holder = acquiring.LockHolder(target.user, socket.gethostname(), str(reason))
     with connected(target) as client:
         try:
-            ordered = in_key_order(as_written, PartitionKeys(client)) if settings.is_on else as_written
+            ordered = (
+                concurrency.in_key_order(as_written, acquiring.PartitionKeys(client)) if settings.is_on else as_written
+            )
             locks = wanted.locks_of(ordered)
             say(explain_locks(locks))
             with ended_by_exception():
-                lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
-        except NotAKey as error:
+                lock_id = acquiring.LockAcquirer(client, settings, _pause).acquire(locks, holder)
+        except concurrency.NotAKey as error:
             fail(str(error))
-        except LocksDenied as error:
-            fail(str(error), listing_holders("hms-gateway locks show"), exit_code=EXIT_REFUSED)
+        except acquiring.LocksDenied as error:
+            fail(str(error), acquiring.listing_holders("hms-gateway locks show"), exit_code=EXIT_REFUSED)
         if lock_id is None:
             say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
     if command:
@@ -160,7 +142,7 @@ def acquire(
 def release(target: CallTarget, lock_ids: Sequence[int]) -> None:
     """Release without another try."""
     with connected(target) as client:
-        acquirer = LockAcquirer(client, ConcurrencySettings(unlock_retries=0), _pause)
+        acquirer = acquiring.LockAcquirer(client, acquiring.ConcurrencySettings(unlock_retries=0), _pause)
         for lock_id in lock_ids:
             acquirer.release(lock_id)
 
@@ -210,14 +192,14 @@ def force_release(target: CallTarget, lock_ids: Sequence[int], reason: str | Non
 
 def _run(
     target: CallTarget,
-    settings: ConcurrencySettings,
+    settings: acquiring.ConcurrencySettings,
     lock_id: int | None,
     command: Sequence[str],
     heartbeat_seconds: float,
 ) -> int:
     def keep(client: MetastoreClient) -> None:
         if lock_id is not None:
-            LockAcquirer(client, settings, _pause).keep(lock_id)
+            acquiring.LockAcquirer(client, settings, _pause).keep(lock_id)
 
     try:
         return run_holding(
@@ -232,7 +214,7 @@ def _run(
     finally:
         if lock_id is not None:
             with connected(target) as client:
-                LockAcquirer(client, settings, _pause).release(lock_id)
+                acquiring.LockAcquirer(client, settings, _pause).release(lock_id)
 
 
 def _partition_name(text: str) -> str:
@@ -247,22 +229,22 @@ def _partition_name(text: str) -> str:
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or name.strip() not in SETTING_NAMES:
-        fail(f"--hiveconf {text!r}: unknown", f"known are {', '.join(SETTING_NAMES)}, each with =VALUE")
+    if not equals or name.strip() not in acquiring.SETTING_NAMES:
+        fail(f"--hiveconf {text!r}: unknown", f"known are {', '.join(acquiring.SETTING_NAMES)}, each with =VALUE")
     return name.strip(), value
 
 
-def _operation(text: str) -> Operation:
+def _operation(text: str) -> concurrency.Operation:
     try:
-        return Operation(" ".join(text.lower().split()))
+        return concurrency.Operation(" ".join(text.lower().split()))
     except ValueError:
-        fail(f"unknown operation {text!r}", f"known are {'; '.join(Operation)}")
+        fail(f"unknown operation {text!r}", f"known are {'; '.join(concurrency.Operation)}")
 
 
-def _place(text: str, database: str) -> LockPlace:
+def _place(text: str, database: str) -> concurrency.LockPlace:
     db_name, table_name, partition = parse_object(text, database)
     names = (db_name.lower(), None if table_name is None else table_name.lower())
-    return LockPlace(*names, tuple(partition.split("/")) if partition else ())
+    return concurrency.LockPlace(*names, tuple(partition.split("/")) if partition else ())
 
 
 def _pause(seconds: float) -> None:
@@ -271,6 +253,6 @@ def _pause(seconds: float) -> None:
 
 
 _SWITCH = "hive.support.concurrency"
-_EXPLICIT = frozenset({Operation.LOCK_SHARED, Operation.LOCK_EXCLUSIVE})
+_EXPLICIT = frozenset({concurrency.Operation.LOCK_SHARED, concurrency.Operation.LOCK_EXCLUSIVE})
 _SHOWN: Any = ListType(StructType("ShowLocksResponseElement"))
 _BLOCKING: Any = ListType(StructType("BlockingLock"))

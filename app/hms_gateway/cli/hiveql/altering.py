@@ -5,6 +5,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.hiveql.shell_state import (
     VIEWS,
     CommandRefused,
@@ -25,25 +26,6 @@ from hms_gateway.cli.hiveql.shell_state import (
 )
 from hms_gateway.cli.hiveql.showing import check_database
 from hms_gateway.metastore.vocabulary.table_types import FileFormat
-from hms_gateway.rpc.structs import (
-    AddForeignKeyRequest,
-    AddPartitionsRequest,
-    AddPrimaryKeyRequest,
-    CompactionRequest,
-    CompactionType,
-    DropConstraintRequest,
-    DropPartitionsRequest,
-    EnvironmentContext,
-    FieldSchema,
-    Partition,
-    RequestPartsSpec,
-    SerDeInfo,
-    SQLForeignKey,
-    SQLPrimaryKey,
-    StorageDescriptor,
-    Table,
-)
-from hms_gateway.rpc.structs import Order as SortOrder
 
 _CASCADE: Final = {"CASCADE": "true"}
 _PARTITIONS_PER_CALL: Final = 500
@@ -86,23 +68,23 @@ class Change(NamedTuple):
     is_cascading: bool = False
 
 
-def _of_table(work: Callable[Concatenate[QualifiedName, Table, P], Table]) -> Callable[P, Change]:
+def _of_table(work: Callable[Concatenate[QualifiedName, structs.Table, P], structs.Table]) -> Callable[P, Change]:
     return lambda *given, **named: Change(work, given, False)
 
 
 def _of_storage(
-    work: Callable[Concatenate[QualifiedName, StorageDescriptor, P], StorageDescriptor],
+    work: Callable[Concatenate[QualifiedName, structs.StorageDescriptor, P], structs.StorageDescriptor],
 ) -> Callable[P, Change]:
     return lambda *given, **named: Change(work, given, True)
 
 
 @_of_table
-def rename(name: QualifiedName, table: Table, to: QualifiedName) -> Table:
+def rename(name: QualifiedName, table: structs.Table, to: QualifiedName) -> structs.Table:
     return replace(table, dbName=to.db_name, tableName=to.table_name)
 
 
 @_of_table
-def set_properties(name: QualifiedName, table: Table, parameters: Mapping[str, str]) -> Table:
+def set_properties(name: QualifiedName, table: structs.Table, parameters: Mapping[str, str]) -> structs.Table:
     """EXTERNAL and the type of a table say the same."""
     merged, kind = {**(table.parameters or {}), **parameters}, table.tableType
     if kind in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
@@ -111,7 +93,9 @@ def set_properties(name: QualifiedName, table: Table, parameters: Mapping[str, s
 
 
 @_of_table
-def unset_properties(name: QualifiedName, table: Table, names: Sequence[str], if_exists: bool = False) -> Table:
+def unset_properties(
+    name: QualifiedName, table: structs.Table, names: Sequence[str], if_exists: bool = False
+) -> structs.Table:
     parameters = table.parameters or {}
     missing = next((each for each in names if each not in parameters), None)
     if missing is not None and not if_exists:
@@ -120,12 +104,12 @@ def unset_properties(name: QualifiedName, table: Table, names: Sequence[str], if
 
 
 @_of_table
-def set_owner(name: QualifiedName, table: Table, owner: PrincipalName) -> Table:
+def set_owner(name: QualifiedName, table: structs.Table, owner: PrincipalName) -> structs.Table:
     return replace(table, owner=owner.name, ownerType=owner.kind)
 
 
 @_of_table
-def change_partition_column(name: QualifiedName, table: Table, column: FieldSchema) -> Table:
+def change_partition_column(name: QualifiedName, table: structs.Table, column: structs.FieldSchema) -> structs.Table:
     keys = table.partitionKeys or []
     if column.name not in keys_of(table):
         raise CommandRefused(f"{column.name} is not a partition key of table {name}")
@@ -134,14 +118,14 @@ def change_partition_column(name: QualifiedName, table: Table, column: FieldSche
 
 
 @_of_storage
-def touch(name: QualifiedName, descriptor: StorageDescriptor) -> StorageDescriptor:
+def touch(name: QualifiedName, descriptor: structs.StorageDescriptor) -> structs.StorageDescriptor:
     return descriptor
 
 
 @_of_storage
 def add_columns(
-    name: QualifiedName, descriptor: StorageDescriptor, columns: Sequence[FieldSchema]
-) -> StorageDescriptor:
+    name: QualifiedName, descriptor: structs.StorageDescriptor, columns: Sequence[structs.FieldSchema]
+) -> structs.StorageDescriptor:
     existing = _names(descriptor.cols or [])
     double = next((column.name for column in columns if column.name in existing), None)
     if double is not None:
@@ -151,15 +135,19 @@ def add_columns(
 
 @_of_storage
 def replace_columns(
-    name: QualifiedName, descriptor: StorageDescriptor, columns: Sequence[FieldSchema]
-) -> StorageDescriptor:
+    name: QualifiedName, descriptor: structs.StorageDescriptor, columns: Sequence[structs.FieldSchema]
+) -> structs.StorageDescriptor:
     return replace(descriptor, cols=list(columns))
 
 
 @_of_storage
 def change_column(
-    name: QualifiedName, descriptor: StorageDescriptor, old: str, column: FieldSchema, after: str | None = None
-) -> StorageDescriptor:
+    name: QualifiedName,
+    descriptor: structs.StorageDescriptor,
+    old: str,
+    column: structs.FieldSchema,
+    after: str | None = None,
+) -> structs.StorageDescriptor:
     """`after` is the column before it, empty for the first place, None for where it is."""
     columns = list(descriptor.cols or [])
     at = _place_of(name, columns, old)
@@ -173,8 +161,8 @@ def change_column(
 
 @_of_storage
 def set_serde(
-    name: QualifiedName, descriptor: StorageDescriptor, library: str | None, parameters: Mapping[str, str]
-) -> StorageDescriptor:
+    name: QualifiedName, descriptor: structs.StorageDescriptor, library: str | None, parameters: Mapping[str, str]
+) -> structs.StorageDescriptor:
     """`library` is None where only the properties change."""
     serde = _serde(descriptor)
     merged = {**(serde.parameters or {}), **parameters}
@@ -183,32 +171,36 @@ def set_serde(
 
 @_of_storage
 def unset_serde_properties(
-    name: QualifiedName, descriptor: StorageDescriptor, names: Sequence[str]
-) -> StorageDescriptor:
+    name: QualifiedName, descriptor: structs.StorageDescriptor, names: Sequence[str]
+) -> structs.StorageDescriptor:
     serde = _serde(descriptor)
     return replace(descriptor, serdeInfo=replace(serde, parameters=_without(serde.parameters or {}, names)))
 
 
 @_of_storage
-def set_format(name: QualifiedName, descriptor: StorageDescriptor, chosen: FileFormat) -> StorageDescriptor:
+def set_format(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, chosen: FileFormat
+) -> structs.StorageDescriptor:
     """The serde stays where the format names none."""
     serde = _with_library(_serde(descriptor), chosen.serde or None)
     return replace(descriptor, inputFormat=chosen.input_format, outputFormat=chosen.output_format, serdeInfo=serde)
 
 
 @_of_storage
-def set_location(name: QualifiedName, descriptor: StorageDescriptor, location: str) -> StorageDescriptor:
+def set_location(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, location: str
+) -> structs.StorageDescriptor:
     return replace(descriptor, location=location)
 
 
 @_of_storage
 def set_buckets(
     name: QualifiedName,
-    descriptor: StorageDescriptor,
+    descriptor: structs.StorageDescriptor,
     columns: Sequence[str],
-    sorted_by: Sequence[SortOrder],
+    sorted_by: Sequence[structs.Order],
     number: int,
-) -> StorageDescriptor:
+) -> structs.StorageDescriptor:
     """No columns and a negative number mean not clustered."""
     return replace(descriptor, bucketCols=list(columns), sortCols=list(sorted_by), numBuckets=number)
 
@@ -228,7 +220,7 @@ def alter_table(
         changed = (
             _with_storage(name, table, change) if change.is_of_storage else change.work(name, table, *change.given)
         )
-        context = EnvironmentContext(properties=dict(_CASCADE) if change.is_cascading else {})
+        context = structs.EnvironmentContext(properties=dict(_CASCADE) if change.is_cascading else {})
         state.call("alter_table_with_environment_context", *name, changed, context)
         return
     names = [each for spec in specs for each in partition_names(state, name, spec)]
@@ -239,21 +231,21 @@ def alter_table(
         if not change.is_of_storage:
             raise CommandRefused("partitions have no TBLPROPERTIES, owner or name of their own; leave PARTITION out")
         partitions = [_with_storage(name, each, change) for each in found]
-        state.call("alter_partitions_with_environment_context", *name, partitions, EnvironmentContext())
+        state.call("alter_partitions_with_environment_context", *name, partitions, structs.EnvironmentContext())
 
 
-Part = TypeVar("Part", Table, Partition)
+Part = TypeVar("Part", structs.Table, structs.Partition)
 
 
 def _with_storage(name: QualifiedName, part: Part, change: Change) -> Part:
-    return replace(part, sd=change.work(name, part.sd or StorageDescriptor(), *change.given))
+    return replace(part, sd=change.work(name, part.sd or structs.StorageDescriptor(), *change.given))
 
 
 @statement
 def rename_partition(state: ShellState, name: QualifiedName, old: PartitionSpec, new: PartitionSpec) -> None:
     table = state.table(name)
     values = partition_values(name, keys_of(table), old)
-    found: Partition = state.call("get_partition", *name, values)
+    found: structs.Partition = state.call("get_partition", *name, values)
     renamed = replace(found, values=new_partition_values(name, table, new))
     state.call("rename_partition", *name, values, renamed)
 
@@ -268,9 +260,9 @@ def add_partitions(
     state: ShellState, name: QualifiedName, partitions: Sequence[AddedPartition], if_not_exists: bool = False
 ) -> None:
     table = state.table(name)
-    descriptor = table.sd or StorageDescriptor()
+    descriptor = table.sd or structs.StorageDescriptor()
     made = [
-        Partition(
+        structs.Partition(
             values=new_partition_values(name, table, new.spec),
             dbName=name.db_name,
             tableName=name.table_name,
@@ -279,7 +271,7 @@ def add_partitions(
         )
         for new in partitions
     ]
-    request = AddPartitionsRequest(*name, made, if_not_exists, needResult=False)
+    request = structs.AddPartitionsRequest(*name, made, if_not_exists, needResult=False)
     state.call("add_partitions_req", request)
 
 
@@ -294,11 +286,11 @@ def drop_partitions(
     found = [each for spec in specs for each in partition_names(state, name, spec)]
     if not found and not if_exists:
         raise no_such_partition(name)
-    context = EnvironmentContext(properties={"ifPurge": "true"}) if is_purging else None
+    context = structs.EnvironmentContext(properties={"ifPurge": "true"}) if is_purging else None
     names = list(dict.fromkeys(found))
     for begin in range(0, len(names), _PARTITIONS_PER_CALL):
-        some = RequestPartsSpec(names=names[begin : begin + _PARTITIONS_PER_CALL])
-        request = DropPartitionsRequest(*name, some, deleteData=True, ifExists=True, needResult=False)
+        some = structs.RequestPartsSpec(names=names[begin : begin + _PARTITIONS_PER_CALL])
+        request = structs.DropPartitionsRequest(*name, some, deleteData=True, ifExists=True, needResult=False)
         request.environmentContext = context
         state.call("drop_partitions_req", request)
 
@@ -312,14 +304,14 @@ def exchange_partition(state: ShellState, name: QualifiedName, spec: PartitionSp
 @statement
 def compact(state: ShellState, name: QualifiedName, spec: PartitionSpec, kind: str) -> ResultRows:
     database, table, partition = place_names(state, PlaceName(*name, spec))
-    request = CompactionRequest(database, table, partition, CompactionType[kind], runas=state.user)
+    request = structs.CompactionRequest(database, table, partition, structs.CompactionType[kind], runas=state.user)
     answer = state.call("compact2", request)
     return ResultRows(("compaction_id", "state", "accepted"), [(answer.id, answer.state, answer.accepted)])
 
 
 @statement
 def drop_constraint(state: ShellState, table: QualifiedName, name: str) -> None:
-    state.call("drop_constraint", DropConstraintRequest(*table, name))
+    state.call("drop_constraint", structs.DropConstraintRequest(*table, name))
 
 
 @statement
@@ -335,35 +327,37 @@ def add_key(
     # It is enforced by nothing.
     states = (False, False, False)
     if references is None:
-        keys = [SQLPrimaryKey(*table, column, number, name, *states) for number, column in enumerate(columns, 1)]
-        state.call("add_primary_key", AddPrimaryKeyRequest(keys))
+        keys = [
+            structs.SQLPrimaryKey(*table, column, number, name, *states) for number, column in enumerate(columns, 1)
+        ]
+        state.call("add_primary_key", structs.AddPrimaryKeyRequest(keys))
         return
     if len(columns) != len(referenced_columns):
         raise CommandRefused(f"the foreign key has {len(columns)} columns and references another number of them")
     pairs = zip(referenced_columns, columns, strict=True)
     foreign = [
-        SQLForeignKey(*references, parent, *table, child, number, 0, 0, name, None, *states)
+        structs.SQLForeignKey(*references, parent, *table, child, number, 0, 0, name, None, *states)
         for number, (parent, child) in enumerate(pairs, 1)
     ]
-    state.call("add_foreign_key", AddForeignKeyRequest(foreign))
+    state.call("add_foreign_key", structs.AddForeignKeyRequest(foreign))
 
 
-def _names(columns: Sequence[FieldSchema]) -> list[str]:
+def _names(columns: Sequence[structs.FieldSchema]) -> list[str]:
     return [column.name or "" for column in columns]
 
 
-def _place_of(name: QualifiedName, columns: Sequence[FieldSchema], column: str) -> int:
+def _place_of(name: QualifiedName, columns: Sequence[structs.FieldSchema], column: str) -> int:
     names = _names(columns)
     if column not in names:
         raise CommandRefused(f"table {name} does not have the column {column}; it has {', '.join(names)}")
     return names.index(column)
 
 
-def _serde(descriptor: StorageDescriptor) -> SerDeInfo:
-    return descriptor.serdeInfo or SerDeInfo(parameters={})
+def _serde(descriptor: structs.StorageDescriptor) -> structs.SerDeInfo:
+    return descriptor.serdeInfo or structs.SerDeInfo(parameters={})
 
 
-def _with_library(serde: SerDeInfo, library: str | None) -> SerDeInfo:
+def _with_library(serde: structs.SerDeInfo, library: str | None) -> structs.SerDeInfo:
     return serde if library is None else replace(serde, serializationLib=library)
 
 

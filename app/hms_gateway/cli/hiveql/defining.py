@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.hiveql.queries import read_view_query
 from hms_gateway.cli.hiveql.shell_state import (
     VIEWS,
@@ -19,32 +20,20 @@ from hms_gateway.cli.hiveql.shell_state import (
     statement,
 )
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
-from hms_gateway.rpc.structs import (
-    AlreadyExistsException,
-    Database,
-    EnvironmentContext,
-    Function,
-    InvalidOperationException,
-    NoSuchObjectException,
-    PrincipalType,
-    SerDeInfo,
-    StorageDescriptor,
-    Table,
-)
 
 _COPIED_NEVER: Final = ("transient_lastDdlTime", "EXTERNAL", "numFiles", "totalSize", "numRows", "rawDataSize",
                         "COLUMN_STATS_ACCURATE", "last_modified_by", "last_modified_time", "numPartitions")  # fmt: skip
 
 
 @statement
-def create_database(state: ShellState, database: Database, if_not_exists: bool = False) -> None:
-    owned = replace(database, ownerName=state.user, ownerType=PrincipalType.USER)
+def create_database(state: ShellState, database: structs.Database, if_not_exists: bool = False) -> None:
+    owned = replace(database, ownerName=state.user, ownerType=structs.PrincipalType.USER)
     with _made(if_not_exists):
         state.call("create_database", owned)
 
 
 @statement
-def create_table(state: ShellState, table: Table, if_not_exists: bool = False) -> None:
+def create_table(state: ShellState, table: structs.Table, if_not_exists: bool = False) -> None:
     with _made(if_not_exists):
         state.call("create_table", replace(table, owner=state.user))
 
@@ -65,7 +54,7 @@ def create_table_like(
     assert source.sd is not None
     kept = {key: value for key, value in (source.parameters or {}).items() if key not in _COPIED_NEVER}
     external = {"EXTERNAL": "TRUE"} if is_external else {}
-    table = Table(
+    table = structs.Table(
         tableName=name.table_name,
         dbName=name.db_name,
         owner=state.user,
@@ -93,7 +82,7 @@ def create_view(
     table = _view(state, name, query, query_begin, columns, parameters)
     try:
         state.call("create_table", table)
-    except AlreadyExistsException:
+    except structs.AlreadyExistsException:
         if or_replace:
             _replace_view(state, name, table)
         elif not if_not_exists:
@@ -106,9 +95,9 @@ def alter_view_query(state: ShellState, name: QualifiedName, query: str, query_b
 
 
 @statement
-def create_function(state: ShellState, function: Function, if_not_exists: bool = False) -> None:
+def create_function(state: ShellState, function: structs.Function, if_not_exists: bool = False) -> None:
     with _made(if_not_exists):
-        state.call("create_function", replace(function, ownerName=state.user, ownerType=PrincipalType.USER))
+        state.call("create_function", replace(function, ownerName=state.user, ownerType=structs.PrincipalType.USER))
 
 
 @statement
@@ -122,7 +111,7 @@ def drop_database(state: ShellState, database: str, if_exists: bool = False, is_
     try:
         with _dropped(f"database {database}", if_exists):
             state.call("drop_database", database, True, is_cascading)
-    except InvalidOperationException as error:
+    except structs.InvalidOperationException as error:
         raise CommandRefused(f"{error.message}; CASCADE drops what is in it, too") from error
     if state.database == database:
         state.database = "default"
@@ -140,7 +129,7 @@ def drop_table(
         raise
     if (kind in VIEWS) != is_view:
         raise CommandRefused(f"{name} is a {'table; DROP TABLE' if is_view else 'view; DROP VIEW'} drops it")
-    context = EnvironmentContext(properties={"ifPurge": "TRUE"} if is_purging else {})
+    context = structs.EnvironmentContext(properties={"ifPurge": "TRUE"} if is_purging else {})
     with _dropped(f"table {name}", if_exists):
         state.call("drop_table_with_environment_context", *name, True, context)
 
@@ -157,7 +146,7 @@ def truncate(state: ShellState, name: QualifiedName, spec: PartitionSpec = ()) -
 def _made(if_not_exists: bool) -> Iterator[None]:
     try:
         yield
-    except AlreadyExistsException as error:
+    except structs.AlreadyExistsException as error:
         if not if_not_exists:
             raise CommandRefused(f"{error.message}; IF NOT EXISTS leaves it as it is") from error
 
@@ -166,7 +155,7 @@ def _made(if_not_exists: bool) -> Iterator[None]:
 def _dropped(what: str, if_exists: bool) -> Iterator[None]:
     try:
         yield
-    except NoSuchObjectException as error:
+    except structs.NoSuchObjectException as error:
         if not if_exists:
             raise CommandRefused(f"{what} does not exist") from error
 
@@ -178,7 +167,7 @@ def _view(
     query_begin: int,
     named: Sequence[tuple[str, str | None]] = (),
     parameters: Mapping[str, str] = MappingProxyType({}),
-) -> Table:
+) -> structs.Table:
     """Raises CommandError and Refused."""
 
     def columns_of(table: QualifiedName) -> Mapping[str, str]:
@@ -193,11 +182,13 @@ def _view(
         selected = ", ".join(f"`{name.table_name}`.`{old.name}` AS `{new}`" for (new, _), old in pairs)
         expanded = f"SELECT {selected} FROM ({expanded}) `{name.table_name}`"
         columns = [replace(old, name=new, comment=comment) for (new, comment), old in pairs]
-    return Table(
+    return structs.Table(
         tableName=name.table_name,
         dbName=name.db_name,
         owner=state.user,
-        sd=StorageDescriptor(cols=list(columns), serdeInfo=SerDeInfo(parameters={}), parameters={}, numBuckets=-1),
+        sd=structs.StorageDescriptor(
+            cols=list(columns), serdeInfo=structs.SerDeInfo(parameters={}), parameters={}, numBuckets=-1
+        ),
         partitionKeys=[],
         parameters=dict(parameters),
         viewOriginalText=query,
@@ -206,10 +197,10 @@ def _view(
     )
 
 
-def _replace_view(state: ShellState, name: QualifiedName, view: Table) -> None:
+def _replace_view(state: ShellState, name: QualifiedName, view: structs.Table) -> None:
     existing = state.table(name)
     if existing.tableType != "VIRTUAL_VIEW":
         raise CommandRefused(f"{name} is a table; CREATE OR REPLACE VIEW replaces views only")
     parameters = {**(existing.parameters or {}), **(view.parameters or {})}
     kept = replace(view, createTime=existing.createTime, parameters=parameters)
-    state.call("alter_table_with_environment_context", *name, kept, EnvironmentContext())
+    state.call("alter_table_with_environment_context", *name, kept, structs.EnvironmentContext())

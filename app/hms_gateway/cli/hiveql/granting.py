@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.hiveql.shell_state import (
     CommandRefused,
     PlaceName,
@@ -16,33 +17,21 @@ from hms_gateway.cli.hiveql.shell_state import (
     table_of,
 )
 from hms_gateway.metastore.vocabulary.texts import time_text
-from hms_gateway.rpc.structs import (
-    GetPrincipalsInRoleRequest,
-    GetRoleGrantsForPrincipalRequest,
-    GrantRevokePrivilegeRequest,
-    GrantRevokeRoleRequest,
-    GrantRevokeType,
-    HiveObjectPrivilege,
-    HiveObjectRef,
-    HiveObjectType,
-    MetaException,
-    PrincipalType,
-    PrivilegeBag,
-    PrivilegeGrantInfo,
-    Role,
-)
 
 _AUTHORIZER: Final = "SQL"
 
 
 @statement
 def show_grants(
-    state: ShellState, principal: PrincipalName | None, kind: HiveObjectType | None, place: PlaceName | None = None
+    state: ShellState,
+    principal: PrincipalName | None,
+    kind: structs.HiveObjectType | None,
+    place: PlaceName | None = None,
 ) -> ResultRows:
     if principal is None and place is None:
         raise CommandRefused("SHOW GRANT needs USER, GROUP or ROLE and a name, or ON and an object")
     party, name = (None, None) if principal is None else principal
-    target = HiveObjectRef() if kind is None or place is None else _object(state, kind, place)
+    target = structs.HiveObjectRef() if kind is None or place is None else _object(state, kind, place)
     return table_of(
         state.call("list_privileges", name, party, target),
         database="hiveObject.dbName",
@@ -63,7 +52,7 @@ def show_roles(state: ShellState, principal: PrincipalName | None = None) -> Res
     """All, or those that were granted to one."""
     if principal is None:
         return ResultRows(("role",), ((name,) for name in state.call("get_role_names")))
-    request = GetRoleGrantsForPrincipalRequest(principal.name, principal.kind)
+    request = structs.GetRoleGrantsForPrincipalRequest(principal.name, principal.kind)
     found = state.call("get_role_grants_for_principal", request).principalGrants or []
     return table_of(
         found,
@@ -76,7 +65,7 @@ def show_roles(state: ShellState, principal: PrincipalName | None = None) -> Res
 
 @statement
 def show_principals(state: ShellState, role: str) -> ResultRows:
-    found = state.call("get_principals_in_role", GetPrincipalsInRoleRequest(role)).principalGrants or []
+    found = state.call("get_principals_in_role", structs.GetPrincipalsInRoleRequest(role)).principalGrants or []
     return table_of(
         found,
         principal_name="principalName",
@@ -91,7 +80,7 @@ def show_principals(state: ShellState, role: str) -> ResultRows:
 def grant_privileges(
     state: ShellState,
     privileges: Sequence[str],
-    kind: HiveObjectType,
+    kind: structs.HiveObjectType,
     place: PlaceName,
     principals: Sequence[PrincipalName],
     is_revoked: bool = False,
@@ -100,15 +89,15 @@ def grant_privileges(
     """`is_option` is WITH GRANT OPTION, or GRANT OPTION FOR where they are revoked."""
     target = _object(state, kind, place)
     granted = [
-        HiveObjectPrivilege(
+        structs.HiveObjectPrivilege(
             hiveObject=target,
             principalName=principal.name,
             principalType=principal.kind,
-            grantInfo=PrivilegeGrantInfo(
+            grantInfo=structs.PrivilegeGrantInfo(
                 privilege=privilege,
                 createTime=0,
                 grantor=state.user,
-                grantorType=PrincipalType.USER,
+                grantorType=structs.PrincipalType.USER,
                 grantOption=is_option and not is_revoked,
             ),
             authorizer=_AUTHORIZER,
@@ -117,10 +106,12 @@ def grant_privileges(
         for privilege in privileges
     ]
     only_option = is_option if is_revoked else None
-    request = GrantRevokePrivilegeRequest(_change(is_revoked), PrivilegeBag(privileges=granted), only_option)
+    request = structs.GrantRevokePrivilegeRequest(
+        _change(is_revoked), structs.PrivilegeBag(privileges=granted), only_option
+    )
     try:
         state.call("grant_revoke_privileges", request)
-    except MetaException as error:
+    except structs.MetaException as error:
         if "is already granted" not in (error.message or ""):
             raise
         raise CommandRefused(f"{error.message}; to change its grant option, REVOKE it first") from error
@@ -136,13 +127,13 @@ def grant_roles(
 ) -> None:
     for role in roles:
         for principal in principals:
-            request = GrantRevokeRoleRequest(
+            request = structs.GrantRevokeRoleRequest(
                 requestType=_change(is_revoked),
                 roleName=role,
                 principalName=principal.name,
                 principalType=principal.kind,
                 grantor=state.user,
-                grantorType=PrincipalType.USER,
+                grantorType=structs.PrincipalType.USER,
                 grantOption=is_option,
             )
             state.call("grant_revoke_role", request)
@@ -150,7 +141,7 @@ def grant_roles(
 
 @statement
 def create_role(state: ShellState, role: str) -> None:
-    state.call("create_role", Role(roleName=role, ownerName=state.user))
+    state.call("create_role", structs.Role(roleName=role, ownerName=state.user))
 
 
 @statement
@@ -158,17 +149,19 @@ def drop_role(state: ShellState, role: str) -> None:
     state.call("drop_role", role)
 
 
-def _change(is_revoked: bool) -> GrantRevokeType:
-    return GrantRevokeType.REVOKE if is_revoked else GrantRevokeType.GRANT
+def _change(is_revoked: bool) -> structs.GrantRevokeType:
+    return structs.GrantRevokeType.REVOKE if is_revoked else structs.GrantRevokeType.GRANT
 
 
-def _object(state: ShellState, kind: HiveObjectType, place: PlaceName) -> HiveObjectRef:
+def _object(state: ShellState, kind: structs.HiveObjectType, place: PlaceName) -> structs.HiveObjectRef:
     values = None
     if place.spec and place.table_name is not None:
         name = QualifiedName(place.db_name, place.table_name)
         values = partition_values(name, keys_of(state.table(name)), place.spec)
-    return HiveObjectRef(objectType=kind, dbName=place.db_name or None, objectName=place.table_name, partValues=values)
+    return structs.HiveObjectRef(
+        objectType=kind, dbName=place.db_name or None, objectName=place.table_name, partValues=values
+    )
 
 
 def _principal_type(held: Any) -> str:
-    return PrincipalType(held.principalType or PrincipalType.USER).name
+    return structs.PrincipalType(held.principalType or structs.PrincipalType.USER).name

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.hiveql import defining, granting, locking, session, showing
 from hms_gateway.cli.hiveql.definitions import AlterationReader
 from hms_gateway.cli.hiveql.lock_commands import parse_command
@@ -12,19 +13,6 @@ from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, Qualifi
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
-from hms_gateway.rpc.structs import (
-    Database,
-    FieldSchema,
-    Function,
-    FunctionType,
-    HiveObjectType,
-    ResourceType,
-    ResourceUri,
-    SerDeInfo,
-    SkewedInfo,
-    StorageDescriptor,
-    Table,
-)
 
 
 class ShowReader(AlterationReader):
@@ -122,12 +110,12 @@ class ShowReader(AlterationReader):
         kind, place = self._granted_place()
         return granting.show_grants(principal, kind, place)
 
-    def _granted_place(self) -> tuple[HiveObjectType, PlaceName]:
+    def _granted_place(self) -> tuple[structs.HiveObjectType, PlaceName]:
         """After ON."""
         place = self._place_name()
         if place.table_name is None:
-            return HiveObjectType.DATABASE, place
-        return HiveObjectType.PARTITION if place.spec else HiveObjectType.TABLE, place
+            return structs.HiveObjectType.DATABASE, place
+        return structs.HiveObjectType.PARTITION if place.spec else structs.HiveObjectType.TABLE, place
 
     def _show_role(self) -> Statement:
         self._needs("GRANT")
@@ -181,7 +169,11 @@ _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _DATA: Final = (
     "INSERT", "UPDATE", "DELETE", "MERGE", "LOAD", "ANALYZE", "EXPORT", "IMPORT", "CACHE", "REFRESH", "RELOAD",
 )  # fmt: skip
-_RESOURCES: Final = {"JAR": ResourceType.JAR, "FILE": ResourceType.FILE, "ARCHIVE": ResourceType.ARCHIVE}
+_RESOURCES: Final = {
+    "JAR": structs.ResourceType.JAR,
+    "FILE": structs.ResourceType.FILE,
+    "ARCHIVE": structs.ResourceType.ARCHIVE,
+}
 # The metastore keeps it for tables that are not clustered.
 _NO_BUCKETS: Final = -1
 
@@ -240,7 +232,7 @@ class StatementReader(ShowReader):
 
     def _create_database(self) -> Statement:
         if_not_exists = self._if_not_exists()
-        database = Database(name=self._object_name("the name of a database"), parameters={})
+        database = structs.Database(name=self._object_name("the name of a database"), parameters={})
         while not self._is_at_end():
             what = self._needs_any("COMMENT", "LOCATION", "MANAGEDLOCATION", "WITH")
             if what == "COMMENT":
@@ -335,20 +327,20 @@ class StatementReader(ShowReader):
         if_not_exists = self._if_not_exists()
         name = self._table_name()
         self._needs("AS")
-        function = Function(
+        function = structs.Function(
             functionName=name.table_name,
             dbName=name.db_name,
             className=self._string("the class in quotes"),
-            functionType=FunctionType.JAVA,
+            functionType=structs.FunctionType.JAVA,
             resourceUris=[],
         )
         if self._takes("USING"):
             function.resourceUris = self._listed(self._resource)
         return defining.create_function(function, if_not_exists)
 
-    def _resource(self) -> ResourceUri:
+    def _resource(self) -> structs.ResourceUri:
         kind = self._needs_any(*_RESOURCES)
-        return ResourceUri(resourceType=_RESOURCES[kind], uri=self._location())
+        return structs.ResourceUri(resourceType=_RESOURCES[kind], uri=self._location())
 
     def _drop(self) -> Statement:
         """After DROP."""
@@ -460,30 +452,30 @@ class _TableDraft:
 
     def __init__(self, *, is_external: bool) -> None:
         self.is_external = is_external
-        self.keys: list[FieldSchema] = []
+        self.keys: list[structs.FieldSchema] = []
         self.parameters: dict[str, str] = {}
-        self.row_format: SerDeInfo | None = None
+        self.row_format: structs.SerDeInfo | None = None
         self.format: FileFormat = FORMATS["TEXTFILE"]
-        self.descriptor = StorageDescriptor(
+        self.descriptor = structs.StorageDescriptor(
             cols=[],
             compressed=False,
             numBuckets=_NO_BUCKETS,
             bucketCols=[],
             sortCols=[],
             parameters={},
-            skewedInfo=SkewedInfo(skewedColNames=[], skewedColValues=[], skewedColValueLocationMaps={}),
+            skewedInfo=structs.SkewedInfo(skewedColNames=[], skewedColValues=[], skewedColValueLocationMaps={}),
             storedAsSubDirectories=False,
         )
 
-    def table(self, name: QualifiedName) -> Table:
-        serde = self.row_format or SerDeInfo(serializationLib=self.format.serde or LAZY_SERDE, parameters={})
+    def table(self, name: QualifiedName) -> structs.Table:
+        serde = self.row_format or structs.SerDeInfo(serializationLib=self.format.serde or LAZY_SERDE, parameters={})
         assert serde.parameters is not None
         serde.parameters.setdefault("serialization.format", "1")
         self.descriptor.serdeInfo = serde
         self.descriptor.inputFormat = self.format.input_format
         self.descriptor.outputFormat = self.format.output_format
         external = {"EXTERNAL": "TRUE"} if self.is_external else {}
-        return Table(
+        return structs.Table(
             tableName=name.table_name,
             dbName=name.db_name,
             sd=self.descriptor,

@@ -3,15 +3,15 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, Final
 
 from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
-from hms_gateway.cli.terminal.formats import Cell, write_rows, write_text
+from hms_gateway.cli.terminal.formats import write_rows, write_text
 from hms_gateway.cli.terminal.output import err, hint, say
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, NotReached
 from hms_gateway.metastore.vocabulary.hiveql_tokens import (
@@ -71,7 +71,6 @@ class ReconnectingClient:
                 client.close()
 
 
-Row = TypeVar("Row", bound=Sequence[Cell])
 Output = Callable[[], AbstractContextManager[IO[str]]]
 
 
@@ -81,31 +80,6 @@ class Unanswered(Exception):
 
 class StatementFailed(Exception):
     """A statement was refused; it has been said already."""
-
-
-class Watch:
-    """Adds up the time of what is done in it."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seconds = 0.0
-        self._clock = clock
-        self._began = 0.0
-
-    def __enter__(self) -> None:
-        self._began = self._clock()
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds += self._clock() - self._began
-
-    def each(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows, which may be made while they are asked for."""
-        rest = iter(rows)
-        while True:
-            with self:
-                row = next(rest, None)
-            if row is None:
-                return
-            yield row
 
 
 class SqlSession:
@@ -150,12 +124,10 @@ class SqlSession:
         return is_clean
 
     def _run(self, statement: str, text: str, begin: int, source: str) -> None:
-        # Without what a person does in the pager.
-        watch = Watch()
         try:
-            with watch:
-                found = parse_statement(statement, self.state.database).run(self.state)
-            count = None if found is None else self._write(found._replace(rows=watch.each(found.rows)))
+            began = time.monotonic()
+            found = parse_statement(statement, self.state.database).run(self.state)
+            count, ended = self._write(found)
         except CommandError as error:
             _say_error(str(error), _place(source, text, begin + error.position))
             say(pointed_at(text, begin + error.position))
@@ -168,15 +140,20 @@ class SqlSession:
             if error.hint:
                 hint(error.hint)
             raise Unanswered from error
-        self._say_done(count, watch.seconds)
+        self._say_done(count, ended - began)
 
-    def _write(self, found: ResultRows) -> int | None:
-        with self._output() as stream:
-            if not found.is_text:
-                return write_rows(stream, self.form, found.columns, found.rows)
-            for cells in found.rows:
-                write_text(stream, self.form, found.columns, cells)
-        return None
+    def _write(self, found: ResultRows | None) -> tuple[int | None, float]:
+        """Write the rows; their number, and the time before the person leaves the pager."""
+        count = None
+        if found is not None:
+            with self._output() as stream:
+                if found.is_text:
+                    for cells in found.rows:
+                        write_text(stream, self.form, found.columns, cells)
+                else:
+                    count = write_rows(stream, self.form, found.columns, found.rows)
+                return count, time.monotonic()
+        return count, time.monotonic()
 
     def _say_done(self, count: int | None, seconds: float) -> None:
         """For people, who see a table."""
