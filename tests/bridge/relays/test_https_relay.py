@@ -408,10 +408,9 @@ def test_tls_with_the_right_authority(authority, tmp_path):
 
     async def work(peer, upstream, _server):
         assert (await peer.ask(GET)).success == ["default", "sales"]
-        for _ in range(2):
-            upstream.actions.append(dropping())
-            assert (await peer.ask(GET)).success == ["default", "sales"]
-        assert upstream.resumed == [False, True, True]
+        upstream.actions.append(dropping())
+        assert (await peer.ask(GET)).success == ["default", "sales"]
+        assert upstream.connections == 2
 
     run(work, upstream=secure(authority, "127.0.0.1"), is_insecure=False, cacert=tmp_path / "ca.pem")
 

@@ -57,25 +57,6 @@ class TooSlow(UpstreamError):
     """No answer in time."""
 
 
-class ResumingContext(ssl.SSLContext):
-    """Client side of TLS that takes up the last session again, which saves most of a handshake.
-
-    asyncio has no way to hand a session to a connection, but it asks the context for the TLS object.
-    """
-
-    last_session: ssl.SSLSession | None = None
-
-    def wrap_bio(
-        self,
-        incoming: ssl.MemoryBIO,
-        outgoing: ssl.MemoryBIO,
-        server_side: bool = False,
-        server_hostname: str | bytes | None = None,
-        session: ssl.SSLSession | None = None,
-    ) -> ssl.SSLObject:
-        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session or self.last_session)
-
-
 class ClientTls:
     """Checks the server against the system's authorities or those in the file `cacert`, or not at all, and shows it
     `certificate`.
@@ -99,7 +80,7 @@ class ClientTls:
         self._have_changed(at_once=True)
         self._context = self._make()
 
-    def context(self, *, at_once: bool) -> ResumingContext:
+    def context(self, *, at_once: bool) -> ssl.SSLContext:
         """For the files of now, or with `at_once` False of within a second: another one after each change.
 
         Files that cannot be used leave the one before: of a certificate and its key one is written first.
@@ -114,8 +95,8 @@ class ClientTls:
     def _have_changed(self, *, at_once: bool) -> bool:
         return bool([file for file in self._watched if file.has_changed(at_once=at_once)])
 
-    def _make(self) -> ResumingContext:
-        context = ResumingContext(ssl.PROTOCOL_TLS_CLIENT)
+    def _make(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         if self._is_insecure:
@@ -198,7 +179,7 @@ class UpstreamConnection(asyncio.StreamReader):
     """One connection; one request at a time. Nothing more is read from the server than is wanted."""
 
     def __init__(
-        self, give_back: Callable[["UpstreamConnection"], None], tls_context: ResumingContext | None = None
+        self, give_back: Callable[["UpstreamConnection"], None], tls_context: ssl.SSLContext | None = None
     ) -> None:
         """`tls_context` is what it is made with."""
         super().__init__(limit=QUEUED_BYTES_MAX // 2)
@@ -287,9 +268,6 @@ class UpstreamConnection(asyncio.StreamReader):
             self.close()
         elif self._is_asked:
             self._is_asked, self.idle_since = False, self._clock()
-            if self._is_new and self.tls_context is not None:
-                # Tickets of TLS 1.3 come with the first data, not with the handshake.
-                self.tls_context.last_session = self.writer.get_extra_info("ssl_object").session
             self._is_new = False
             self._give_back(self)
 

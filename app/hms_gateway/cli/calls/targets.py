@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import click
 import msgspec
 from click.core import ParameterSource
 
-from hms_gateway.cli.terminal.commands import Option, Subject, option, repeatable
+from hms_gateway.cli.terminal.commands import Option, Subject, command, option, repeatable
 from hms_gateway.cli.terminal.output import fail, find_token, first_line, line_of_input
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
@@ -140,26 +140,22 @@ LOGIN: Final[tuple[Option, ...]] = (
 )
 
 
-class CallTarget(msgspec.Struct, frozen=True):
-    """URL and login: a token, a password or tickets, else the certificate of `verify`."""
-
-    url: str
-    user: str
-    password: str | None
-    token: LoginToken | None
-    negotiates: bool
-    verify: bool | ssl.SSLContext
-    headers: dict[str, str]
-    timeout_seconds: float
-
-
-class TargetLogin(NamedTuple):
-    """The user, and what proves the user; with neither, a client certificate does."""
+class TargetLogin(msgspec.Struct, frozen=True):
+    """The user, and what proves the user: a password, a token or tickets, else a client certificate."""
 
     user: str
     password: str | None = None
     token: LoginToken | None = None
     negotiates: bool = False
+
+
+class CallTarget(TargetLogin, frozen=True, kw_only=True):
+    """A metastore and the login there; `verify` may show a certificate."""
+
+    url: str
+    verify: bool | ssl.SSLContext
+    headers: dict[str, str]
+    timeout_seconds: float
 
 
 def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
@@ -216,11 +212,8 @@ def target_of(
     login = login_of(url=url, certificate=certificate, key=key, **words)
     shown = find_certificate(url, certificate, key)
     return CallTarget(
+        **msgspec.structs.asdict(login),
         url=url,
-        user=login.user,
-        password=login.password,
-        token=login.token,
-        negotiates=login.negotiates,
         verify=find_trust(url, cacert, insecure=insecure, shown=shown),
         headers=parse_headers(header),
         timeout_seconds=timeout,
@@ -261,6 +254,7 @@ _EXITS: Final = {
 }
 _NAMES: Final = [str(each.name) for each in _OPTIONS if each.name != "profile"]
 CALLER: Final = Subject(_OPTIONS, lambda given: target_of(**login_words(given, _NAMES)), _EXITS)
+call_command: Final = partial(command, subject=CALLER)
 CALLER_WORDS: Final = Subject(_OPTIONS, lambda given: login_words(given, _NAMES), _EXITS)
 
 

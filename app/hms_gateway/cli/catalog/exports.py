@@ -269,18 +269,12 @@ class _Importer:
             self.counts[record.kind] = self.counts.get(record.kind, 0) + 1
 
     def _call(self, record: Record) -> None:
-        value = self._struct(record)
-        match record.kind:
-            case "database":
-                self._client.call("create_database", value)
-            case "function":
-                self._client.call("create_function", value)
-            case "table":
-                self._client.call("create_table", value)
-            case "primary_key":
-                self._client.call("add_primary_key", structs.AddPrimaryKeyRequest(value))
-            case _:
-                self._client.call("add_foreign_key", structs.AddForeignKeyRequest(value))
+        value, method = self._struct(record), f"create_{record.kind}"
+        if record.kind == "primary_key":
+            value, method = structs.AddPrimaryKeyRequest(value), "add_primary_key"
+        elif record.kind == "foreign_key":
+            value, method = structs.AddForeignKeyRequest(value), "add_foreign_key"
+        self._client.call(method, value)
 
     def _add_partitions(self, database: str, table: str, records: Iterator[Record]) -> None:
         while some := list(itertools.islice(records, _PARTITIONS_A_CALL)):

@@ -81,13 +81,15 @@ def _job(given: dict[str, Any]) -> Any:
 
 JOB: Final = Subject((*_OF_JOBS, *targets.LOGIN), _job, _EXITS)
 
+_job_command: Final = partial(command, subject=JOB)
+
 PIPELINE: Final = group(
     "pipeline",
     """Run jobs over a metastore and its files, on Spark.
 
     They need Java 17 and PySpark: pip install 'hms-gateway[spark]'; in a checkout pip install -e '.[spark]'.
     """,
-    command(
+    _job_command(
         "crawl",
         """Register the tables and partitions below LOCATION, and report missing ones.
 
@@ -100,7 +102,6 @@ PIPELINE: Final = group(
         option("--table NAME", "Name of the table, if LOCATION is the directory of one.", default=""),
         option("--prune", "Drop partitions whose directory is gone; above 5 % of a table with --yes."),
         work="pipeline.jobs:crawl",
-        subject=JOB,
         examples=[
             "pipeline crawl -k /data/lake",
             "pipeline crawl -k /data/lake --dry-run --json",
@@ -108,7 +109,7 @@ PIPELINE: Final = group(
             "pipeline crawl -k s3://lake/sales.db --only 'sales.o*' --prune",
         ],
     ),
-    command(
+    _job_command(
         "stats",
         """Compute statistics of tables, partitions and columns, and store them in the catalog.
 
@@ -124,7 +125,6 @@ PIPELINE: Final = group(
         option("--all is_all", "Include tables and partitions without changes since their last statistics."),
         option("--report FILE", "File to write a report to, as a page of HTML.", type=targets.NEW_FILE),
         work="pipeline.jobs:stats",
-        subject=JOB,
         examples=[
             "pipeline stats --only 'sales.*'",
             "pipeline stats --full --only sales.orders --where \"ds >= '2026-01-01'\"",
@@ -132,7 +132,7 @@ PIPELINE: Final = group(
         ],
         exits={1: "Files or locations have problems, or partitions changed meanwhile and are left for the next run."},
     ),
-    command(
+    _job_command(
         "audit",
         """Compare the catalog with directories and files, and report problems.
 
@@ -158,7 +158,6 @@ PIPELINE: Final = group(
         ),
         option("--fail-on error|warning|note", "Least severity that makes the exit status 1.", default="warning"),
         work="pipeline.jobs:audit",
-        subject=JOB,
         examples=[
             "pipeline audit --only 'sales.*' --html audit.html",
             "pipeline audit --fix plan.jsonl",
@@ -166,7 +165,7 @@ PIPELINE: Final = group(
         ],
         exits={1: "There was a finding of the severity --fail-on or worse."},
     ),
-    command(
+    _job_command(
         "apply",
         """Carry out the plan in the file PLAN, written by `pipeline audit --fix`.
 
@@ -175,10 +174,9 @@ PIPELINE: Final = group(
         """,
         argument("plan"),
         work="pipeline.jobs:apply",
-        subject=JOB,
         examples=["pipeline apply plan.jsonl --dry-run", "pipeline apply plan.jsonl --yes"],
     ),
-    command(
+    _job_command(
         "compact",
         """Merge the small files of plain Hive tables (Parquet, ORC, text) into large ones.
 
@@ -195,14 +193,13 @@ PIPELINE: Final = group(
             default="7d",
         ),
         work="pipeline.jobs:compact",
-        subject=JOB,
         examples=[
             "pipeline compact -k --only 'sales.*' --dry-run",
             "pipeline compact -k --only sales.orders --where \"ds < '2026-01-01'\"",
             "pipeline compact -k --only 'sales.*' --clean --grace 1d",
         ],
     ),
-    command(
+    _job_command(
         "snapshot",
         """Write the whole catalog, in its state at one event, to PATH as Parquet.
 
@@ -211,7 +208,6 @@ PIPELINE: Final = group(
         """,
         argument("path"),
         work="pipeline.jobs:snapshot",
-        subject=JOB,
         examples=[
             "pipeline snapshot var/snapshots/monday",
             "pipeline snapshot s3://lake/snapshots/monday --only 'sales.*'",
@@ -234,7 +230,7 @@ PIPELINE: Final = group(
         ],
         exits={0: "The snapshots are equal.", 1: "They are different.", 2: "They cannot be compared."},
     ),
-    command(
+    _job_command(
         "migrate",
         """Copy the catalog of another metastore into the one of --url, and follow its changes.
 
@@ -267,7 +263,6 @@ PIPELINE: Final = group(
         option("--last", "Finish after the last write to the source: set the write ids of ACID tables, once."),
         repeatable("--without KIND", f"Kind of objects not to copy: {', '.join(_KINDS)}", type=click.Choice(_KINDS)),
         work="pipeline.jobs:migrate",
-        subject=JOB,
         examples=[
             "pipeline migrate --source thrift://old-metastore:9083 --dry-run",
             "pipeline migrate --source thrift://old-metastore:9083",
@@ -276,7 +271,7 @@ PIPELINE: Final = group(
             "pipeline migrate --url thrift://hive:9083 --source https://hms/gateway/default/hmshttpthrift/api/hms",
         ],
     ),
-    command(
+    _job_command(
         "runs",
         """List the runs of jobs, the newest last, or resume one (--resume).
 
@@ -285,7 +280,6 @@ PIPELINE: Final = group(
         option("--of-metastore", "List the runs of all state folders that the metastore knows."),
         FORM,
         work="pipeline.jobs:runs",
-        subject=JOB,
         examples=[
             "pipeline runs",
             "pipeline runs --resume crawl-20260101T020000-1a2b3c",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from hms_gateway.cli.calls.targets import CallTarget, TargetLogin
+from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.hiveql.shell_state import CommandRefused, QualifiedName, ResultRows, ShellState
 
 
@@ -39,7 +39,6 @@ def _repair(
     from hms_gateway.pipeline.errors import JobFailed
     from hms_gateway.pipeline.jobs.options import JobOptions
 
-    login = TargetLogin(target.user, target.password, target.token, target.negotiates)
     arguments = CrawlArguments(
         location=location,
         database=name.db_name,
@@ -48,7 +47,7 @@ def _repair(
         is_vouched_for=False,
     )
     with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:
-        options = JobOptions(connection=connection_of(login, **words, environment={}), state=folder, yes=True)
+        options = JobOptions(connection=connection_of(target, **words, environment={}), state=folder, yes=True)
         try:
             counts = crawl(options, arguments).counts
         except JobFailed as error:
