@@ -148,13 +148,7 @@ class ProcessorRelay:
         return found if isinstance(found, bytes) else None
 
     async def _run(
-        self,
-        codec: Codec,
-        message: Message,
-        caller: Caller,
-        session: Session,
-        request_id: str,
-        tagged: Any,
+        self, codec: Codec, message: Message, caller: Caller, session: Session, request_id: str, tagged: Any
     ) -> CompletedCall:
         call = Call(
             principal=caller.user,

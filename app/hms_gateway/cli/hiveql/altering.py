@@ -207,11 +207,7 @@ def set_buckets(
 
 @statement
 def alter_table(
-    state: ShellState,
-    name: QualifiedName,
-    change: Change,
-    specs: tuple[PartitionSpec, ...] = (),
-    is_view: bool = False,
+    state: ShellState, name: QualifiedName, change: Change, specs: tuple[PartitionSpec, ...] = (), is_view: bool = False
 ) -> None:
     table = state.table(name)
     if is_view and table.tableType not in VIEWS:

@@ -183,8 +183,7 @@ def explain_locks(state: ShellState, command: concurrency.Command) -> ResultRows
     asked = {(one.dbname, one.tablename, one.partitionname) for one in concurrency.lock_components(locks)}
     rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
     return ResultRows(
-        ("database", "table", "partition", "lock_type", "in_show_locks"),
-        ((*row, row[:3] in asked) for row in rows),
+        ("database", "table", "partition", "lock_type", "in_show_locks"), ((*row, row[:3] in asked) for row in rows)
     )
 
 

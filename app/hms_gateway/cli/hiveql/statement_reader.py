@@ -193,8 +193,7 @@ class StatementReader(ShowReader):
         if word in _QUERIES or word in _DATA:
             return self._for_engines(word)
         raise self._expected(
-            f"a statement ({', '.join(word for word in _READERS if word.isalpha())})",
-            [*_READERS, *_QUERIES, *_DATA],
+            f"a statement ({', '.join(word for word in _READERS if word.isalpha())})", [*_READERS, *_QUERIES, *_DATA]
         )
 
     def _for_engines(self, verb: str) -> Statement:

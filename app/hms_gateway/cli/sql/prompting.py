@@ -5,6 +5,7 @@ A thread loads the code that runs statements while the first prompt is on the sc
 
 import contextlib
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -115,13 +116,16 @@ def _history() -> History:
     return FileHistory(str(file))
 
 
-# Of less: quit when it fits on a screen, colours as they are, long lines not wrapped, the screen stays.
-_LESS_OPTIONS: Final = "FRSX"
+# Quit when it fits on a screen, colours as they are, long lines not wrapped, the screen stays.
+_LESS: Final = "less -FRSX"
 
 
 @contextlib.contextmanager
 def paged() -> Iterator[IO[str]]:
     """The pager of this terminal (PAGER, or less), for one statement's output."""
-    os.environ.setdefault("LESS", _LESS_OPTIONS)
+    try:
+        shlex.split(os.environ.setdefault("PAGER", _LESS))
+    except ValueError:  # a quotation mark without its other one
+        os.environ["PAGER"] = _LESS
     with click.get_pager_file() as stream:
         yield cast("IO[str]", GuardedStream(stream))

@@ -40,11 +40,7 @@ def _repair(
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     arguments = CrawlArguments(
-        location=location,
-        database=name.db_name,
-        table=name.table_name,
-        prune=is_dropping,
-        is_vouched_for=False,
+        location=location, database=name.db_name, table=name.table_name, prune=is_dropping, is_vouched_for=False
     )
     with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:
         options = JobOptions(connection=connection_of(target, **words, environment={}), state=folder, yes=True)

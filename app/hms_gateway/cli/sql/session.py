@@ -86,12 +86,7 @@ class SqlSession:
     """`output` gives what gets the rows of a statement, and standard error gets everything else."""
 
     def __init__(
-        self,
-        client: ReconnectingClient,
-        state: ShellState,
-        form: str,
-        *,
-        output: Output | None = None,
+        self, client: ReconnectingClient, state: ShellState, form: str, *, output: Output | None = None
     ) -> None:
         self._client = client
         self.state = state
