@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httptools
@@ -183,7 +183,7 @@ class UpstreamConnection(asyncio.StreamReader):
     ) -> None:
         """`tls_context` is what it is made with."""
         super().__init__(limit=QUEUED_BYTES_MAX // 2)
-        self.writer: asyncio.StreamWriter
+        self.transport: asyncio.WriteTransport
         self.tls_context = tls_context
         # What arrived of the answer's body and was not taken yet.
         self.parts: deque[bytes] = deque()
@@ -195,7 +195,7 @@ class UpstreamConnection(asyncio.StreamReader):
         self._seconds_max = 0.0
         self._headers: dict[bytes, bytes] = {}
         self._header_bytes = 0
-        self._size = 0
+        self._size = self._unread = 0
         self._answer: Answer | None = None
         self._is_asked = False
         self._is_whole = False
@@ -203,8 +203,14 @@ class UpstreamConnection(asyncio.StreamReader):
         self._may_stay_open = False
         self._is_new = True
 
+    def set_transport(self, transport: asyncio.BaseTransport) -> None:
+        """Called by asyncio."""
+        super().set_transport(transport)
+        self.transport = cast("asyncio.WriteTransport", transport)
+
     def feed_data(self, data: bytes) -> None:
         """Called by asyncio. What arrives unasked could be taken for the next answer, and ends the connection."""
+        self._unread += len(data)
         if self._is_asked:
             super().feed_data(data)
         else:
@@ -212,7 +218,7 @@ class UpstreamConnection(asyncio.StreamReader):
 
     def is_usable(self) -> bool:
         """True for an open connection."""
-        return not self.writer.is_closing() and not self.at_eof()
+        return not self.transport.is_closing() and not self.at_eof()
 
     def is_fresh(self) -> bool:
         """True if the server can hardly have closed it unnoticed."""
@@ -221,11 +227,12 @@ class UpstreamConnection(asyncio.StreamReader):
     async def request(self, head: bytes, body: bytes, seconds_max: float) -> Answer:
         """Send one request, wait for its answer or the beginning of a long one. Raises UpstreamError, TooSlow."""
         if not self.is_usable():
+            self.close()
             raise UpstreamError("the connection is closed", was_sent=False)
         self._parser = httptools.HttpResponseParser(self)
         self._headers, self._header_bytes, self._answer = {}, 0, None
         self._is_asked, self._is_whole, self._seconds_max = True, False, seconds_max
-        self.writer.write(head + body)
+        self.transport.write(head + body)
         is_held = await self.fill(HELD_BYTES_MAX)
         answer = self._answer
         assert answer is not None
@@ -264,7 +271,7 @@ class UpstreamConnection(asyncio.StreamReader):
 
     def finish(self) -> None:
         """The answer has been taken, or will not be: the connection is ready for another request, or done with."""
-        if not self._is_whole or self.parts or not self._may_stay_open:
+        if not self._is_whole or self.parts or self._unread or not self._may_stay_open:
             self.close()
         elif self._is_asked:
             self._is_asked, self.idle_since = False, self._clock()
@@ -273,13 +280,14 @@ class UpstreamConnection(asyncio.StreamReader):
 
     def close(self) -> None:
         """End the connection at once."""
-        self.writer.transport.abort()
+        self.transport.abort()
         self._give_back(self)
 
     async def _read(self) -> None:
         """Take what the server sends next. Raises UpstreamError."""
         try:
             data = await self.read(QUEUED_BYTES_MAX)
+            self._unread -= len(data)
             self._parser.feed_data(data)
         except TimeoutError as error:
             raise TooSlow(f"no answer within {self._seconds_max:g} seconds", was_sent=True) from error
@@ -401,7 +409,7 @@ class UpstreamPool:
         self._connecting += 1
         try:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                transport, _ = await self._loop.create_connection(
+                await self._loop.create_connection(
                     lambda: protocol, origin.host, origin.port, ssl=tls_context, server_hostname=server_name
                 )
             is_connected = True
@@ -420,7 +428,6 @@ class UpstreamPool:
             self._connecting -= 1
             if not is_connected:
                 self._wake_one()
-        connection.writer = asyncio.StreamWriter(transport, protocol, connection, self._loop)
         self._open.add(connection)
         return connection
 
