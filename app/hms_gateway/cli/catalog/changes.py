@@ -10,7 +10,6 @@ from typing import Any, Final
 import click
 import msgspec
 
-from hms_gateway.cli.calls.arguments import parse_object
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json as json_text
 from hms_gateway.cli.calls.plain_values import to_plain
@@ -118,15 +117,12 @@ def show(
     as_json: bool,
 ) -> None:
     """Print changes with their callers, the newest first."""
-    database, table = None, None
-    if named is not None:
-        place = parse_object(named, "") if "." in named else None
-        database, table = (named, None) if place is None else (place.db_name, place.table_name)
+    place = None if named is None else parse_name(named)
     now = datetime.now(UTC)
     request = ChangesRequest(
         user=changed_by,
-        db_name=database,
-        table_name=table,
+        db_name=place and place.db_name,
+        table_name=place and place.table_name,
         from_time=seconds_of("--since", since, now),
         until_time=seconds_of("--until", until, now),
         limit=limit,

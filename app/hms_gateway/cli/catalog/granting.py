@@ -9,6 +9,7 @@ import click
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.statements import answer, print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.catalog.exports import parse_name
 from hms_gateway.cli.hiveql import granting
 from hms_gateway.cli.hiveql.shell_state import Cell, PlaceName, PrincipalName, ResultRows, ShellCaller, Statement
 from hms_gateway.cli.hiveql.statement_reader import PRIVILEGES
@@ -170,11 +171,9 @@ def _place(text: str) -> tuple[HiveObjectType, PlaceName]:
     """Ends the command when the text is not `*`, a database or a table."""
     if text == EVERYTHING:
         return HiveObjectType.GLOBAL, PlaceName("")
-    parts = text.split(".")
-    if len(parts) > 2 or not all(part.strip() for part in parts):
-        fail(f"{text!r} is not an object", "write *, database or database.table")
-    database, _, table = text.partition(".")
-    return (HiveObjectType.TABLE if table else HiveObjectType.DATABASE), PlaceName(database, table or None)
+    name = parse_name(text)
+    kind = HiveObjectType.DATABASE if name.table_name is None else HiveObjectType.TABLE
+    return kind, PlaceName(name.db_name, name.table_name)
 
 
 def _shown_party(kind: int | None, name: str | None) -> str:
