@@ -208,7 +208,7 @@ class UpstreamConnection(asyncio.StreamReader):
         super().set_transport(transport)
         self.transport = cast("asyncio.WriteTransport", transport)
 
-    def feed_data(self, data: bytes) -> None:
+    def feed_data(self, data: bytes) -> None:  # type: ignore[override]
         """Called by asyncio. What arrives unasked could be taken for the next answer, and ends the connection."""
         self._unread += len(data)
         if self._is_asked:
@@ -234,8 +234,7 @@ class UpstreamConnection(asyncio.StreamReader):
         self._is_asked, self._is_whole, self._seconds_max = True, False, seconds_max
         self.transport.write(head + body)
         is_held = await self.fill(HELD_BYTES_MAX)
-        answer = self._answer
-        assert answer is not None
+        answer = cast("Answer", self._answer)
         if is_held:
             answer.body = self.taken()
         return answer

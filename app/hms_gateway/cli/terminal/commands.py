@@ -53,8 +53,8 @@ def option(
     metavar = " ".join(words[len(names) :]) or None
     if metavar is not None and "|" in metavar:
         named.setdefault("type", click.Choice(metavar.split("|")))
-    if metavar in _TYPES:
-        named.setdefault("type", _TYPES[metavar])
+    if (kind := _TYPES.get(metavar or "")) is not None:
+        named.setdefault("type", kind)
     if metavar is None and "/" not in declared and "type" not in named:
         named.setdefault("is_flag", True)
     named.setdefault("show_default", named.get("default") != "")
