@@ -23,7 +23,7 @@ _COMMANDS: Final = (
 
 @contextlib.contextmanager
 def session(target: CallTarget, refusal_hint: str = "") -> Iterator[ShellState]:
-    """What statements run with, for one command, which ends when one is refused; see `connected`."""
+    """Context manager: the session of one command, which ends when a statement is refused; see `connected`."""
     with connected(target, refusal_hint) as client:
         try:
             yield ShellState(client, target.user, this_host())

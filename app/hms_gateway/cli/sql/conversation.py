@@ -112,7 +112,7 @@ class SqlCompleter(Completer):  # type: ignore[misc]
                 yield Completion(shown, start_position=-len(word))
 
     def _candidates(self, statement: str, tokens: list[Token]) -> Iterable[str]:
-        """What the reader of statements could go on with, and names of the kind that it wants."""
+        """Words that the reader of statements could go on with, and names of the kind that it wants."""
         reader = StatementReader(statement, self._database())
         with contextlib.suppress(CommandError):
             reader.statement()

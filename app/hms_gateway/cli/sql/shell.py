@@ -38,8 +38,7 @@ def run_shell(
     def session(output: "Output | None" = None) -> "SqlSession":
         from hms_gateway.cli.hiveql.locking import this_host
         from hms_gateway.cli.hiveql.shell_state import ShellState
-        from hms_gateway.cli.sql.repairing import repairing
-        from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession
+        from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession, repairing
 
         client = ReconnectingClient(target, hint)
         state = ShellState(client, target.user, this_host(), database.lower())
