@@ -58,7 +58,7 @@ _condition: ContextVar[Condition | None] = ContextVar("condition_of_changes", de
 
 
 def changing_only_if(condition: Condition) -> bound[Condition | None]:
-    """Units of work that this thread starts inside change the catalog only if `condition` raises nothing at their end."""
+    """Units of work that this thread starts inside change nothing if `condition` raises something at their end."""
     return bound(_condition, condition)
 
 

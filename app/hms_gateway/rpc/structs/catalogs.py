@@ -77,6 +77,12 @@ def plain_name(key: str) -> str:
     return key.partition(_SEPARATOR)[2] if key.startswith(_MARKER) else key
 
 
+def shown_key(key: str) -> str:
+    """How texts name a database: `catalog.database` for a key, the plain name in the default catalog."""
+    prefix = prefix_of(key)
+    return f"{catalog_of(key)}.{plain_name(key)}" if prefix else key
+
+
 def database_key(name: str | None) -> str | None:
     """The key of `@catalog#database`, or a pattern of keys; the name itself, unless it starts with `@`.
 
@@ -131,8 +137,8 @@ def shown_text(text: str, objects: Iterable[str]) -> str:
 
 def _prefix_of_object(name: str) -> str:
     """That of `@catalog#database.table`, `catalog.database.table` or either's database."""
-    first, _, rest = name.partition(".")
-    return prefix_of(name) or (catalog_prefix(first) if "." in rest else "")
+    database = name.rpartition(".")[0]
+    return prefix_of(name) or ("" if _MARKER in database else prefix_of(key_of_qualified(database)))
 
 
 class _Places(NamedTuple):
