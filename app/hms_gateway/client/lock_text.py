@@ -10,6 +10,7 @@ import msgspec
 
 from hms_gateway.client.concurrency import LockPlace, Mode, NeededLock
 from hms_gateway.rpc.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
+from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.runtime.logging import printable
 
 _HEADER: Final = (
@@ -135,7 +136,7 @@ def _blocking_cells(blocking: BlockingLock) -> tuple[str, ...]:
 
 
 def _object_cells(lock: ShowLocksResponseElement) -> tuple[str, ...]:
-    names = (lock.dbname, lock.tablename, lock.partname)
+    names = (shown_key(lock.dbname or ""), lock.tablename, lock.partname)
     return (f"{lock.lockid}.{lock.lockIdInternal}", *(shown_text(name) or _NOTHING for name in names))
 
 
@@ -158,7 +159,7 @@ def _legacy_order(lock: ShowLocksResponseElement) -> tuple[str, bool, int, int]:
 
 
 def _legacy_name(lock: ShowLocksResponseElement) -> str:
-    return "@".join(name for name in (lock.dbname, lock.tablename, lock.partname) if name)
+    return "@".join(name for name in (shown_key(lock.dbname or ""), lock.tablename, lock.partname) if name)
 
 
 def _legacy_mode(lock: ShowLocksResponseElement) -> str:
@@ -166,4 +167,4 @@ def _legacy_mode(lock: ShowLocksResponseElement) -> str:
 
 
 def _place_text(place: LockPlace) -> str:
-    return ".".join(name for name in (place.db_name, place.table_name, place.partition_name) if name)
+    return ".".join(name for name in (shown_key(place.db_name), place.table_name, place.partition_name) if name)

@@ -9,6 +9,7 @@ import click
 
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.catalog.exports import placed_name
 from hms_gateway.cli.catalog.listing import answer_of
 from hms_gateway.cli.hiveql.granting import CreateRole, DropRole, GrantPrivileges, GrantRoles, ShowPrincipals, ShowRoles
 from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, ResultRows, ShellState, Statement
@@ -47,7 +48,7 @@ def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_re
         if privilege.upper() not in PRIVILEGES:
             known = ", ".join(PRIVILEGES).lower()
             fail(f"the privilege {privilege} is not known", f"known are {known}; and the word role")
-        kind, place = _place(thing)
+        target, kind, place = _place(target, thing)
         statement = GrantPrivileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
     hint = f"hms-gateway grants {party} lists what it has" if is_revoked else ""
     with connected(target, hint) as client:
@@ -62,7 +63,9 @@ def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_re
 def show(target: CallTarget, party: str | None, thing: str | None, form: str | None) -> None:
     """Print grants to a party, on an object, or all."""
     principal = None if party is None else _party(party)
-    place = None if thing is None else _place(thing)[1]
+    place = None
+    if thing is not None:
+        target, _, place = _place(target, thing)
     with connected(target) as client:
         found = list(_grants(client, principal, place))
     write_rows(sys.stdout, rows_form(form), _COLUMNS, found)
@@ -138,7 +141,7 @@ def _answered(client: MetastoreClient, target: CallTarget, statement: Statement)
 
 def explain(target: CallTarget, name: str, action: str, thing: str, groups: Iterable[str]) -> None:
     """Say if a user may do something; ends the command with EXIT_REFUSED for no."""
-    place = _place(thing)[1]
+    target, _, place = _place(target, thing)
     with connected(target) as client:
         asked = (name, list(groups), action.lower(), place.db_name, place.table_name or "")
         answer = client.call("explain_right", *asked)
@@ -182,15 +185,13 @@ def _party(text: str) -> PrincipalName:
     return PrincipalName(_KINDS[kind], name)
 
 
-def _place(text: str) -> tuple[HiveObjectType, PlaceName]:
-    """Ends the command when the text is not `*`, a database or a table."""
+def _place(target: CallTarget, text: str) -> tuple[CallTarget, HiveObjectType, PlaceName]:
+    """The object, and the target with its catalog. Ends the command when it is not `*`, a database or a table."""
     if text == EVERYTHING:
-        return HiveObjectType.GLOBAL, PlaceName("")
-    parts = text.split(".")
-    if len(parts) > 2 or not all(part.strip() for part in parts):
-        fail(f"{text!r} is not an object", "write *, database or database.table")
-    database, _, table = text.partition(".")
-    return (HiveObjectType.TABLE if table else HiveObjectType.DATABASE), PlaceName(database, table or None)
+        return target, HiveObjectType.GLOBAL, PlaceName("")
+    target, named = placed_name(target, text)
+    kind = HiveObjectType.TABLE if named.table_name else HiveObjectType.DATABASE
+    return target, kind, PlaceName(named.db_name, named.table_name)
 
 
 def _shown_party(kind: int | None, name: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.exports import CatalogName, parse_name
+from hms_gateway.cli.catalog.exports import CatalogName, placed_name
 from hms_gateway.cli.hiveql.shell_state import (
     Cell,
     CommandRefused,
@@ -43,9 +43,10 @@ _OF_PARTITIONS: Final = ("name", "created", "rows", "bytes", "location")
 
 def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int | None, form: str | None) -> None:
     """Print databases, tables of one, or partitions of a table."""
+    target, named = placed_name(target, name, is_partition_too=True)
+    place = named if named.db_name else None
     with connected(target) as client:
         state = ShellState(client, target.user, "")
-        place = None if name is None else parse_name(name, is_partition_too=True)
         rows = _listed(state, place, limit)
         if is_long:
             rows = _details(client, place, [str(row[0]) for row in rows.rows])
@@ -106,7 +107,7 @@ def _location(found: Table | Partition) -> str | None:
 
 def run_describe(target: CallTarget, name: str, *, form: str | None) -> None:
     """Print the rows of DESCRIBE FORMATTED; as JSON, the struct."""
-    place = parse_name(name, is_partition_too=True)
+    target, place = placed_name(target, name, is_partition_too=True)
     with connected(target) as client:
         if form == "json":
             kind, value = _struct(client, place)

@@ -27,6 +27,7 @@ from hms_gateway.rpc.structs import (
     StorageDescriptor,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 _COPIED_NEVER: Final = ("transient_lastDdlTime", "EXTERNAL", "numFiles", "totalSize", "numRows", "rawDataSize",
                         "COLUMN_STATS_ACCURATE", "last_modified_by", "last_modified_time", "numPartitions")  # fmt: skip
@@ -127,7 +128,7 @@ class DropFunction(Statement, frozen=True):
     if_exists: bool = False
 
     def run(self, state: ShellState) -> None:
-        what = f"function {self.database}.{self.name}"
+        what = f"function {shown_key(self.database)}.{self.name}"
         _dropped(lambda: state.call("drop_function", self.database, self.name), what, self.if_exists)
 
 
@@ -139,7 +140,7 @@ class DropDatabase(Statement, frozen=True):
     def run(self, state: ShellState) -> None:
         drop = lambda: state.call("drop_database", self.database, True, self.is_cascading)  # noqa: E731
         try:
-            _dropped(drop, f"database {self.database}", self.if_exists)
+            _dropped(drop, f"database {shown_key(self.database)}", self.if_exists)
         except InvalidOperationException as error:
             raise CommandRefused(f"{error.message}; CASCADE drops what is in it, too") from error
         if state.database == self.database:

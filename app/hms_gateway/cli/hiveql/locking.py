@@ -51,6 +51,7 @@ from hms_gateway.rpc.structs import (
     TxnState,
     UnlockRequest,
 )
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 
 class ShowTransactions(Statement, frozen=True):
@@ -72,7 +73,7 @@ class ShowCompactions(Statement, frozen=True):
         return table_of(
             state.call("show_compact", ShowCompactRequest()).compacts or [],
             compaction_id="id",
-            database="dbname",
+            database=lambda one: shown_key(one.dbname or ""),
             table="tablename",
             partition="partitionname",
             type=lambda each: _member(CompactionType, each.type),
@@ -95,7 +96,7 @@ class ShowLocks(Statement, frozen=True):
         return table_of(
             state.call("show_locks", filter).locks or [],
             lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
-            database="dbname",
+            database=lambda one: shown_key(one.dbname or ""),
             table="tablename",
             partition="partname",
             lock_state=lambda lock: _member(LockState, lock.state),
@@ -186,7 +187,7 @@ class ExplainLocks(Statement, frozen=True):
         rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
         return ResultRows(
             ("database", "table", "partition", "lock_type", "in_show_locks"),
-            ((*row, row[:3] in asked) for row in rows),
+            ((shown_key(row[0]), *row[1:], row[:3] in asked) for row in rows),
         )
 
 
@@ -226,7 +227,8 @@ def _settings(state: ShellState) -> ConcurrencySettings:
 
 
 def _text(place: PlaceName) -> str:
-    return f"database {place.db_name}" if place.table_name is None else f"table {place.db_name}.{place.table_name}"
+    database = shown_key(place.db_name)
+    return f"database {database}" if place.table_name is None else f"table {database}.{place.table_name}"
 
 
 def leases_of(found: Iterable[LeaseObject]) -> ResultRows:
@@ -235,7 +237,7 @@ def leases_of(found: Iterable[LeaseObject]) -> ResultRows:
         found,
         lease_id="lease_id",
         user="user",
-        database="db_name",
+        database=lambda one: shown_key(one.db_name or ""),
         table="table_name",
         partition=lambda lease: lease.partition_name or None,
         type=lambda lease: "EXCLUSIVE" if lease.lease_type == "x" else "SHARED",

@@ -31,6 +31,7 @@ from hms_gateway.rpc.structs import (
     StorageDescriptor,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import beside, marked, shown_key
 
 _LIMIT_MAX: Final = 32_767
 # Names of Hive and Spark.
@@ -43,10 +44,14 @@ _COLUMNS: Final = ("col_name", "data_type", "comment")
 
 
 class ShowDatabases(Statement, frozen=True):
+    """`catalog` is empty for the one of the current database."""
+
     pattern: str = "*"
+    catalog: str = ""
 
     def run(self, state: ShellState) -> ResultRows:
-        return _names("database_name", state.call("get_databases", self.pattern))
+        around = marked(self.catalog, "") if self.catalog else state.database
+        return _names("database_name", state.call("get_databases", beside(around, self.pattern)))
 
 
 class ShowCatalogs(Statement, frozen=True):
@@ -119,7 +124,7 @@ class ShowFunctions(Statement, frozen=True):
     pattern: str = "*"
 
     def run(self, state: ShellState) -> ResultRows:
-        databases = [self.database] if self.database else state.call("get_all_databases")
+        databases = [self.database] if self.database else _all_databases(state)
         return _names("function_name", _function_names(state, databases, self.pattern))
 
 
@@ -193,7 +198,7 @@ class DescribeFunction(Statement, frozen=True):
         try:
             found = state.call("get_function", self.database, self.name)
         except NoSuchObjectException as error:
-            raise CommandRefused(f"function {self.database}.{self.name} does not exist") from error
+            raise CommandRefused(f"function {shown_key(self.database)}.{self.name} does not exist") from error
         uris = ", ".join(each.uri or "" for each in found.resourceUris or ())
         columns = ("function_name", "class_name", "owner_name", "create_time", "resource_uris")
         row = (
@@ -211,13 +216,20 @@ def check_database(state: ShellState, name: str) -> Any:
     try:
         return state.call("get_database", name)
     except NoSuchObjectException as error:
-        raise CommandRefused(f"database {name} does not exist; SHOW DATABASES lists those that do") from error
+        raise CommandRefused(
+            f"database {shown_key(name)} does not exist; SHOW DATABASES lists those that do"
+        ) from error
+
+
+def _all_databases(state: ShellState) -> Sequence[str]:
+    """Those of the catalog of the current database."""
+    return [beside(state.database, name) for name in state.call("get_databases", beside(state.database, "*"))]
 
 
 def _function_names(state: ShellState, databases: Sequence[str], pattern: str) -> Iterator[str]:
     for database in databases:
         for name in state.call("get_functions", database, pattern):
-            yield f"{database}.{name}"
+            yield f"{shown_key(database)}.{name}"
 
 
 def _names(column: str, names: Any) -> ResultRows:

@@ -8,6 +8,7 @@ from typing import Any
 from hms_gateway.cli.calls.targets import CallTarget, TargetLogin
 from hms_gateway.cli.hiveql.session import Repair
 from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState
+from hms_gateway.rpc.structs.catalogs import catalog_of, plain_name
 
 
 def repairing(target: CallTarget, words: Mapping[str, Any]) -> Callable[[Repair, ShellState], ResultRows] | None:
@@ -33,10 +34,12 @@ def _repair(statement: Repair, state: ShellState, target: CallTarget, words: Map
     from hms_gateway.pipeline.jobs.options import JobOptions
 
     name = statement.table
+    if name.db_name.startswith("@"):
+        words = {**words, "catalog": catalog_of(name.db_name)}
     login = TargetLogin(target.user, target.password, target.token, target.negotiates)
     arguments = CrawlArguments(
         location=location,
-        database=name.db_name,
+        database=plain_name(name.db_name),
         table=name.table_name,
         prune=statement.is_dropping,
         is_vouched_for=False,

@@ -69,9 +69,12 @@ def _session(
     from hms_gateway.cli.hiveql.shell_state import ShellState
     from hms_gateway.cli.sql.repairing import repairing
     from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession
+    from hms_gateway.rpc.structs.catalogs import marked
 
     client = ReconnectingClient(target, hint)
-    state = ShellState(client, target.user, this_host(), options.database.lower())
+    catalog, is_qualified, name = options.database.lower().rpartition(".")
+    database = marked(catalog, name) if is_qualified else name
+    state = ShellState(client, target.user, this_host(), database)
     _set_options(state, options.hiveconf)
     return SqlSession(client, state, form, output=output, repair=repairing(target, target_words))
 

@@ -126,8 +126,9 @@ def _check(options: JobOptions, arguments: MigrateArguments) -> None:
         raise UsageRefused(f"kind {unknown[0]!r} is not one of {', '.join(ALL_KINDS)}")
     if options.where:
         raise UsageRefused("--where is not for migrate", "--only chooses tables, with all their partitions")
-    if arguments.source.url == options.connection.url:
-        raise UsageRefused(f"source and target are both {arguments.source.url}")
+    source, target = arguments.source, options.connection
+    if (source.url, source.catalog) == (target.url, target.catalog):
+        raise UsageRefused(f"source and target are both {source.url}", "--catalog names another catalog of the target")
 
 
 def _check_target(options: JobOptions) -> None:
@@ -428,9 +429,10 @@ class _Migration:
     def _taking_back(self) -> Iterator[str]:
         """Commands that drop what was not there before, without data; the last made first."""
         yield "# Takes back a migration; options of `hms-gateway call` may follow its name.\n"
-        url = self.run.options.connection.url
+        target = self.run.options.connection
+        where = ["--url", target.url, *(["--catalog", target.catalog] if target.catalog else [])]
         for method, *arguments in self._drops():
-            yield shlex.join(["hms-gateway", "call", "--url", url, method, *arguments]) + ' "$@"\n'
+            yield shlex.join(["hms-gateway", "call", *where, method, *arguments]) + ' "$@"\n'
 
     def _drops(self) -> Iterator[tuple[str, ...]]:
         """A database goes with all that is in it."""

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hms_gateway.client.in_catalog import call_in_catalog
 from hms_gateway.composition.main import DATABASE_FILE, Metastore
 from hms_gateway.pipeline.catalog import (
     CatalogReader,
@@ -15,7 +16,6 @@ from hms_gateway.pipeline.catalog import (
     named_tables,
     statistics_of,
 )
-from hms_gateway.pipeline.jobs.in_catalog import call_in_catalog
 from hms_gateway.pipeline.migrate.events import Changes
 from hms_gateway.pipeline.migrate.sides import plain
 from hms_gateway.rpc.call import Dialect
