@@ -6,7 +6,14 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.rpc.structs import METHODS, GetAllFunctionsResponse, GetValidWriteIdsResponse
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_prefix, place, without_catalog
+from hms_gateway.rpc.structs.catalogs import (
+    DEFAULT_CATALOG,
+    catalog_prefix,
+    key_within,
+    place,
+    seen_from,
+    without_catalog,
+)
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 
 Call = Callable[..., Any]
@@ -76,8 +83,14 @@ def _privileges(call: Call, catalog: str, arguments: Any) -> Any:
 
 
 def _events(call: Call, catalog: str, arguments: Any) -> Any:
-    """Those of every catalog, which they name: the reader sees by their ids that none is missing."""
-    return call("get_next_notification", arguments.rqst)
+    """Those of every catalog: the reader sees by their ids that none is missing."""
+    answer = call("get_next_notification", arguments.rqst)
+    for event in answer.events or ():
+        if event.dbName:
+            # Clients of 2.3 are told by the key, others by the field.
+            event.dbName = seen_from(catalog, key_within(event.catName, event.dbName) or "")
+        event.catName = None
+    return answer
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Call, str, Any], Any]]] = {

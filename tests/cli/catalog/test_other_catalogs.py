@@ -21,6 +21,7 @@ from tests.cli.conftest import Run
 from tests.pipeline.content import add_partitions, make_table
 from tests.support.server import PASSWORD, USER, GatewayServer
 
+
 def of(gateway: GatewayServer, catalog: str) -> MetastoreClient:
     return MetastoreClient(gateway.url, (USER, PASSWORD), verify=False, catalog=catalog)
 
@@ -124,7 +125,7 @@ def test_grants_and_events_are_those_of_the_catalog(run: Run, lake: MetastoreCli
     assert [one["object"] for one in map(json.loads, said.splitlines()) if one["right"] == "select"] == ["sales.visits"]
     assert "select" not in run("grants", "--on=sales.orders", "--format=json").stdout
     done = run("tail", "lake.sales.visits", "--no-follow", "-n", "1000")
-    assert [line.split()[-1] for line in done.stdout.splitlines()][-1] == "lake.sales.visits"
+    assert [line.split()[-1] for line in done.stdout.splitlines()][-1] == "sales.visits"
     assert "orders" not in done.stdout
     assert run("revoke", "select", "lake.sales.visits", "ann").exit_code == 0
 

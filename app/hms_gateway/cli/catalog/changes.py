@@ -30,7 +30,7 @@ from hms_gateway.rpc.structs import (
     NotificationEvent,
     NotificationEventRequest,
 )
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, plain_name, shown_key
+from hms_gateway.rpc.structs.catalogs import key_within, shown_key
 
 EXIT_INTERRUPTED: Final = 130
 _EVENTS_A_CALL: Final = 1_000
@@ -93,10 +93,14 @@ def events_after(
 
 
 def _is_wanted(event: NotificationEvent, wanted: CatalogName, catalog: str) -> bool:
-    """True for an event of the catalog; without one and without a name, for each."""
-    place = (event.catName or catalog_of(event.dbName), plain_name(event.dbName or ""))
-    is_inside = not (catalog or wanted.db_name) or place[0] == (catalog or DEFAULT_CATALOG)
-    return is_inside and wanted.db_name in ("", place[1]) and wanted.table_name in (None, event.tableName)
+    """True for an event of the client's catalog; without one and without a name, for each."""
+    is_inside = not (catalog or wanted.db_name) or _name_of(event) == event.dbName
+    return is_inside and wanted.db_name in ("", event.dbName) and wanted.table_name in (None, event.tableName)
+
+
+def _name_of(event: NotificationEvent) -> str:
+    """The database, with its catalog if that is not the client's."""
+    return shown_key(key_within(event.catName, event.dbName) or "")
 
 
 def _text(event: NotificationEvent, *, as_json: bool) -> str:
@@ -106,9 +110,7 @@ def _text(event: NotificationEvent, *, as_json: bool) -> str:
         with contextlib.suppress(msgspec.DecodeError):
             plain["message"] = msgspec.json.decode(event.message or "")
         return msgspec.json.encode(plain).decode()
-    catalog = event.catName or catalog_of(event.dbName)
-    names = (catalog if catalog != DEFAULT_CATALOG else "", plain_name(event.dbName or ""), event.tableName)
-    name = ".".join(filter(None, names))
+    name = ".".join(filter(None, (_name_of(event), event.tableName)))
     return f"{event.eventId}  {time_text(event.eventTime)}  {event.eventType:<24}  {name}".rstrip()
 
 

@@ -25,7 +25,6 @@ from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, THRIFT_
 from hms_gateway.pipeline.migrate.steps import Compare, CopyPartitions, CopyTables, Refresh, WriteIdsOf, difference_rows
 from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now, reason
 from hms_gateway.rpc.structs import MetaException, SeedTxnIdRequest
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
 from hms_gateway.rpc.wire import ApplicationError
 
 if TYPE_CHECKING:
@@ -287,7 +286,7 @@ class _Migration:
         return _ROUNDS_MAX
 
     def _changes(self, after: int, newest: int) -> Changes:
-        changes = Changes((self.arguments.source.catalog or DEFAULT_CATALOG).lower())
+        changes = Changes()
         try:
             changes.note(events(self.source.client, after, newest))
         except EventsExpired:

@@ -82,6 +82,11 @@ def marked(catalog: str, database: str) -> str:
     return f"{_MARKER}{catalog.lower()}{_SEPARATOR}{database}"
 
 
+def seen_from(catalog: str, key: str) -> str:
+    """A database for a client of the catalog: its plain name there, `@other#database` elsewhere, also in `hive`."""
+    return plain_name(key) if catalog_of(key) == catalog else marked(catalog_of(key), plain_name(key))
+
+
 def beside(key: str, name: str) -> str:
     """A database, or a pattern of them, in the catalog of `@catalog#database`; the name itself beside a plain one."""
     return f"{key[: key.index(_SEPARATOR) + 1]}{name}" if key.startswith(_MARKER) and _SEPARATOR in key else name
@@ -269,9 +274,7 @@ def _forget(struct: Any, places: _Places, catalog: str) -> None:
     for field in () if places.catalog is not None else places.databases:
         name = getattr(struct, field)
         if isinstance(name, str):
-            own = catalog_prefix(catalog)
-            is_own = name.startswith(own)
-            setattr(struct, field, name.removeprefix(own) if is_own else marked(catalog_of(name), plain_name(name)))
+            setattr(struct, field, seen_from(catalog, name))
     for value, inner in _structs_in(struct, places):
         _forget(value, inner, catalog)
 
