@@ -12,7 +12,7 @@ LARGE_BLOCK_BYTES: Final = 4 * 1024 * 1024
 # glibc gives threads arenas of their own, eight for each core, and what is freed in one helps no other: after 200,000
 # mutated messages 292 MiB stayed, with one arena 135. Threads that hold Python's lock have nothing to gain from more.
 ARENAS_MAX: Final = 2
-# uvloop has a buffer of this size for each connection with TLS, and reads into objects that begin as large.
+# uvloop has a buffer of this size for each connection with TLS.
 UVLOOP_BUFFER_BYTES: Final = 256 * 1024
 # The numbers of malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -31,8 +31,7 @@ def _library() -> Any:
 def keep_little_free_memory() -> None:
     """From now on give every large block back at once, such as the 19 MiB of a password's hash, and share the rest.
 
-    glibc would keep both for the next call in each thread, for ever. As it is by itself, it maps and unmaps the memory
-    for each read of a connection with TLS, which takes 20 µs of the processor.
+    glibc would keep both for the next call in each thread, for ever.
     """
     with contextlib.suppress(AttributeError, OSError):
         glibc = _library()

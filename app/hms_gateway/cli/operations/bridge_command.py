@@ -12,7 +12,6 @@ from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cli.calls.targets import PASSWORD_VARIABLE, fail_for_certificate, named_certificate
 from hms_gateway.cli.terminal.output import fail, find_token, first_line
-from hms_gateway.runtime.heap import keep_little_free_memory
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
@@ -75,7 +74,6 @@ def run(
         **given,
     )
     configure_logging(log_level, format_for_stderr(None))
-    keep_little_free_memory()
     try:
         run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
     except ClientCertificateError as error:
