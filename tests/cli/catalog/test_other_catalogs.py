@@ -127,6 +127,9 @@ def test_grants_and_events_are_those_of_the_catalog(run: Run, lake: MetastoreCli
     done = run("tail", "lake.sales.visits", "--no-follow", "-n", "1000")
     assert [line.split()[-1] for line in done.stdout.splitlines()][-1] == "sales.visits"
     assert "orders" not in done.stdout
+    said = run("may", "ann", "select", "lake.sales.visits").stdout
+    assert "ann has select on table lake.sales.visits" in said
+    assert "on table sales.orders" in run("may", "ann", "select", "sales.orders").stdout
     assert run("revoke", "select", "lake.sales.visits", "ann").exit_code == 0
 
 
