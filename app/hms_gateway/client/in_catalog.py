@@ -43,7 +43,7 @@ def catalog_named(text: str) -> str:
 
 
 def lack_of_catalog(call: Call, catalog: str) -> str | None:
-    """What is wrong with a catalog at a metastore; None where it has the catalog."""
+    """Problem with a catalog at a metastore; None where it has the catalog."""
     try:
         names: list[str] = call("get_catalogs").names or []
     except ApplicationError as error:
@@ -83,7 +83,7 @@ def _privileges(call: Call, catalog: str, arguments: Any) -> Any:
 
 
 def _events(call: Call, catalog: str, arguments: Any) -> Any:
-    """Those of every catalog: the reader sees by their ids that none is missing."""
+    """Events of every catalog: the reader sees by their ids that none is missing."""
     answer = call("get_next_notification", arguments.rqst)
     for event in answer.events or ():
         if event.dbName:

@@ -1,4 +1,4 @@
-"""What the C library's malloc keeps, for processes that serve: as little free memory as calls do not miss."""
+"""Settings of the C library's malloc for processes that serve: little free memory stays with them."""
 
 import asyncio
 import contextlib

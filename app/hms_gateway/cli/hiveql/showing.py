@@ -222,7 +222,7 @@ def check_database(state: ShellState, name: str) -> Any:
 
 
 def _all_databases(state: ShellState) -> Sequence[str]:
-    """Those of the catalog of the current database."""
+    """All databases in the catalog of the current one."""
     return [beside(state.database, name) for name in state.call("get_databases", beside(state.database, "*"))]
 
 

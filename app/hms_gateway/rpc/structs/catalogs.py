@@ -93,7 +93,7 @@ def beside(key: str, name: str) -> str:
 
 
 def shown_key(key: str) -> str:
-    """How texts name a database: `catalog.database` for `@catalog#database`, else the name itself."""
+    """Text for a database: `catalog.database` for `@catalog#database`, else the name itself."""
     catalog, separator, database = key.removeprefix(_MARKER).partition(_SEPARATOR)
     return f"{catalog}.{database}" if separator and key.startswith(_MARKER) else key
 
