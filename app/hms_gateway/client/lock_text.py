@@ -9,6 +9,7 @@ import msgspec
 
 from hms_gateway.client.concurrency import LockPlace, Mode, NeededLock
 from hms_gateway.rpc.structs import LockState, LockType, ShowLocksResponseElement
+from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.runtime.logging import printable
 
 _REASON: Final = re.compile(r"([^:\s]+):(IMPLICIT|EXPLICIT):(.*)", re.DOTALL)
@@ -82,7 +83,7 @@ def _legacy_order(lock: ShowLocksResponseElement) -> tuple[str, bool, int, int]:
 
 
 def _legacy_name(lock: ShowLocksResponseElement) -> str:
-    return "@".join(name for name in (lock.dbname, lock.tablename, lock.partname) if name)
+    return "@".join(name for name in (shown_key(lock.dbname or ""), lock.tablename, lock.partname) if name)
 
 
 def _legacy_mode(lock: ShowLocksResponseElement) -> str:
@@ -90,4 +91,4 @@ def _legacy_mode(lock: ShowLocksResponseElement) -> str:
 
 
 def _place_text(place: LockPlace) -> str:
-    return ".".join(name for name in (place.db_name, place.table_name, place.partition_name) if name)
+    return ".".join(name for name in (shown_key(place.db_name), place.table_name, place.partition_name) if name)

@@ -71,7 +71,7 @@ def test_a_group_that_has_nothing_yet_is_noted(grants: Grants) -> None:
         (("selct", "stall.items", "zoe"), "the privilege selct is not known"),
         (("select", "stall.nothing", "zoe"), "NoSuchObjectException"),
         (("select", "nowhere", "zoe"), "NoSuchObjectException"),
-        (("select", "stall.items.id", "zoe"), "'stall.items.id' is not a name"),
+        (("select", "stall.items.id", "zoe"), "catalog stall does not exist"),
         (("select", "stall.", "zoe"), "'stall.' is not a name"),
         (("select", "", "zoe"), "'' is not a name"),
         (("select", "stall.items", ""), "'' is not a party"),

@@ -63,7 +63,7 @@ def test_who_is_in_the_way_is_told(run):
     ("words", "exit_code", "text"),
     [
         (("grab",), 2, "the lease has no object"),
-        (("grab", "-x", "a.b.c"), 2, "'a.b.c' is not an object"),
+        (("grab", "-x", "a.b.c.d"), 2, "'a.b.c.d' is not an object"),
         (("grab", "-x", "t", "--seconds", "0"), 1, "must be above zero"),
         (("grab", "-x", "t", "--seconds", "315360000"), 1, "ExceedsMaxLeaseTimeException"),
         (("grab", "-x", "t", "--wait", "-1"), 1, "lease_wait_duration_sec must be in 0 to 300"),

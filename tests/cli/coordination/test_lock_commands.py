@@ -98,7 +98,7 @@ def test_explain_structured_and_as_hive_does():
         (("drop table t", "--on", "t"), "belong to --operation"),
         (("make t",), "'make t': expected a statement whose locks are known, found make"),
         (("--operation", "frobnicate"), "unknown operation 'frobnicate'"),
-        (("--operation", "insert", "--on", "a.b.c"), "'a.b.c' is not an object"),
+        (("--operation", "insert", "--on", "a.b.c.d"), "'a.b.c.d' is not an object"),
         (("--operation", "insert", "--on", ".t"), "'.t' is not an object"),
         (("--operation", "insert", "--on", "t/"), "'t/' is not an object"),
         (("--operation", "insert", "--on", "d.*/p"), "'d.*/p' is not an object"),

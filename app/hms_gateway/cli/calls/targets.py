@@ -50,6 +50,7 @@ _KEYS: Final[Mapping[str, type]] = MappingProxyType(
         "certificate": str,
         "key": str,
         "timeout": float,
+        "catalog": str,
         "headers": list,
     }
 )
@@ -129,6 +130,13 @@ CACERT: Final = connection_option(
     "--cacert FILE", "Certificate (PEM) to trust, such as var/certificate.pem.", variable="HMS_GATEWAY_CACERT"
 )
 TIMEOUT: Final = connection_option("--timeout SECONDS", "How long to wait for an answer.", type=SECONDS, default=600.0)
+CATALOG: Final = connection_option(
+    "--catalog NAME",
+    "Catalog of all names that do not say theirs (Hive 3.1 and later). [default: hive]",
+    variable="HMS_GATEWAY_CATALOG",
+    default="",
+    show_default=False,
+)
 LOGIN: Final[tuple[Option, ...]] = (
     connection_option(
         "--profile NAME",
@@ -156,6 +164,7 @@ class CallTarget(TargetLogin, frozen=True, kw_only=True):
     verify: bool | ssl.SSLContext
     headers: dict[str, str]
     timeout_seconds: float
+    catalog: str = ""
 
 
 def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
@@ -206,6 +215,7 @@ def target_of(
     cacert: Path | None,
     header: tuple[str, ...],
     timeout: float,
+    catalog: str,
     **words: Any,
 ) -> CallTarget:
     """Read the options; ask for the password where nothing gives it."""
@@ -217,7 +227,22 @@ def target_of(
         verify=find_trust(url, cacert, insecure=insecure, shown=shown),
         headers=parse_headers(header),
         timeout_seconds=timeout,
+        catalog=named_catalog("--catalog", catalog),
     )
+
+
+def named_catalog(option: str, text: str) -> str:
+    """Empty for the default catalog. Ends the command when the option is not the name of one."""
+    if not text:
+        return ""
+    from hms_gateway.client.in_catalog import catalog_named
+    from hms_gateway.metastore.vocabulary.names import InvalidName, check_catalog_name
+
+    try:
+        check_catalog_name(text)
+    except InvalidName as error:
+        fail(f"{option}: {error}")
+    return catalog_named(text)
 
 
 def check_words(given: Mapping[str, Any]) -> None:
@@ -244,6 +269,7 @@ def login_words(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 _OPTIONS: Final = (
     *LOGIN,
+    CATALOG,
     # Calls of jobs carry headers of their own.
     repeatable("--header -H 'NAME: VALUE'", "HTTP header to send", section="Connection options"),
 )

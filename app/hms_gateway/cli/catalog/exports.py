@@ -13,7 +13,7 @@ import msgspec
 import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain, to_plain
-from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.calls.targets import CallTarget, named_catalog
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.partition_names import make_name
@@ -23,6 +23,8 @@ _RECORDED: Final = "x-hms-recorded-at"
 VERSION: Final = 1
 _HEADER: Final = {"format": "hms-gateway export", "version": VERSION}
 _PARTITIONS_A_CALL: Final = 500
+# catalog.database.table
+_POINTS_OF_CATALOG: Final = 2
 _PLACES: Final = {"database": 0, "function": 1, "table": 2, "primary_key": 3, "foreign_key": 4, "partition": 5}
 STRUCTS: Final = {
     "database": "Database",
@@ -54,11 +56,22 @@ def parse_name(text: str, *, is_partition_too: bool = False) -> CatalogName:
     db_name, point, table_name = named.partition(".")
     is_partition = bool(is_partition_too and point and "=" in partition)
     if not db_name or (point and not table_name) or "." in table_name or (slash and not is_partition):
-        forms = (
-            "database, database.table or database.table/key=value" if is_partition_too else "database or database.table"
-        )
-        fail(f"{text!r} is not a name", f"write {forms}")
+        forms = "database, database.table or catalog.database.table"
+        fail(f"{text!r} is not a name", f"write {forms}{', a table with /key=value' if is_partition_too else ''}")
     return CatalogName(db_name.lower(), table_name.lower() or None, partition or None)
+
+
+def placed_name(
+    target: CallTarget, text: str | None, *, is_partition_too: bool = False
+) -> tuple[CallTarget, CatalogName]:
+    """The name, empty for none, and the target with its catalog: that of `catalog.database.table`, else as it was."""
+    if text is None:
+        return target, CatalogName("")
+    named, slash, partition = text.partition("/")
+    if named.count(".") == _POINTS_OF_CATALOG:
+        catalog, _, named = named.partition(".")
+        target = msgspec.structs.replace(target, catalog=named_catalog(f"{text!r}", catalog))
+    return target, parse_name(f"{named}{slash}{partition}", is_partition_too=is_partition_too)
 
 
 class Record(NamedTuple):
@@ -173,7 +186,7 @@ def opened(file: Path) -> IO[str]:
 
 
 def run_export(target: CallTarget, name: str | None, output: Path | None) -> None:
-    wanted = CatalogName("") if name is None else parse_name(name)
+    target, wanted = placed_name(target, name)
     with connected(target) as client:
         found = records_of(client, wanted.db_name or None, wanted.table_name)
         if output is None:

@@ -9,7 +9,7 @@ import click
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.statements import answer, print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.exports import parse_name
+from hms_gateway.cli.catalog.exports import placed_name
 from hms_gateway.cli.hiveql import granting
 from hms_gateway.cli.hiveql.shell_state import Cell, PlaceName, PrincipalName, ResultRows, ShellCaller, Statement
 from hms_gateway.cli.hiveql.statement_reader import PRIVILEGES
@@ -44,7 +44,7 @@ def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_re
         if privilege.upper() not in PRIVILEGES:
             known = ", ".join(PRIVILEGES).lower()
             fail(f"the privilege {privilege} is not known", f"known are {known}; and the word role")
-        kind, place = _place(thing)
+        target, kind, place = _place(target, thing)
         statement = granting.grant_privileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
     hint = f"hms-gateway grants {party} lists what it has" if is_revoked else ""
     with session(target, hint) as state:
@@ -59,7 +59,9 @@ def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_re
 def show(target: CallTarget, party: str | None, thing: str | None, form: str | None) -> None:
     """Print grants to a party, on an object, or all."""
     principal = None if party is None else _party(party)
-    place = None if thing is None else _place(thing)[1]
+    place = None
+    if thing is not None:
+        target, _, place = _place(target, thing)
     with connected(target) as client:
         found = list(_grants(client, principal, place))
     print_rows(ResultRows(_COLUMNS, found), form)
@@ -123,7 +125,7 @@ def drop_role(target: CallTarget, role: str) -> None:
 
 def explain(target: CallTarget, name: str, action: str, thing: str, groups: Iterable[str]) -> None:
     """Say if a user may do something; ends the command with EXIT_REFUSED for no."""
-    place = _place(thing)[1]
+    target, _, place = _place(target, thing)
     with connected(target) as client:
         asked = (name, list(groups), action.lower(), place.db_name, place.table_name or "")
         answer = client.call("explain_right", *asked)
@@ -167,13 +169,13 @@ def _party(text: str) -> PrincipalName:
     return PrincipalName(_KINDS[kind], name)
 
 
-def _place(text: str) -> tuple[HiveObjectType, PlaceName]:
-    """Ends the command when the text is not `*`, a database or a table."""
+def _place(target: CallTarget, text: str) -> tuple[CallTarget, HiveObjectType, PlaceName]:
+    """The object, and the target with its catalog. Ends the command when it is not `*`, a database or a table."""
     if text == EVERYTHING:
-        return HiveObjectType.GLOBAL, PlaceName("")
-    name = parse_name(text)
-    kind = HiveObjectType.DATABASE if name.table_name is None else HiveObjectType.TABLE
-    return kind, PlaceName(name.db_name, name.table_name)
+        return target, HiveObjectType.GLOBAL, PlaceName("")
+    target, named = placed_name(target, text)
+    kind = HiveObjectType.TABLE if named.table_name else HiveObjectType.DATABASE
+    return target, kind, PlaceName(named.db_name, named.table_name)
 
 
 def _shown_party(kind: int | None, name: str | None) -> str:

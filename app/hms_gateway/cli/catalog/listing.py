@@ -8,7 +8,7 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.statements import answer, print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.exports import CatalogName, parse_name
+from hms_gateway.cli.catalog.exports import CatalogName, placed_name
 from hms_gateway.cli.hiveql import showing
 from hms_gateway.cli.hiveql.shell_state import (
     KeyValue,
@@ -29,8 +29,9 @@ _OBJECTS_A_CALL: Final = 200
 
 def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int | None, form: str | None) -> None:
     """Print databases, tables of one, or partitions of a table."""
+    target, named = placed_name(target, name, is_partition_too=True)
+    place = named if named.db_name else None
     with session(target) as state:
-        place = None if name is None else parse_name(name, is_partition_too=True)
         found = _names(place, limit).run(state)
         assert found is not None
         names = [str(row[0]) for row in itertools.islice(found.rows, limit)]
@@ -98,7 +99,7 @@ def _location(found: Any) -> str | None:
 
 def run_describe(target: CallTarget, name: str, *, form: str | None) -> None:
     """Print the rows of DESCRIBE FORMATTED; as JSON, the struct."""
-    place = parse_name(name, is_partition_too=True)
+    target, place = placed_name(target, name, is_partition_too=True)
     if form != "json":
         answer(target, _description(place), form)
         return

@@ -20,6 +20,7 @@ from hms_gateway.cli.hiveql.shell_state import (
     statement,
 )
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 _COPIED_NEVER: Final = ("transient_lastDdlTime", "EXTERNAL", "numFiles", "totalSize", "numRows", "rawDataSize",
                         "COLUMN_STATS_ACCURATE", "last_modified_by", "last_modified_time", "numPartitions")  # fmt: skip
@@ -102,14 +103,14 @@ def create_function(state: ShellState, function: structs.Function, if_not_exists
 
 @statement
 def drop_function(state: ShellState, database: str, name: str, if_exists: bool = False) -> None:
-    with _dropped(f"function {database}.{name}", if_exists):
+    with _dropped(f"function {shown_key(database)}.{name}", if_exists):
         state.call("drop_function", database, name)
 
 
 @statement
 def drop_database(state: ShellState, database: str, if_exists: bool = False, is_cascading: bool = False) -> None:
     try:
-        with _dropped(f"database {database}", if_exists):
+        with _dropped(f"database {shown_key(database)}", if_exists):
             state.call("drop_database", database, True, is_cascading)
     except structs.InvalidOperationException as error:
         raise CommandRefused(f"{error.message}; CASCADE drops what is in it, too") from error

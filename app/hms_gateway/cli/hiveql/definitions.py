@@ -9,6 +9,7 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError, TokenRe
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.rpc.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.rpc.structs import Order as SortOrder
+from hms_gateway.rpc.structs.catalogs import beside, marked
 
 _Item = TypeVar("_Item")
 _PRIMITIVES: Final = frozenset(
@@ -66,12 +67,26 @@ class DefinitionReader(TokenReader):
 
     def _table_name(self) -> QualifiedName:
         first = self._object_name("the name of a table")
-        if self._takes("."):
-            found = QualifiedName(first, self._object_name("the name of a table"))
-        else:
-            found = QualifiedName(self._default_db, first)
+        found = self._qualified(self._default_db, first, "the name of a table")
         self.tables.append(found)
         return found
+
+    def _qualified(self, db_name: str, first: str, wanted: str) -> QualifiedName:
+        """A name whose first part is read: `table` in the database, `database.table` or `catalog.database.table`."""
+        if not self._takes("."):
+            return QualifiedName(db_name, first)
+        second = self._object_name(wanted)
+        if not self._takes("."):
+            return QualifiedName(beside(self._default_db, first), second)
+        return QualifiedName(marked(first, second), self._object_name(wanted))
+
+    def _database_name(self) -> str:
+        """`database` or `catalog.database`."""
+        first = self._object_name("the name of a database")
+        if self._peek() == "." and self._peek(1) != "*":
+            self._takes(".")
+            return marked(first, self._object_name("the name of a database"))
+        return beside(self._default_db, first)
 
     def _object_name(self, wanted: str) -> str:
         if not self._is_name():
@@ -329,7 +344,7 @@ class AlterationReader(DefinitionReader):
         return self._alter_view() if what == "VIEW" else self._alter_database()
 
     def _alter_database(self) -> Statement:
-        name = self._object_name("the name of a database")
+        name = self._database_name()
         self._needs("SET")
         what = self._needs_any("DBPROPERTIES", "LOCATION", "MANAGEDLOCATION", "OWNER")
         if what == "DBPROPERTIES":
@@ -394,9 +409,7 @@ class AlterationReader(DefinitionReader):
         if self._takes("RENAME", "TO"):
             # A new name without a database stays in the one where the table is.
             first = self._object_name("the new name")
-            if self._takes("."):
-                return altering.rename(QualifiedName(first, self._object_name("the new name")))
-            return altering.rename(QualifiedName(table.db_name, first))
+            return altering.rename(self._qualified(table.db_name, first, "the new name"))
         if self._takes("REPLACE", "COLUMNS"):
             return self._cascading(altering.replace_columns(self._columns()))
         if self._takes("CHANGE"):

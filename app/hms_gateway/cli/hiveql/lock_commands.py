@@ -9,6 +9,7 @@ from typing import Final
 
 from hms_gateway.client.concurrency import Command, Equal, LockPlace, Operation
 from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, TokenReader
+from hms_gateway.rpc.structs.catalogs import beside, marked
 
 # Makes the name of a partition out of its keys and values.
 MakeName = Callable[[Sequence[str], Sequence[str]], str]
@@ -176,10 +177,13 @@ class _Parser(TokenReader):
         return self._partition_of(table) if self._peek() == "PARTITION" and self._peek(1) != "COLUMN" else table
 
     def _table(self) -> LockPlace:
-        first = self._name()
-        if self._takes("."):
-            return LockPlace(first.lower(), self._name().lower())
-        return LockPlace(self._default_db.lower(), first.lower())
+        first = self._name().lower()
+        if not self._takes("."):
+            return LockPlace(self._default_db.lower(), first)
+        second = self._name().lower()
+        if not self._takes("."):
+            return LockPlace(beside(self._default_db, first), second)
+        return LockPlace(marked(first, second), self._name().lower())
 
     def _partition_of(self, table: LockPlace) -> LockPlace:
         self._needs("PARTITION")

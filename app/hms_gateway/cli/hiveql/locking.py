@@ -22,6 +22,7 @@ from hms_gateway.client import acquiring, concurrency
 from hms_gateway.client.lock_text import LockReason, parse_reason
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.texts import time_text
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 
 @statement
@@ -43,7 +44,7 @@ def show_compactions(state: ShellState) -> ResultRows:
     return table_of(
         state.call("show_compact", structs.ShowCompactRequest()).compacts or [],
         compaction_id="id",
-        database="dbname",
+        database=lambda one: shown_key(one.dbname or ""),
         table="tablename",
         partition="partitionname",
         type=lambda each: _member(structs.CompactionType, each.type),
@@ -80,7 +81,7 @@ def locks_of(found: Iterable[structs.ShowLocksResponseElement], *, is_extended: 
     return table_of(
         found,
         lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
-        database="dbname",
+        database=lambda one: shown_key(one.dbname or ""),
         table="tablename",
         partition="partname",
         lock_state=lambda lock: _member(structs.LockState, lock.state),
@@ -100,7 +101,7 @@ def blocking_of(found: Iterable[structs.BlockingLock]) -> ResultRows:
     return table_of(
         found,
         lockid=lambda each: f"{each.lock.lockid}.{each.lock.lockIdInternal}",
-        database="lock.dbname",
+        database=lambda one: shown_key(one.lock.dbname or ""),
         table="lock.tablename",
         partition="lock.partname",
         lock_state=lambda each: _member(structs.LockState, each.lock.state),
@@ -183,7 +184,8 @@ def explain_locks(state: ShellState, command: concurrency.Command) -> ResultRows
     asked = {(one.dbname, one.tablename, one.partitionname) for one in concurrency.lock_components(locks)}
     rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
     return ResultRows(
-        ("database", "table", "partition", "lock_type", "in_show_locks"), ((*row, row[:3] in asked) for row in rows)
+        ("database", "table", "partition", "lock_type", "in_show_locks"),
+        ((shown_key(row[0]), *row[1:], row[:3] in asked) for row in rows),
     )
 
 
@@ -217,7 +219,8 @@ def _settings(state: ShellState) -> acquiring.ConcurrencySettings:
 
 
 def _text(place: PlaceName) -> str:
-    return f"database {place.db_name}" if place.table_name is None else f"table {place.db_name}.{place.table_name}"
+    database = shown_key(place.db_name)
+    return f"database {database}" if place.table_name is None else f"table {database}.{place.table_name}"
 
 
 def leases_of(found: Iterable[structs.LeaseObject]) -> ResultRows:
@@ -226,7 +229,7 @@ def leases_of(found: Iterable[structs.LeaseObject]) -> ResultRows:
         found,
         lease_id="lease_id",
         user="user",
-        database="db_name",
+        database=lambda one: shown_key(one.db_name or ""),
         table="table_name",
         partition=lambda lease: lease.partition_name or None,
         type=lambda lease: "EXCLUSIVE" if lease.lease_type == "x" else "SHARED",

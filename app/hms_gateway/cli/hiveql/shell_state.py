@@ -10,6 +10,7 @@ from hms_gateway.metastore.vocabulary.create_text import literal, quoted
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.structs import FieldSchema, NoSuchObjectException, PrincipalType, Table
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 Cell = str | int | bool | None
 VIEWS: Final = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
@@ -22,7 +23,7 @@ class QualifiedName(NamedTuple):
     table_name: str
 
     def __str__(self) -> str:
-        return f"{self.db_name}.{self.table_name}"
+        return f"{shown_key(self.db_name)}.{self.table_name}"
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class ShellState:
             found: Table = self.call("get_table", *name)
         except NoSuchObjectException as error:
             raise CommandRefused(
-                f"table {name} does not exist; SHOW TABLES IN {name.db_name} lists those that do"
+                f"table {name} does not exist; SHOW TABLES IN {shown_key(name.db_name)} lists those that do"
             ) from error
         return found
 

@@ -33,6 +33,7 @@ from hms_gateway.rpc.structs import (
     StorageDescriptor,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import beside, marked, shown_key
 
 _LIMIT_MAX: Final = 32_767
 # Names of Hive and Spark.
@@ -45,8 +46,10 @@ _COLUMNS: Final = ("col_name", "data_type", "comment")
 
 
 @statement
-def show_databases(state: ShellState, pattern: str = "*") -> ResultRows:
-    return _names("database_name", state.call("get_databases", pattern))
+def show_databases(state: ShellState, pattern: str = "*", catalog: str = "") -> ResultRows:
+    """`catalog` is empty for the one of the current database."""
+    around = marked(catalog, "") if catalog else state.database
+    return _names("database_name", state.call("get_databases", beside(around, pattern)))
 
 
 @statement
@@ -105,9 +108,9 @@ def show_columns(state: ShellState, name: QualifiedName, pattern: str = "*") -> 
 @statement
 def show_functions(state: ShellState, database: str | None, pattern: str = "*") -> ResultRows:
     """`database` is None for all."""
-    databases = [database] if database else state.call("get_all_databases")
+    databases = [database] if database else _all_databases(state)
     found = ((each, name) for each in databases for name in state.call("get_functions", each, pattern))
-    return _names("function_name", (f"{each}.{name}" for each, name in found))
+    return _names("function_name", (f"{shown_key(each)}.{name}" for each, name in found))
 
 
 @statement
@@ -169,7 +172,7 @@ def describe_function(state: ShellState, database: str, name: str) -> ResultRows
     try:
         found = state.call("get_function", database, name)
     except NoSuchObjectException as error:
-        raise CommandRefused(f"function {database}.{name} does not exist") from error
+        raise CommandRefused(f"function {shown_key(database)}.{name} does not exist") from error
     return table_of(
         [found],
         function_name=lambda each: f"{each.dbName}.{each.functionName}",
@@ -185,7 +188,14 @@ def check_database(state: ShellState, name: str) -> Any:
     try:
         return state.call("get_database", name)
     except NoSuchObjectException as error:
-        raise CommandRefused(f"database {name} does not exist; SHOW DATABASES lists those that do") from error
+        raise CommandRefused(
+            f"database {shown_key(name)} does not exist; SHOW DATABASES lists those that do"
+        ) from error
+
+
+def _all_databases(state: ShellState) -> Sequence[str]:
+    """All databases in the catalog of the current one."""
+    return [beside(state.database, name) for name in state.call("get_databases", beside(state.database, "*"))]
 
 
 def _names(column: str, names: Any) -> ResultRows:

@@ -20,7 +20,7 @@ class ShowReader(AlterationReader):
         """After SHOW."""
         if self._takes("CREATE"):
             if self._needs_any("TABLE", "VIEW", "DATABASE", "SCHEMA") in ("DATABASE", "SCHEMA"):
-                return showing.show_create_database(self._object_name("the name of a database"))
+                return showing.show_create_database(self._database_name())
             return showing.show_create_table(self._table_name())
         if self._takes("MATERIALIZED"):
             self._needs("VIEWS")
@@ -30,12 +30,16 @@ class ShowReader(AlterationReader):
             raise self._expected(f"what to show ({', '.join(_SHOWN)}, CREATE TABLE, CREATE DATABASE)", _SHOWN)
         return _SHOWN[word](self)
 
+    def _show_databases(self) -> Statement:
+        catalog = self._object_name("the name of a catalog") if self._takes_any("IN", "FROM") else ""
+        return showing.show_databases(self._pattern(), catalog)
+
     def _show_tables(self, kind: str | None = None) -> Statement:
         database = self._database_after_in() or self._default_db
         return showing.show_tables(database, self._pattern(), kind)
 
     def _database_after_in(self) -> str | None:
-        return self._object_name("the name of a database") if self._takes_any("IN", "FROM") else None
+        return self._database_name() if self._takes_any("IN", "FROM") else None
 
     def _show_partitions(self) -> Statement:
         table = self._table_name()
@@ -90,10 +94,10 @@ class ShowReader(AlterationReader):
     def _place_name(self) -> PlaceName:
         """`DATABASE d`, `[TABLE] t`, `t PARTITION (…)`."""
         if self._takes_any("DATABASE", "SCHEMA"):
-            return PlaceName(self._object_name("the name of a database"))
+            return PlaceName(self._database_name())
         self._takes("TABLE")
         if self._peek(1) == "." and self._peek(2) == "*":
-            database = self._object_name("the name of a database")
+            database = self._database_name()
             self._takes(".", "*")
             return PlaceName(database)
         table = self._table_name()
@@ -125,7 +129,7 @@ class ShowReader(AlterationReader):
         """After DESCRIBE."""
         if self._takes_any("DATABASE", "SCHEMA"):
             is_extended = self._takes("EXTENDED")
-            return showing.describe_database(self._object_name("the name of a database"), is_extended)
+            return showing.describe_database(self._database_name(), is_extended)
         if self._takes("FUNCTION"):
             self._takes("EXTENDED")
             name = self._table_name()
@@ -139,8 +143,8 @@ class ShowReader(AlterationReader):
 
 _SHOWN: Mapping[str, Callable[[ShowReader], Statement]] = MappingProxyType(
     {
-        "DATABASES": lambda reader: showing.show_databases(reader._pattern()),
-        "SCHEMAS": lambda reader: showing.show_databases(reader._pattern()),
+        "DATABASES": ShowReader._show_databases,
+        "SCHEMAS": ShowReader._show_databases,
         "CATALOGS": lambda reader: showing.show_catalogs(),
         "TABLES": ShowReader._show_tables,
         "VIEWS": lambda reader: reader._show_tables("VIRTUAL_VIEW"),
@@ -231,7 +235,7 @@ class StatementReader(ShowReader):
 
     def _create_database(self) -> Statement:
         if_not_exists = self._if_not_exists()
-        database = structs.Database(name=self._object_name("the name of a database"), parameters={})
+        database = structs.Database(name=self._database_name(), parameters={})
         while not self._is_at_end():
             what = self._needs_any("COMMENT", "LOCATION", "MANAGEDLOCATION", "WITH")
             if what == "COMMENT":
@@ -351,7 +355,7 @@ class StatementReader(ShowReader):
             return granting.drop_role(self._principal_name())
         if_exists = self._if_exists()
         if what in ("DATABASE", "SCHEMA"):
-            name = self._object_name("the name of a database")
+            name = self._database_name()
             return defining.drop_database(name, if_exists, self._takes_any("CASCADE", "RESTRICT") == "CASCADE")
         table = self._table_name()
         if what == "FUNCTION":
@@ -492,7 +496,7 @@ _READERS: Final[Mapping[str, Callable[[StatementReader], Statement]]] = MappingP
         "SHOW": StatementReader._show,
         "DESCRIBE": StatementReader._describe,
         "DESC": StatementReader._describe,
-        "USE": lambda reader: session.use(reader._object_name("the name of a database")),
+        "USE": lambda reader: session.use(reader._database_name()),
         "SET": StatementReader._set_option,
         "CREATE": StatementReader._create,
         "ALTER": StatementReader._alter,

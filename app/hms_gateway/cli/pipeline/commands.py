@@ -67,7 +67,8 @@ _OF_JOBS: Final = (
     _JSON,
 )
 _JOB_NAMES: Final = [str(each.name) for each in _OF_JOBS]
-_TARGET_NAMES: Final = [str(each.name) for each in targets.LOGIN if each.name != "profile"]
+_TARGET: Final = (*targets.LOGIN, targets.CATALOG)
+_TARGET_NAMES: Final = [str(each.name) for each in _TARGET if each.name != "profile"]
 
 
 def _job(given: dict[str, Any]) -> Any:
@@ -79,7 +80,7 @@ def _job(given: dict[str, Any]) -> Any:
     return JobCommand(target, words)
 
 
-JOB: Final = Subject((*_OF_JOBS, *targets.LOGIN), _job, _EXITS)
+JOB: Final = Subject((*_OF_JOBS, *_TARGET), _job, _EXITS)
 
 _job_command: Final = partial(command, subject=JOB)
 
@@ -234,6 +235,7 @@ PIPELINE: Final = group(
         "migrate",
         """Copy the catalog of another metastore into the one of --url, and follow its changes.
 
+        On both sides it is the catalog `hive`; --source-catalog and --catalog name others of Hive 3.1 and later.
         Tables stay where they are: no directory is made, moved or deleted. The user has to be one of the target's
         administrators. With --resume a finished run copies later changes.
         """,
@@ -268,6 +270,7 @@ PIPELINE: Final = group(
             "pipeline migrate --source thrift://old-metastore:9083",
             "pipeline migrate --source thrift://old-metastore:9083 --resume RUN",
             "pipeline migrate --source https://old:30443/gateway/default/hmshttpthrift/api/hms --source-user hive",
+            "pipeline migrate --source thrift://hive3:9083 --source-catalog spark --catalog lake",
             "pipeline migrate --url thrift://hive:9083 --source https://hms/gateway/default/hmshttpthrift/api/hms",
         ],
     ),

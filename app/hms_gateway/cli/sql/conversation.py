@@ -18,6 +18,7 @@ from hms_gateway.cli.terminal.output import hint
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError, Token, split_statements, tokens_of
 from hms_gateway.rpc.structs import HeartbeatRequest, ThriftException
+from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.rpc.wire import ApplicationError
 
 KEPT_SECONDS: Final = 15.0
@@ -170,7 +171,7 @@ class Conversation:
 
     @property
     def database(self) -> str:
-        return self._session.state.database
+        return shown_key(self._session.state.database)
 
     def run(self, text: str) -> bool:
         """Run statements; whether the metastore has answered."""

@@ -27,6 +27,7 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import (
 )
 from hms_gateway.rpc.idl.method_facts import changes_something
 from hms_gateway.rpc.structs import ThriftException
+from hms_gateway.rpc.structs.catalogs import catalog_of, plain_name
 from hms_gateway.rpc.wire import ApplicationError
 
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
@@ -218,8 +219,14 @@ def _repair(
     from hms_gateway.pipeline.errors import JobFailed
     from hms_gateway.pipeline.jobs.options import JobOptions
 
+    if name.db_name.startswith("@"):
+        words = {**words, "catalog": catalog_of(name.db_name)}
     arguments = CrawlArguments(
-        location=location, database=name.db_name, table=name.table_name, prune=is_dropping, is_vouched_for=False
+        location=location,
+        database=plain_name(name.db_name),
+        table=name.table_name,
+        prune=is_dropping,
+        is_vouched_for=False,
     )
     with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:
         options = JobOptions(connection=connection_of(target, **words, environment={}), state=folder, yes=True)

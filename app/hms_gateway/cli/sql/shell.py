@@ -39,9 +39,11 @@ def run_shell(
         from hms_gateway.cli.hiveql.locking import this_host
         from hms_gateway.cli.hiveql.shell_state import ShellState
         from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession, repairing
+        from hms_gateway.rpc.structs.catalogs import marked
 
         client = ReconnectingClient(target, hint)
-        state = ShellState(client, target.user, this_host(), database.lower())
+        catalog, is_qualified, name = database.lower().rpartition(".")
+        state = ShellState(client, target.user, this_host(), marked(catalog, name) if is_qualified else name)
         _set_options(state, hiveconf)
         state.repair = repairing(target, target_words)
         return SqlSession(client, state, rows_form(form), output=output)
