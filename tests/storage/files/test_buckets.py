@@ -4,6 +4,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -189,6 +190,28 @@ def test_an_undone_move_keeps_what_others_write_to_the_new_place(
     copied.undo()
     assert bucket.keys(f"{top}/u") == ["/b", "/g", "2/a"]
     assert bucket.s3.cat_file(f"{BUCKET}/{top}/u/b") == b"54321"
+
+
+def test_a_bucket_with_versions_shows_the_newest_only(bucket: PrivateBucket, top: str) -> None:
+    """What was deleted leaves a mark there, which is no object; what others wrote over a copy stays the newest."""
+    call = partial(bucket.s3.call_s3, Bucket="versions")
+    call("create_bucket")
+    call("put_bucket_versioning", VersioningConfiguration={"Status": "Enabled"})
+    files = opened(bucket.options, "versions")
+    old, new = (f"s3a://versions/{top}/{name}" for name in "tu")
+    for key in ("t/a", "t/b", "t2/a"):
+        call("put_object", Key=f"{top}/{key}", Body=b"1")
+    files.move_directory(old, new).finish()
+    assert not files.exists(old)
+    copied = files.move_directory(new, old)
+    call("put_object", Key=f"{top}/t/a", Body=b"2")
+    copied.undo()
+    listed = call("list_objects_v2", Prefix=top)["Contents"]
+    assert [one["Key"].removeprefix(f"{top}/") for one in listed] == ["t/a", "t2/a", "u/a", "u/b"]
+    assert call("get_object", Key=f"{top}/t/a")["ContentLength"] == 1
+    for place in (old, new):
+        files.delete_directory(place)
+        assert not files.is_directory(place)
 
 
 def test_an_undone_move_keeps_a_later_object_of_the_same_content(

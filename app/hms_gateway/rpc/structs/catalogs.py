@@ -299,18 +299,19 @@ def _is_many(value: Any) -> bool:
 _named: Final[dict[str, _Places]] = {}
 
 
-def _named_in(name: str, fields: tuple[Field, ...]) -> _Places:
+def _named_in(name: str, fields: tuple[Field, ...], around: frozenset[str] = frozenset()) -> _Places:
     """Fields of a struct that name catalogs or databases, and of structs that do, whether with a catalog or without.
 
-    A struct that is being looked into has none of its own.
+    `around` are the structs around it, which are not looked into again.
     """
     if name not in _named:
-        _named[name] = _Places(None, (), ())
-        own = _found(name, fields)
+        own, around = _found(name, fields), around | {name}
         inside = [
             (field.name, inner, not isinstance(field.type, StructType))
             for field in fields
-            if (inner := _struct_in(field.type)) is not None and any(_named_in(inner, IDL.structs[inner].fields))
+            if (inner := _struct_in(field.type)) is not None
+            and inner not in around
+            and any(_named_in(inner, IDL.structs[inner].fields, around))
         ]
         # Arguments without a catalog are named by `place`.
         has_names = name in IDL.structs or own.catalog is not None
