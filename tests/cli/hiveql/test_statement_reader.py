@@ -139,7 +139,7 @@ def words_of(statement):
 def words_of_change(value):
     if not isinstance(value, altering.Change):
         return value
-    words = inspect.signature(value.work).bind(None, None, *value.given)
+    words = inspect.signature(value.work).bind(None, None, *value.given, **value.named)
     words.apply_defaults()
     return value._replace(given=tuple(words.arguments.items()))
 

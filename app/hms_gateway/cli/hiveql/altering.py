@@ -64,18 +64,19 @@ class Change(NamedTuple):
 
     work: Callable[..., Any]
     given: tuple[Any, ...]
+    named: Mapping[str, Any]
     is_of_storage: bool
     is_cascading: bool = False
 
 
 def _of_table(work: Callable[Concatenate[QualifiedName, structs.Table, P], structs.Table]) -> Callable[P, Change]:
-    return lambda *given, **named: Change(work, given, False)
+    return lambda *given, **named: Change(work, given, named, False)
 
 
 def _of_storage(
     work: Callable[Concatenate[QualifiedName, structs.StorageDescriptor, P], structs.StorageDescriptor],
 ) -> Callable[P, Change]:
-    return lambda *given, **named: Change(work, given, True)
+    return lambda *given, **named: Change(work, given, named, True)
 
 
 @_of_table
@@ -214,7 +215,9 @@ def alter_table(
         raise CommandRefused(f"{name} is a table; ALTER TABLE alters it")
     if not specs:
         changed = (
-            _with_storage(name, table, change) if change.is_of_storage else change.work(name, table, *change.given)
+            _with_storage(name, table, change)
+            if change.is_of_storage
+            else change.work(name, table, *change.given, **change.named)
         )
         context = structs.EnvironmentContext(properties=dict(_CASCADE) if change.is_cascading else {})
         state.call("alter_table_with_environment_context", *name, changed, context)
@@ -234,7 +237,7 @@ Part = TypeVar("Part", structs.Table, structs.Partition)
 
 
 def _with_storage(name: QualifiedName, part: Part, change: Change) -> Part:
-    return replace(part, sd=change.work(name, part.sd or structs.StorageDescriptor(), *change.given))
+    return replace(part, sd=change.work(name, part.sd or structs.StorageDescriptor(), *change.given, **change.named))
 
 
 @statement
