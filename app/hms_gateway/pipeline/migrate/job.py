@@ -25,7 +25,6 @@ from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, THRIFT_
 from hms_gateway.pipeline.migrate.steps import Compare, CopyPartitions, CopyTables, Refresh, WriteIdsOf, difference_rows
 from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now, reason
 from hms_gateway.rpc.structs import MetaException, SeedTxnIdRequest
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
 from hms_gateway.rpc.wire import ApplicationError
 
 if TYPE_CHECKING:
@@ -126,8 +125,9 @@ def _check(options: JobOptions, arguments: MigrateArguments) -> None:
         raise UsageRefused(f"kind {unknown[0]!r} is not one of {', '.join(ALL_KINDS)}")
     if options.where:
         raise UsageRefused("--where is not for migrate", "--only chooses tables, with all their partitions")
-    if arguments.source.url == options.connection.url:
-        raise UsageRefused(f"source and target are both {arguments.source.url}")
+    source, target = arguments.source, options.connection
+    if (source.url, source.catalog) == (target.url, target.catalog):
+        raise UsageRefused(f"source and target are both {source.url}", "--catalog names another catalog of the target")
 
 
 def _check_target(options: JobOptions) -> None:
@@ -286,7 +286,7 @@ class _Migration:
         return _ROUNDS_MAX
 
     def _changes(self, after: int, newest: int) -> Changes:
-        changes = Changes((self.arguments.source.catalog or DEFAULT_CATALOG).lower())
+        changes = Changes()
         try:
             changes.note(events(self.source.client, after, newest))
         except EventsExpired:
@@ -428,9 +428,10 @@ class _Migration:
     def _taking_back(self) -> Iterator[str]:
         """Commands that drop what was not there before, without data; the last made first."""
         yield "# Takes back a migration; options of `hms-gateway call` may follow its name.\n"
-        url = self.run.options.connection.url
+        target = self.run.options.connection
+        where = ["--url", target.url, *(["--catalog", target.catalog] if target.catalog else [])]
         for method, *arguments in self._drops():
-            yield shlex.join(["hms-gateway", "call", "--url", url, method, *arguments]) + ' "$@"\n'
+            yield shlex.join(["hms-gateway", "call", *where, method, *arguments]) + ' "$@"\n'
 
     def _drops(self) -> Iterator[tuple[str, ...]]:
         """A database goes with all that is in it."""
