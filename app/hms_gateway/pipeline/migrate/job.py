@@ -21,7 +21,7 @@ from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored, texts
 from hms_gateway.pipeline.migrate.events import Changes
 from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, SharedObjects
-from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, THRIFT_TARGET, Difference, Sides
+from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, OTHER_CATALOG, THRIFT_TARGET, Difference, Sides
 from hms_gateway.pipeline.migrate.steps import Compare, CopyPartitions, CopyTables, Refresh, WriteIdsOf, difference_rows
 from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now, reason
 from hms_gateway.rpc.structs import MetaException, SeedTxnIdRequest
@@ -167,15 +167,18 @@ class _Migration:
             return self._all(plan, position["event"])
 
     def sides_at(self, recorded_at: int) -> Sides:
-        is_gateway = not self.options.connection.is_thrift
+        source, target = self.arguments.source, self.options.connection
+        is_gateway = not target.is_thrift
+        are_alike = bool(source.catalog) == bool(target.catalog)
+        of_gateway = GATEWAY_TARGET if are_alike else OTHER_CATALOG
         return Sides(
-            self.arguments.source,
+            source,
             is_gateway,
             self.arguments.on_conflict,
             frozenset(self.arguments.kinds),
             recorded_at,
             self.options.patience_seconds,
-            GATEWAY_TARGET if is_gateway else THRIFT_TARGET,
+            of_gateway if is_gateway else THRIFT_TARGET,
         )
 
     def _all(self, plan: Stored, event: int) -> MigrateResult:
