@@ -88,7 +88,8 @@ def test_a_commit_from_an_old_state_is_refused_whichever_client_sends_it(rest, h
 def test_a_commit_of_hive_catalog_is_one_of_rest(rest, metastore):
     newer = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, USER)
     first = rest.table()
-    other = rest.table("other")["metadata-location"]
+    other = first["metadata-location"].replace("/00000-", "/00001-")
+    Path(other.removeprefix("file:")).write_bytes(Path(first["metadata-location"].removeprefix("file:")).read_bytes())
     current = newer.ask("get_table", "sales", "orders")
     table = with_parameters(current, **{POINTER: other, PREVIOUS: first["metadata-location"]})
     request = AlterTableRequest(

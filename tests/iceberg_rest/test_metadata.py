@@ -187,7 +187,13 @@ def test_a_table_is_never_older_than_its_newest_snapshot(base):
 
 
 def test_removed_snapshots_take_their_branches_and_statistics(base):
-    statistics = {"snapshot-id": 1, "statistics-path": "x"}
+    statistics = {
+        "snapshot-id": 1,
+        "statistics-path": "x",
+        "file-size-in-bytes": 1,
+        "file-footer-size-in-bytes": 1,
+        "blob-metadata": [],
+    }
     table = after(base, *appended(1, 1), {"action": "set-statistics", "statistics": statistics})
     tagged = after(table, {"action": "set-snapshot-ref", "ref-name": "t", "type": "tag", "snapshot-id": 1})
     left = after(tagged, {"action": "remove-snapshots", "snapshot-ids": [1]})

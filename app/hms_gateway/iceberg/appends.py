@@ -62,7 +62,7 @@ def append_of(requirements: Sequence[Json], updates: Sequence[Json]) -> Append |
 def with_manifests(append: Append, manifests: Sequence[Manifest]) -> Append:
     """The append with the manifests of its list. Raises IcebergError (409) for one of its own with others' files."""
     number = append.snapshot["snapshot-id"]
-    own = [one for one in manifests if one["added_snapshot_id"] == number]
+    own = [one for one in manifests if one.get("added_snapshot_id") == number]
     for one in own:
         if one["content"] != 0 or one.get("existing_files_count") or one.get("deleted_files_count"):
             # The client has merged manifests of a state that is not the table's any more.
@@ -96,7 +96,7 @@ def rebased(append: Append, base: Json, before: Sequence[Manifest], manifest_lis
     if ref is not None:
         parent = next(one for one in base["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
     sequence = base.get("last-sequence-number", 0) + 1
-    newest_ms = max((one["timestamp-ms"] for one in base["snapshots"]), default=0)
+    newest_ms = max((one["timestamp-ms"] for one in (*base["snapshots"], *base["snapshot-log"])), default=0)
     snapshot = {
         **append.snapshot,
         "sequence-number": sequence,

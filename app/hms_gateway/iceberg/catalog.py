@@ -13,7 +13,7 @@ from hms_gateway.iceberg.appends import REBASE, Append, Together, append_of, fit
 from hms_gateway.iceberg.commits import Commits, Outdated, Plan, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, list_location, next_location
-from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
+from hms_gateway.iceberg.json_values import Json, needed, objects, optional, read_by_name, text_map, texts
 from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
 from hms_gateway.iceberg.metadata import check_requirements, committed, new_table, normalized, with_log
 from hms_gateway.iceberg.metastore import (
@@ -38,6 +38,7 @@ from hms_gateway.iceberg.rows import (
 from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
 from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_PURGE_KEY, METADATA_LOCATION
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import AlterTableRequest, Database, PrincipalType, Table, ThriftException
 from hms_gateway.rpc.structs.catalogs import plain_name
@@ -84,7 +85,8 @@ class Chain:
     def add(self, append: Append) -> IcebergError | None:
         """The failure of one that cannot be put behind the others."""
         try:
-            self._add(append)
+            with read_by_name():
+                self._add(append)
         except IcebergError as error:
             return error
         return None
@@ -230,7 +232,7 @@ class Catalog:
         }
 
     def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        file = self._files.read(_place(metastore.row_of(name, kind), name))
+        file = self._file_of(metastore.row_of(name, kind), name)
         # A file that is none of Iceberg's, or of a later version.
         (normalized if kind == TABLE else normalized_view)(file.value)
         return file
@@ -273,10 +275,12 @@ class Catalog:
             raise exists_already(name, row)
         if row is None:
             metastore.database(name.catalog, name.namespace)
-            self._check_apart(needed(value, _LOCATION, str))
+            self._check_apart(value[_LOCATION])
             plan = Plan(name, kind, value, location, self._checked_row(metastore, name, location, value, kind))
         else:
-            base = self._files.read(_place(row, name))
+            base = self._file_of(row, name)
+            if not self._is_placed(row, value):
+                self._check_apart(value[_LOCATION], besides=name)
             plan = self._changed(name, row, base, value, location, kind)
         self._commits.point(metastore, plan)
         return file
@@ -306,9 +310,12 @@ class Catalog:
         requirements, updates = objects(request, "requirements"), objects(request, "updates")
         for _ in range(_ATTEMPTS):
             row = metastore.row_of(name, VIEW)
-            base = self._files.read(_place(row, name))
+            base = self._file_of(row, name)
             now_ms = self._clock.milliseconds()
-            value = replaced_view(normalized_view(base.value), requirements, updates, now_ms)
+            known = normalized_view(base.value)
+            value = replaced_view(known, requirements, updates, now_ms)
+            if value[_LOCATION] != known[_LOCATION]:
+                self._check_apart(value[_LOCATION], besides=name)
             plan = self._changed(name, row, base, value, next_location(value, base.location), VIEW)
             try:
                 return self._commits.carry_out(metastore, [plan])[0]
@@ -320,7 +327,7 @@ class Catalog:
         """The last metadata file, where it can be read. With `purges` a directory goes that nothing else uses."""
         row = metastore.row_of(name, kind)
         try:
-            file = self._files.read(_place(row, name))
+            file = self._file_of(row, name)
         except IcebergError:
             # A table whose file is gone can be dropped.
             file = None
@@ -331,20 +338,35 @@ class Catalog:
                 raise missing(name, kind) from error
             raise
         location = row.sd.location if row.sd else None
-        keeps = file is not None and file.value.get("properties", {}).get("gc.enabled", "true").lower() == "false"
+        # As HiveCatalog stores `gc.enabled`.
+        keeps = (row.parameters or {}).get(EXTERNAL_PURGE_KEY, "").lower() == "false"
         if purges and location and not keeps:
             self._tables.delete_directories([LeftDirectory(location, may_be_used=True)])
         return file
 
     def rename(self, metastore: Metastore, source: Name, target: Name, kind: str = TABLE) -> None:
-        row = metastore.row_of(source, kind)
+        metastore.row_of(source, kind)
         metastore.database(target.catalog, target.namespace)
         there = metastore.row(target)
         if there is not None:
             raise exists_already(target, there)
-        renamed = msgspec.structs.replace(row, dbName=target.key, tableName=target.name, catName=None)
-        request = AlterTableRequest(dbName=source.key, tableName=source.name, table=renamed)
-        metastore.perform("alter_table_req", req=request)
+        for _ in range(_ATTEMPTS):
+            row = metastore.row_of(source, kind)
+            request = AlterTableRequest(
+                dbName=source.key,
+                tableName=source.name,
+                table=msgspec.structs.replace(row, dbName=target.key, tableName=target.name, catName=None),
+                expectedParameterKey=METADATA_LOCATION,
+                expectedParameterValue=pointer(row),
+            )
+            try:
+                metastore.perform("alter_table_req", req=request)
+                return
+            except IcebergError as error:
+                # A commit was faster, which the row that was read would undo.
+                if "The table has been modified" not in str(error):
+                    raise
+        raise too_many()
 
     def _appended(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile | None:
         """The file after an append to a table that rebases appends; None for every other commit."""
@@ -355,8 +377,10 @@ class Catalog:
         row = metastore.row(name)
         if row is None or kind_of(row) != TABLE or (row.parameters or {}).get(REBASE, "").lower() != "true":
             return None
-        base = self._files.read(_place(row, name))
-        if not is_own(base.value, append.snapshot["manifest-list"]):
+        base = self._file_of(row, name)
+        known = normalized(base.value)
+        is_placed = self._is_placed(row, known) and is_own(known, append.snapshot["manifest-list"])
+        if not is_placed or "table-uuid" not in known:
             return None
         self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
         try:
@@ -364,6 +388,9 @@ class Catalog:
         except IcebergError:
             # It may be right as it is.
             return None
+        # The caller was checked for this table, and not for one that takes its name meanwhile.
+        is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
+        append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
         return self._together.result(name, (call, append))
 
     def _append_all(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
@@ -378,12 +405,13 @@ class Catalog:
         raise too_many()
 
     def _append_once(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
-        key = (name.key.lower(), name.name.lower())
-        found = self._store.read(lambda snapshot: snapshot.table(*key))
+        found = self._store.read(lambda snapshot: snapshot.table(*name.stored))
         if found is None or kind_of(found.table) != TABLE:
             raise missing(name, TABLE)
-        base = self._files.read(_place(found.table, name))
+        base = self._file_of(found.table, name)
         known = normalized(base.value)
+        if not self._is_placed(found.table, known):
+            raise commit_failed("Requirement failed: the table has moved")
         chain = Chain(known, self._files, self._clock.milliseconds())
         failures = [chain.add(append) for _, append in appends]
         if chain.value is known:
@@ -416,7 +444,7 @@ class Catalog:
             return self._new(metastore, name, value, TABLE)
         if row is None or kind_of(row) != TABLE:
             raise missing(name, TABLE, row)
-        base = self._files.read(_place(row, name))
+        base = self._file_of(row, name)
         known = normalized(base.value)
         changed = committed(known, requirements, updates, now_ms, base.location)
         if changed is None:
@@ -460,25 +488,38 @@ class Catalog:
             raise bad_request(str(error)) from error
         return f"{location}-{uuid.uuid4().hex[:12]}" if is_taken else location
 
+    def _file_of(self, row: Table, name: Name) -> MetadataFile:
+        """The metadata file that a row points to. Raises IcebergError for that of another table, which may be hidden."""
+        location = pointer(row)
+        if not location:
+            raise IcebergError("NotFoundException", f"{name} has no metadata_location")
+        own = row.sd.location if row.sd else None
+        if not (own and is_own({_LOCATION: own}, location)) and self._is_of_another(location, name):
+            raise IcebergError("ForbiddenException", f"the metadata file of {name} lies in the place of another table")
+        return self._files.read(location)
+
+    def _is_placed(self, row: Table, metadata: Json) -> bool:
+        """Whether metadata has the location of its row, which the caller's rights are about."""
+        own = row.sd.location if row.sd else None
+        return bool(own) and self._normalized(own or "") == self._normalized(metadata[_LOCATION])
+
+    def _normalized(self, location: str) -> str:
+        return self._warehouse.normalized(location.rstrip("/"))
+
     def _check_apart(self, location: str, besides: Name | None = None) -> None:
         """Raises IcebergError for a place at, in or around that of another table."""
-        place = self._warehouse.normalized(location.rstrip("/"))
-        own = None if besides is None else (besides.key.lower(), besides.name.lower())
-
-        def work(snapshot: Snapshot) -> list[str]:
-            found = PlaceRows(snapshot).tables_around(place)
-            return [str(one) for one in found if (one.db_name, one.name) != own]
-
-        if self._store.read(work):
+        if self._is_of_another(location, besides):
             # Whose it is may be hidden from the caller.
             raise bad_request(f"location {location} lies at, in or around that of another table")
 
+    def _is_of_another(self, location: str, besides: Name | None) -> bool:
+        place = self._normalized(location)
+        own = None if besides is None else besides.stored
 
-def _place(row: Table, name: Name) -> str:
-    location = pointer(row)
-    if not location:
-        raise IcebergError("NotFoundException", f"{name} has no metadata_location")
-    return location
+        def work(snapshot: Snapshot) -> bool:
+            return any((one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place))
+
+        return self._store.read(work)
 
 
 def _properties(database: Database) -> dict[str, str]:

@@ -70,9 +70,14 @@ class Commits:
     def carry_out(self, metastore: Metastore, plans: Sequence[Plan]) -> list[MetadataFile]:
         """The files that were written. Nothing has happened where this raises, but for CommitStateUnknown.
 
-        Raises Outdated, IcebergError, and Waiting while others hold a lock on a table.
+        Each plan passes the steps of the method that would make its change, and all end in one unit of work. Raises
+        Outdated, IcebergError, and Waiting while others hold a lock on a table.
         """
-        return self._permitted(metastore, plans, 0)
+        *others, last = plans
+        for plan in others:
+            self.check(metastore, plan)
+        found: list[MetadataFile] = self._perform(metastore, last, lambda: self.write(metastore.call, plans))
+        return found
 
     def point(self, metastore: Metastore, plan: Plan) -> None:
         """Carry out a plan whose file is there already. Raises as `carry_out`, 409 for a changed table."""
@@ -90,15 +95,6 @@ class Commits:
     def check(self, metastore: Metastore, plan: Plan) -> None:
         """Raises IcebergError where the caller may not carry the plan out."""
         self._perform(metastore, plan, lambda: None)
-
-    def _permitted(self, metastore: Metastore, plans: Sequence[Plan], done: int) -> list[MetadataFile]:
-        """Each plan passes the steps of the method that would make its change, and all end in one unit of work."""
-        if done == len(plans):
-            return self.write(metastore.call, plans)
-        found: list[MetadataFile] = self._perform(
-            metastore, plans[done], lambda: self._permitted(metastore, plans, done + 1)
-        )
-        return found
 
     def _perform(self, metastore: Metastore, plan: Plan, go_on: Callable[[], Any]) -> Any:
         name = plan.name
@@ -149,8 +145,12 @@ class Commits:
                 else:
                     self._update(tx, plan, plan.base, caller)
 
-        names = [(plan.name.key.lower(), plan.name.name.lower()) for plan in plans]
-        return CatalogWork(work, names, new_tables=sum(plan.base is None for plan in plans), reads_locks=True)
+        return CatalogWork(
+            work,
+            [plan.name.stored for plan in plans],
+            new_tables=sum(plan.base is None for plan in plans),
+            reads_locks=True,
+        )
 
     def _insert(self, tx: Transaction, plan: Plan) -> None:
         key, name = plan.row.dbName or "", plan.row.tableName or ""
@@ -167,7 +167,7 @@ class Commits:
         tx.append_event(self._events.create_table(plan.row))
 
     def _update(self, tx: Transaction, plan: Plan, base: MetadataFile, caller: LockCaller) -> None:
-        key, name = plan.name.key.lower(), plan.name.name.lower()
+        key, name = plan.name.stored
         found = tx.table(key, name)
         if found is None or pointer(found.table) != base.location:
             raise Outdated

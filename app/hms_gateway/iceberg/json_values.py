@@ -1,12 +1,16 @@
 """Values of JSON objects that clients sent or files hold, checked where they are read."""
 
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
 
 from hms_gateway.iceberg.errors import bad_request
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
+LONG_MAX: Final = 2**63 - 1
+INT_MAX: Final = 2**31 - 1
 _NAMES: dict[type, str] = {str: "a string", int: "an integer", bool: "a boolean", dict: "an object", list: "a list"}
 
 
@@ -28,12 +32,31 @@ def checked(field: str, value: Any, kind: type[T]) -> T:
     """The value. Raises IcebergError for one of another kind; a boolean is no integer."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise bad_request(f"{field} must be {_NAMES[kind]}")
+    if isinstance(value, int) and not -LONG_MAX <= value <= LONG_MAX:
+        raise bad_request(f"{field} must be an integer of 64 bits")
     return value
+
+
+@contextmanager
+def read_by_name() -> Iterator[None]:
+    """Inside, what a value lacks, or has of another kind, is refused. Raises IcebergError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise bad_request(f"the metadata or the request has an odd value: {type(error).__name__}: {error}") from error
 
 
 def objects(of: Json, field: str) -> list[Json]:
     """The objects of a list, none where it is absent. Raises IcebergError."""
     return [checked(f"{field}[{i}]", each, dict) for i, each in enumerate(optional(of, field, list) or ())]
+
+
+def small(of: Json, field: str, minimum: int = 0) -> int:
+    """A needed integer of 32 bits. Raises IcebergError, also for one below the minimum."""
+    value = needed(of, field, int)
+    if not minimum <= value <= INT_MAX:
+        raise bad_request(f"{field} must be an integer from {minimum} to {INT_MAX}")
+    return value
 
 
 def integers(of: Json, field: str) -> list[int]:

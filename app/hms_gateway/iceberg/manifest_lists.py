@@ -103,7 +103,11 @@ def written_manifests(entries: Iterable[Manifest], format_version: int, about: M
         "sequence-number": str(about["sequence-number"]),
         "format-version": str(format_version),
     }
-    _avro().writer(file, _schema(format_version), entries, codec="deflate", metadata=head)
+    avro = _avro()
+    try:
+        avro.writer(file, _schema(format_version), entries, codec="deflate", metadata=head)
+    except Exception as error:  # fastavro raises what its encoders run into.
+        raise invalid(f"the manifest list cannot be written: {type(error).__name__}: {error}") from error
     return file.getvalue()
 
 

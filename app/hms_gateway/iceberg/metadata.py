@@ -5,16 +5,29 @@ A value that was read is never changed: commits share it. A draft copies what it
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
-from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
-from hms_gateway.iceberg.json_values import Json, integers, needed, objects, optional, text_map, texts
+from hms_gateway.iceberg.errors import bad_request, commit_failed, invalid
+from hms_gateway.iceberg.json_values import (
+    LONG_MAX,
+    Json,
+    integers,
+    needed,
+    objects,
+    optional,
+    read_by_name,
+    small,
+    text_map,
+    texts,
+)
 from hms_gateway.iceberg.schemas import (
     PARTITION_ID_BEFORE_FIRST,
     FreshIds,
     check_schema,
     check_transformed,
+    field_names,
     highest_id,
     same_schema,
     same_spec,
@@ -32,6 +45,7 @@ _NO_SNAPSHOT: Final = -1
 _LAST_ADDED: Final = -1
 _PREVIOUS_FILES: Final = "write.metadata.previous-versions-max"
 _PREVIOUS_FILES_MAX: Final = 100
+_REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
 
 
 def current_snapshot(metadata: Json) -> Json | None:
@@ -44,6 +58,7 @@ def current_schema(metadata: Json) -> Json:
     return _by_id(metadata["schemas"], "schema-id", metadata["current-schema-id"]) or {"type": "struct", "fields": []}
 
 
+@read_by_name()
 def normalized(read: Any) -> Json:
     """Metadata as read from a file, with the lists of version 2. Raises IcebergError for what is no metadata."""
     if not isinstance(read, dict) or not isinstance(read.get(FORMAT_VERSION), int):
@@ -80,6 +95,10 @@ def normalized(read: Any) -> Json:
     ):
         if found.get(name) is None:
             found[name] = empty
+    text_map(found, "properties")
+    needed(found, "refs", dict)
+    needed(found, "location", str)
+    needed(found, "last-updated-ms", int)
     found.setdefault("last-sequence-number", 0)
     current = found.setdefault("current-snapshot-id", _NO_SNAPSHOT)
     if current is not None and current != _NO_SNAPSHOT and MAIN not in found["refs"]:
@@ -160,6 +179,7 @@ _REQUIREMENTS: Final[dict[str, Callable[[Json, Json], None]]] = {
 }
 
 
+@read_by_name()
 def new_table(request: Json, location: str, now_ms: int) -> Json:
     """Metadata of the table that a create request describes, with ids from 1 on. Raises IcebergError."""
     properties = text_map(request, "properties")
@@ -234,8 +254,10 @@ class TableDraft:
         self._settle_log()
         if self._base is not None and base_location is not None:
             new = with_log(new, self._base, base_location)
-        # Java's readers refuse a table that was changed before its newest snapshot, which another clock may have made.
+        # Java's readers refuse a table that was changed before its newest snapshot or its file before, which another
+        # clock may have made.
         newest_ms = max((entry["timestamp-ms"] for entry in new["snapshot-log"]), default=0)
+        newest_ms = max(newest_ms, 0 if self._base is None else self._base["last-updated-ms"])
         new["last-updated-ms"] = max(self._now_ms if self._updated_ms is None else self._updated_ms, newest_ms)
         if new["current-snapshot-id"] in (None, _NO_SNAPSHOT):
             new["current-snapshot-id"] = None if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE else _NO_SNAPSHOT
@@ -291,7 +313,7 @@ class TableDraft:
     def _add_schema(self, update: Json) -> None:
         schema = needed(update, "schema", dict)
         check_schema(schema, self._new[FORMAT_VERSION])
-        last = optional(update, "last-column-id", int)
+        last = None if update.get("last-column-id") is None else small(update, "last-column-id")
         if last is not None and last < self._new["last-column-id"]:
             text = f"last-column-id {last} is below the table's {self._new['last-column-id']}"
             raise invalid(f"add-schema: {text}")
@@ -328,19 +350,26 @@ class TableDraft:
         names = [field["name"] for field in fields]
         if len(set(names)) < len(names):
             raise invalid("add-spec: two fields have the same name")
+        columns = {name: number for number, name in field_names(current_schema(self._new)).items()}
+        for field in fields:
+            # Java's readers refuse a spec whose field has the name of another column.
+            if columns.get(field["name"], field.get("source-id")) != field.get("source-id"):
+                raise invalid(f"add-spec: {field['name']} is the name of another column")
         specs = self._new["partition-specs"]
         known = next((one for one in specs if same_spec(one["fields"], fields)), None)
         if known is None:
             last = self._new["last-partition-id"]
             numbered = []
             for field in fields:
-                number = optional(field, "field-id", int)
+                number = None if field.get("field-id") is None else small(field, "field-id")
                 if number is None:
                     number = self._known_partition_id(field)
                 if number is None:
                     number = last = last + 1
                 last = max(last, number)
                 numbered.append({**field, "field-id": number})
+            if len({field["field-id"] for field in numbered}) < len(numbered):
+                raise invalid("add-spec: two fields have the same field-id")
             known = {"spec-id": _next_number(specs, "spec-id", 0), "fields": numbered}
             self._set("partition-specs", [*specs, known])
             self._set("last-partition-id", last)
@@ -385,6 +414,12 @@ class TableDraft:
         snapshot = needed(update, "snapshot", dict)
         number, at_ms = needed(snapshot, "snapshot-id", int), needed(snapshot, "timestamp-ms", int)
         new = self._new
+        for field in ("parent-snapshot-id", "schema-id", "sequence-number", "first-row-id", "added-rows"):
+            optional(snapshot, field, int)
+        for field in ("manifest-list", "key-id"):
+            optional(snapshot, field, str)
+        if text_map(snapshot, "summary"):
+            needed(snapshot["summary"], "operation", str)
         if not new["schemas"]:
             raise invalid("add-snapshot: the table has no schema yet")
         if _by_id(new["snapshots"], "snapshot-id", number) is not None:
@@ -402,6 +437,8 @@ class TableDraft:
             raise invalid(f"add-snapshot: timestamp-ms {at_ms} is before that of the newest snapshot in the log")
         if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE:
             first, added = needed(snapshot, "first-row-id", int), needed(snapshot, "added-rows", int)
+            if not 0 <= added <= LONG_MAX - new["next-row-id"]:
+                raise invalid(f"add-snapshot: added-rows {added} is no number of rows")
             if first < new["next-row-id"]:
                 text = f"first-row-id is behind table next-row-id: {first} < {new['next-row-id']}"
                 raise commit_failed(f"Cannot add a snapshot, {text}")
@@ -419,10 +456,13 @@ class TableDraft:
         if snapshot is None:
             raise invalid(f"Cannot set {name} to unknown snapshot: {number}")
         ref: Json = {"snapshot-id": number, "type": kind}
-        for field in ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep"):
+        for field in _REF_BOUNDS:
             value = optional(update, field, int)
-            if value is not None:
-                ref[field] = value
+            if value is None:
+                continue
+            if value < 1 or (kind == "tag" and field != "max-ref-age-ms"):
+                raise invalid(f"set-snapshot-ref: {field} {value} is nothing that a {kind} can have")
+            ref[field] = value if field != "min-snapshots-to-keep" else small(update, field)
         if self._new["refs"].get(name) == ref:
             return
         if number in self._added:
@@ -464,7 +504,16 @@ class TableDraft:
         self._set("properties", {key: value for key, value in self._new["properties"].items() if key not in gone})
 
     def _set_statistics(self, update: Json) -> None:
-        self._replace_of_snapshot("statistics", needed(update, "statistics", dict))
+        statistics = needed(update, "statistics", dict)
+        needed(statistics, "file-footer-size-in-bytes", int)
+        needed(statistics, "blob-metadata", list)
+        for blob in objects(statistics, "blob-metadata"):
+            needed(blob, "type", str)
+            for field in ("snapshot-id", "sequence-number"):
+                needed(blob, field, int)
+            integers(blob, "fields")
+            text_map(blob, "properties")
+        self._replace_of_snapshot("statistics", statistics)
 
     def _set_partition_statistics(self, update: Json) -> None:
         self._replace_of_snapshot("partition-statistics", needed(update, "partition-statistics", dict))
@@ -476,6 +525,8 @@ class TableDraft:
         self._remove_of_snapshot("partition-statistics", needed(update, "snapshot-id", int))
 
     def _replace_of_snapshot(self, field: str, given: Json) -> None:
+        needed(given, "statistics-path", str)
+        needed(given, "file-size-in-bytes", int)
         self._remove_of_snapshot(field, needed(given, "snapshot-id", int))
         self._set(field, [*self._new[field], given])
 
@@ -489,13 +540,16 @@ class TableDraft:
         self._remove_numbered(update, "schemas", "schema-id", self._new["current-schema-id"])
 
     def _remove_numbered(self, update: Json, field: str, number: str, current: int) -> None:
-        gone = integers(update, f"{number}s")
+        gone = set(integers(update, f"{number}s"))
         if current in gone:
             raise invalid(f"{update['action']}: {number} {current} is in use")
         self._set(field, [one for one in self._new[field] if one[number] not in gone])
 
     def _add_encryption_key(self, update: Json) -> None:
         key = needed(update, "encryption-key", dict)
+        needed(key, "encrypted-key-metadata", str)
+        optional(key, "encrypted-by-id", str)
+        text_map(key, "properties")
         self._without_key(needed(key, "key-id", str))
         self._set("encryption-keys", [*self._new["encryption-keys"], key])
 
@@ -576,9 +630,10 @@ def with_log(new: Json, base: Json, base_location: str) -> Json:
 def _kept_files(properties: dict[str, str]) -> int:
     """Entries of the log of earlier files, as the table's property says."""
     text = properties.get(_PREVIOUS_FILES, "")
-    return max(1, int(text)) if text.isdecimal() else _PREVIOUS_FILES_MAX
+    return max(1, int(text)) if text.isdecimal() and len(text) < 10 else _PREVIOUS_FILES_MAX
 
 
+@read_by_name()
 def committed(
     base: Json | None,
     requirements: Sequence[Json],
@@ -592,10 +647,18 @@ def committed(
     """
     check_requirements(base, requirements)
     draft = TableDraft(base, now_ms)
-    try:
-        for update in updates:
-            draft.apply(update)
-        return draft.built(base_location) if draft.is_changed else None
-    except (KeyError, TypeError) as error:
-        # Of a field that is not read by its name here, in what the client sent or in the file.
-        raise IcebergError("BadRequestException", f"the table's metadata or an update lacks {error}") from error
+    for update in _merged(updates):
+        draft.apply(update)
+    return draft.built(base_location) if draft.is_changed else None
+
+
+def _merged(updates: Sequence[Json]) -> Iterator[Json]:
+    """The updates, with those in a row that remove snapshots as one: Java's older clients send one for each."""
+    for is_removal, group in groupby(updates, lambda update: update.get("action") == "remove-snapshots"):
+        if is_removal:
+            yield {
+                "action": "remove-snapshots",
+                "snapshot-ids": [one for update in group for one in integers(update, "snapshot-ids")],
+            }
+        else:
+            yield from group

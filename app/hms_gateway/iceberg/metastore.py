@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
 from hms_gateway.iceberg.rows import VIEW, kind_of
+from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
     AlreadyExistsException,
@@ -34,6 +35,11 @@ class Name(NamedTuple):
     @property
     def key(self) -> str:
         return database_key(self.catalog, self.namespace)
+
+    @property
+    def stored(self) -> tuple[str, str]:
+        """The database's key and the name as rows have them."""
+        return database_key(self.catalog, normalize(self.namespace)), normalize(self.name)
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.name}"

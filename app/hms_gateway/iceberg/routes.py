@@ -18,7 +18,7 @@ from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.call import Call, Failed, Unavailable, Waiting
 from hms_gateway.rpc.structs import ThriftException
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, shown_text
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, TRIMMED, shown_text
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 
 _NAMESPACE_SEPARATOR: Final = "\x1f"
@@ -103,8 +103,8 @@ class Asked:
     @property
     def page(self) -> Page:
         size = self.request.query.get("pageSize")
-        if size is not None and not (size.isdecimal() and int(size) > 0):
-            raise bad_request("pageSize must be a number from 1 on")
+        if size is not None and not (size.isdecimal() and len(size) < 10 and int(size) > 0):
+            raise bad_request("pageSize must be a number from 1 to 999999999")
         return Page(self.request.query.get("pageToken"), None if size is None else min(int(size), _PAGE_SIZE_MAX))
 
 
@@ -117,7 +117,7 @@ def _level(levels: Sequence[str]) -> str:
     if len(levels) != 1 or not levels[0]:
         shown = ".".join(levels)
         raise bad_request(f"namespace {shown!r} is not of one level; a namespace is a database of the metastore")
-    if "\0" in levels[0] or levels[0].startswith("@"):
+    if "\0" in levels[0] or levels[0].lstrip(TRIMMED).startswith("@"):
         raise bad_request(f"namespace {levels[0]!r} is no name of a database")
     return levels[0]
 
@@ -263,8 +263,7 @@ class RestCatalog:
         ]
         if not changes:
             raise bad_request("table-changes is empty")
-        names = [(name.key.lower(), name.name.lower()) for name, _ in changes]
-        if len(set(names)) < len(names):
+        if len({name.stored for name, _ in changes}) < len(changes):
             raise bad_request("table-changes names a table twice")
         self._catalog.commit(asked.metastore, changes)
         return Answer(204)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.iceberg.json_values import Json
+from hms_gateway.iceberg.json_values import Json, needed, optional, read_by_name
 from hms_gateway.iceberg.metadata import current_schema, current_snapshot
 from hms_gateway.iceberg.schemas import hive_type
 from hms_gateway.metastore.vocabulary.table_types import (
@@ -75,13 +75,14 @@ def new_view_row(db_name: str, name: str, owner: str, location: str, metadata: J
     return with_view_metadata(row, None, location, metadata)
 
 
+@read_by_name()
 def with_table_metadata(row: Table, base: Json | None, location: str, metadata: Json) -> Table:
     """The row that points to the metadata file at `location`. `base` is the metadata that it points to now."""
-    parameters = _with_pointer(row, base, location, metadata, metadata["table-uuid"])
+    parameters = _with_pointer(row, base, location, metadata, needed(metadata, "table-uuid", str))
     parameters.pop("storage_handler", None)
     snapshot = current_snapshot(metadata)
     summary: Mapping[str, str] = {} if snapshot is None else snapshot.get("summary") or {}
-    parameters |= {key: summary[name] for name, key in _STATISTICS.items() if name in summary}
+    parameters |= {key: summary[name] for name, key in _STATISTICS.items() if isinstance(summary.get(name), str)}
     if snapshot is not None:
         parameters["current-snapshot-id"] = str(snapshot["snapshot-id"])
         parameters["current-snapshot-timestamp-ms"] = str(snapshot["timestamp-ms"])
@@ -97,15 +98,16 @@ def with_table_metadata(row: Table, base: Json | None, location: str, metadata: 
     return msgspec.structs.replace(row, parameters=parameters, sd=_descriptor(schema, metadata["location"]))
 
 
+@read_by_name()
 def with_view_metadata(row: Table, base: Json | None, location: str, metadata: Json) -> Table:
     """As `with_table_metadata`, of a view. Its text is that for Hive, or its first."""
-    parameters = _with_pointer(row, base, location, metadata, metadata["view-uuid"])
+    parameters = _with_pointer(row, base, location, metadata, needed(metadata, "view-uuid", str))
     version = _with_id(metadata["versions"], "version-id", metadata["current-version-id"]) or {}
     schema = _with_id(metadata["schemas"], "schema-id", version.get("schema-id", 0)) or {"fields": []}
     _put(parameters, "current-schema", schema)
     texts = [each for each in version.get("representations", ()) if each.get("type") == "sql"]
-    sql = next((each["sql"] for each in texts if each.get("dialect", "").lower() == _VIEW_SQL), None)
-    sql = sql if sql is not None or not texts else texts[0]["sql"]
+    sql = next((needed(each, "sql", str) for each in texts if each.get("dialect", "").lower() == _VIEW_SQL), None)
+    sql = sql if sql is not None or not texts else needed(texts[0], "sql", str)
     return msgspec.structs.replace(
         row,
         parameters=parameters,
@@ -149,7 +151,9 @@ def _with_id(of: Iterable[Json], field: str, wanted: object) -> Json | None:
 def _descriptor(schema: Json, location: str) -> StorageDescriptor:
     return StorageDescriptor(
         cols=[
-            FieldSchema(name=each["name"], type=hive_type(each["type"]), comment=each.get("doc") or "")
+            FieldSchema(
+                name=needed(each, "name", str), type=hive_type(each["type"]), comment=optional(each, "doc", str) or ""
+            )
             for each in schema["fields"]
         ],
         location=location,

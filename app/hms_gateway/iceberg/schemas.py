@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from hms_gateway.iceberg.errors import invalid
-from hms_gateway.iceberg.json_values import Json, checked, integers, needed, objects
+from hms_gateway.iceberg.json_values import Json, checked, integers, needed, objects, optional, small
 
 # Ids of partition fields begin above this one.
 PARTITION_ID_BEFORE_FIRST: Final = 999
@@ -30,25 +30,41 @@ _HIVE: Final = {
     "variant": "binary",
 }
 _OF_V3: Final = frozenset({"timestamp_ns", "timestamptz_ns", "unknown", "variant"})
-_decimal = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)").fullmatch
-_fixed = re.compile(r"fixed\[\s*(\d+)\s*\]").fullmatch
+_decimal = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\)", re.ASCII).fullmatch
+_fixed = re.compile(r"fixed\[\s*(\d{1,9})\s*\]", re.ASCII).fullmatch
 _geo = re.compile(r"(?:geometry|geography)(?:\(.*\))?").fullmatch
-_transform = re.compile(r"identity|void|year|month|day|hour|(?:bucket|truncate)\[\s*[1-9]\d*\s*\]").fullmatch
+_transform = re.compile(r"identity|void|year|month|day|hour|(?:bucket|truncate)\[[1-9]\d{0,8}\]", re.ASCII).fullmatch
+# Of columns that identify a row.
+_INEXACT: Final = frozenset({"float", "double"})
 
 
 def check_schema(schema: Json, format_version: int) -> dict[int, Any]:
     """The types of all fields by their ids. Raises IcebergError for what is no schema of the format version."""
+    if schema.get("type", "struct") != "struct":
+        raise invalid("schema: a schema is a struct")
     found: dict[int, Any] = {}
-    for _, field_id, kind in _walk(schema, 0):
+    for _, field_id, kind in _walk({**schema, "type": "struct"}, 0):
         if field_id in found:
             raise invalid(f"schema: two fields have the id {field_id}")
         found[field_id] = kind
         if isinstance(kind, str):
             _check_primitive(kind, format_version)
-    for each in integers(schema, "identifier-field-ids") if schema.get("identifier-field-ids") else ():
-        if each not in found:
-            raise invalid(f"schema: identifier-field-ids names the id {each}, which no field has")
+    identifying = set(_identifying(schema)) if schema.get("identifier-field-ids") else ()
+    for each in integers(schema, "identifier-field-ids") if identifying != () else ():
+        if each not in identifying:
+            text = f"identifier-field-ids names {each}, which is no required field of an exact type"
+            raise invalid(f"schema: {text}")
     return found
+
+
+def _identifying(struct: Json) -> Iterator[int]:
+    """Ids of the fields that may identify a row: required ones, within required structs only."""
+    for field in struct["fields"]:
+        kind = field["type"]
+        if field["required"] and isinstance(kind, str) and kind not in _INEXACT:
+            yield field["id"]
+        elif field["required"] and isinstance(kind, dict) and kind["type"] == "struct":
+            yield from _identifying(kind)
 
 
 def highest_id(schema: Json) -> int:
@@ -68,17 +84,22 @@ def _walk(kind: Json, depth: int, before: str = "") -> Iterator[tuple[str, int, 
     match kind.get("type"):
         case "struct":
             names = set()
+            needed(kind, "fields", list)
             for field in objects(kind, "fields"):
                 name = needed(field, "name", str)
                 if name in names:
                     raise invalid(f"schema: two fields have the name {name}")
                 names.add(name)
-                inside.append((f"{before}{name}", needed(field, "id", int), field.get("type")))
+                needed(field, "required", bool)
+                optional(field, "doc", str)
+                inside.append((f"{before}{name}", small(field, "id"), field.get("type")))
         case "list":
-            inside.append(("", needed(kind, "element-id", int), kind.get("element")))
+            needed(kind, "element-required", bool)
+            inside.append(("", small(kind, "element-id"), kind.get("element")))
         case "map":
-            inside.append(("", needed(kind, "key-id", int), kind.get("key")))
-            inside.append(("", needed(kind, "value-id", int), kind.get("value")))
+            needed(kind, "value-required", bool)
+            inside.append(("", small(kind, "key-id"), kind.get("key")))
+            inside.append(("", small(kind, "value-id"), kind.get("value")))
         case other:
             raise invalid(f"schema: {other!r} is no nested type; struct, list and map are")
     yield from inside

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from hms_gateway.iceberg.errors import bad_request, invalid
-from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
+from hms_gateway.iceberg.json_values import Json, needed, objects, optional, read_by_name, small, text_map, texts
 from hms_gateway.iceberg.metadata import check_requirements
 from hms_gateway.iceberg.schemas import check_schema, same_schema
 
@@ -16,15 +16,19 @@ _HISTORY_ENTRIES: Final = 10
 _TYPES_OF: Final = 3
 
 
+@read_by_name()
 def normalized_view(read: Any) -> Json:
     """Metadata as read from a file. Raises IcebergError for what is no metadata of a view."""
     if not isinstance(read, dict) or "view-uuid" not in read or not isinstance(read.get("versions"), list):
         raise invalid("the metadata file is not the metadata of a view")
     if read.get("format-version") != 1:
         raise invalid(f"the metadata file has format version {read.get('format-version')}; views have 1")
+    text_map(read, "properties")
+    needed(read, "location", str)
     return {**read, "properties": read.get("properties") or {}, "version-log": read.get("version-log") or []}
 
 
+@read_by_name()
 def new_view(request: Json, location: str, now_ms: int) -> Json:
     """Metadata of the view that a create request describes. Raises IcebergError."""
     draft = ViewDraft(None, now_ms)
@@ -37,6 +41,7 @@ def new_view(request: Json, location: str, now_ms: int) -> Json:
     return draft.built()
 
 
+@read_by_name()
 def replaced_view(base: Json, requirements: Sequence[Json], updates: Sequence[Json], now_ms: int) -> Json:
     """The metadata after a commit. Raises IcebergError."""
     check_requirements({**base, "refs": {}}, requirements)
@@ -73,7 +78,7 @@ class ViewDraft:
             entry = {"timestamp-ms": self._now_ms, "version-id": current}
             new["version-log"] = [*new["version-log"], entry]
         text = new["properties"].get(_HISTORY, "")
-        count = max(1, int(text)) if text.isdecimal() else _HISTORY_ENTRIES
+        count = max(1, int(text)) if text.isdecimal() and len(text) < 10 else _HISTORY_ENTRIES
         kept = {one["version-id"] for one in new["versions"][-count:]} | {current}
         new["versions"] = [one for one in new["versions"] if one["version-id"] in kept]
         log: list[Json] = []
@@ -120,7 +125,7 @@ class ViewDraft:
 
     def _add_version(self, update: Json) -> None:
         version = needed(update, "view-version", dict)
-        schema_id = needed(version, "schema-id", int)
+        schema_id = small(version, "schema-id", _LAST_ADDED)
         if schema_id == _LAST_ADDED:
             if self._last_schema is None:
                 raise invalid("add-view-version: schema-id is -1, and no schema was added before")
@@ -128,8 +133,11 @@ class ViewDraft:
         if all(one["schema-id"] != schema_id for one in self._new["schemas"]):
             raise invalid(f"add-view-version: there is no schema {schema_id}")
         _check_representations(version)
-        optional(version, "summary", dict)
+        text_map(version, "summary")
         needed(version, "default-namespace", list)
+        texts(version, "default-namespace")
+        optional(version, "default-catalog", str)
+        optional(version, "timestamp-ms", int)
         version = {**version, "schema-id": schema_id, "timestamp-ms": version.get("timestamp-ms", self._now_ms)}
         known = next((one for one in self._new["versions"] if _essence(one) == _essence(version)), None)
         if known is None:
