@@ -489,7 +489,7 @@ class Catalog:
         return f"{location}-{uuid.uuid4().hex[:12]}" if is_taken else location
 
     def _file_of(self, row: Table, name: Name) -> MetadataFile:
-        """The metadata file that a row points to. Raises IcebergError for that of another table, which may be hidden."""
+        """The metadata file that a row points to. Raises IcebergError for one of another table, which may be hidden."""
         location = pointer(row)
         if not location:
             raise IcebergError("NotFoundException", f"{name} has no metadata_location")

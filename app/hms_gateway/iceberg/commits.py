@@ -145,12 +145,8 @@ class Commits:
                 else:
                     self._update(tx, plan, plan.base, caller)
 
-        return CatalogWork(
-            work,
-            [plan.name.stored for plan in plans],
-            new_tables=sum(plan.base is None for plan in plans),
-            reads_locks=True,
-        )
+        names = [plan.name.stored for plan in plans]
+        return CatalogWork(work, names, new_tables=sum(plan.base is None for plan in plans), reads_locks=True)
 
     def _insert(self, tx: Transaction, plan: Plan) -> None:
         key, name = plan.row.dbName or "", plan.row.tableName or ""
