@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.iceberg.appends import REBASE, Together, append_of
+from hms_gateway.iceberg.appends import REBASE, Together, append_of, with_manifests
+from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.manifest_lists import read_manifests, written_manifests
+from hms_gateway.iceberg.metastore import Name
+from hms_gateway.rpc.call import Call
 from tests.iceberg_rest.conftest import kind_of
 from tests.support.patience import until
 
@@ -225,6 +228,26 @@ def test_only_a_snapshot_and_its_branch_are_an_append():
     assert append_of([], [add]) is None
     assert append_of([], [add, {**branch, "type": "tag"}]) is None
     assert append_of([], [add, {**branch, "snapshot-id": 2}]) is None
+
+
+def test_a_member_with_odd_numbers_fails_alone(rest, table, metastore):
+    catalog = metastore.iceberg()._catalog._catalog
+    name = Name("hive", "sales", "orders")
+    appends = []
+    for number in range(1, 6):
+        body = Writer(rest, table).request(number)
+        snapshot = body["updates"][0]["snapshot"]
+        if number == 2:
+            snapshot["summary"]["added-records"] = "many"
+        if number == 3:
+            snapshot["timestamp-ms"] = "today"
+        own = [manifest(f"m{number}", number, 1, **({"manifest_length": "long"} if number == 4 else {}))]
+        append = append_of(body["requirements"], body["updates"])
+        appends.append((Call("rosa"), with_manifests(append, own)))
+    results = catalog._append_all(name, appends)
+    assert [isinstance(one, IcebergError) for one in results] == [False, True, True, True, False]
+    found = rest.get("namespaces/sales/tables/orders")[1]["metadata"]
+    assert [one["snapshot-id"] for one in found["snapshots"]] == [1, 5]
 
 
 def test_those_that_wait_go_together():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.iceberg import METHODS
+from hms_gateway.iceberg.metastore import Metastore
 from hms_gateway.iceberg.routes import OPERATIONS
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest
@@ -211,6 +212,42 @@ def test_a_commit_over_several_tables_is_all_or_nothing(rest):
     assert rest.post("transactions/commit", {"table-changes": [change("a"), change("b")]}) == (204, None)
     for name in ("a", "b"):
         assert rest.get(f"namespaces/sales/tables/{name}")[1]["metadata"]["properties"] == {"a": "b"}
+
+
+def test_a_commit_over_many_tables(rest):
+    names = [f"t{number}" for number in range(120)]
+    for name in names:
+        rest.table(name)
+    changes = [
+        {"identifier": {"namespace": ["sales"], "name": name}, "requirements": [], "updates": [SET]} for name in names
+    ]
+    assert rest.post("transactions/commit", {"table-changes": changes}) == (204, None)
+    assert rest.get("namespaces/sales/tables/t119")[1]["metadata"]["properties"] == {"a": "b"}
+
+
+@pytest.mark.parametrize("path", ["sales/tables/%20orders", "%20SALES/tables/Orders%20"])
+def test_names_are_those_of_the_metastore(rest, path):
+    rest.table()
+    assert rest.post(f"namespaces/{path}", {"requirements": [], "updates": [SET]})[0] == 200
+    assert rest.get(f"namespaces/{path}")[1]["metadata"]["properties"] == {"a": "b"}
+
+
+def test_a_rename_does_not_undo_a_faster_commit(rest, monkeypatch):
+    rest.table()
+    renamed = []
+    perform = Metastore.perform
+
+    def commit_before(metastore, method, handler=None, /, **arguments):
+        if method == "alter_table_req" and handler is None and not renamed:
+            renamed.append(method)
+            assert rest.commit("orders", SET)[0] == 200
+        return perform(metastore, method, handler, **arguments)
+
+    monkeypatch.setattr(Metastore, "perform", commit_before)
+    new = {"namespace": ["sales"], "name": "bills"}
+    assert rest.post("tables/rename", {"source": {**new, "name": "orders"}, "destination": new}) == (204, None)
+    assert renamed
+    assert rest.get("namespaces/sales/tables/bills")[1]["metadata"]["properties"] == {"a": "b"}
 
 
 def test_a_held_answer_is_not_sent_again(rest):
