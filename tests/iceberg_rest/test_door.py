@@ -95,3 +95,18 @@ def test_a_path_beside_the_catalog_is_no_part_of_it(client, gateway):
     for path in ("/lake/iceberg", "/lake/icebergs/v1/config", "/iceberg/v1/config"):
         answer = httpx.get(f"http://127.0.0.1:{gateway.port}{path}", auth=(USER, PASSWORD))
         assert (answer.status_code, answer.headers["content-type"]) == (404, "text/plain; charset=utf-8")
+
+
+def test_a_long_answer_is_compressed_too(client):
+    client.post("/namespaces", json={"namespace": ["long"]})
+    made = client.post("/namespaces/long/tables", json={"name": "t", "schema": SCHEMA})
+    assert made.status_code == 200
+    for number in range(6):
+        updates = [{"action": "set-properties", "updates": {f"p{number}": "x" * 60_000}}]
+        made = client.post("/namespaces/long/tables/t", json={"requirements": [], "updates": updates})
+        assert made.status_code == 200
+    loaded = client.get("/namespaces/long/tables/t", headers={"accept-encoding": "gzip"})
+    assert loaded.headers["content-encoding"] == "gzip"
+    assert "etag" in loaded.headers
+    assert len(loaded.content) > 300_000
+    assert loaded.json() == made.json()

@@ -25,6 +25,7 @@ _NAMESPACE_SEPARATOR: Final = "\x1f"
 # First segments behind /v1, which no prefix is.
 _HEADS: Final = ("namespaces", "tables", "views", "transactions")
 _PAGE_SIZE_MAX: Final = 10_000
+_TEXT_CHARACTERS_MAX: Final = 4_000
 
 
 class Answer(NamedTuple):
@@ -433,4 +434,8 @@ def _unless_held(file: MetadataFile, held: str | None, shown: str) -> Answer:
 def failure(error: IcebergError, status: int | None = None) -> Answer:
     """The answer to a refused request, with another status than that of its type where there is one."""
     status = status or error.status
-    return Answer.of({"error": {"message": str(error), "type": error.kind, "code": status}}, status)
+    text = str(error)
+    if len(text) > _TEXT_CHARACTERS_MAX:
+        # It repeats what the client sent.
+        text = f"{text[:_TEXT_CHARACTERS_MAX]}…"
+    return Answer.of({"error": {"message": text, "type": error.kind, "code": status}}, status)

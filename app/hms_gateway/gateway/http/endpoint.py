@@ -518,7 +518,7 @@ class Endpoint:
             return Response(200, self._content_types[codec.name], body, headers)
         if len(body) < COMPRESSED_IN_THREAD_BYTES:
             return Response(200, self._content_types[codec.name], compress(body), (*GZIPPED, *headers))
-        return _compressed_response(self._content_types[codec.name], body, headers)
+        return compressed_response(self._content_types[codec.name], body, headers)
 
     async def _unless_held(self, exchange: Exchange, payload: bytes, held: bytes) -> Response:
         """304 where the client has this answer already."""
@@ -544,7 +544,8 @@ def _note_look_up(notes: TraceSpans) -> None:
         notes.add("cache", notes.parts[-1].end)
 
 
-async def _compressed_response(content_type: bytes, body: bytes, headers: HeaderList) -> Response:
+async def compressed_response(content_type: bytes, body: bytes, headers: HeaderList) -> Response:
+    """The response with a long body, which a thread compresses."""
     body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
     return Response(200, content_type, body, (*GZIPPED, *headers))
 

@@ -9,7 +9,7 @@ import structlog
 from hms_gateway.gateway.admission.identity import ClientGone, HeaderList, Refused
 from hms_gateway.gateway.calls.streaming import COMPRESSED_FROM_BYTES, compress
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint, Channel
-from hms_gateway.gateway.http.endpoint import GZIPPED, accepts_gzip
+from hms_gateway.gateway.http.endpoint import COMPRESSED_IN_THREAD_BYTES, GZIPPED, accepts_gzip, compressed_response
 from hms_gateway.gateway.http.exchange import HELD_HEADER, Exchange, Response
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.iceberg.errors import IcebergError
@@ -88,7 +88,11 @@ class IcebergDoor:
         exchange.spans = started.spans
         reply = completed.reply
         exchange.outcome, exchange.objects = reply.outcome, reply.objects
-        return _response(exchange, read_reply(reply))
+        answered = read_reply(reply)
+        body = answered.body
+        if body is not None and len(body) >= COMPRESSED_IN_THREAD_BYTES and accepts_gzip(exchange.head.headers):
+            return await compressed_response(_JSON, body, _headers(answered))
+        return _response(exchange, answered)
 
     def _failed(self, exchange: Exchange, error: Exception) -> Response:
         headers: HeaderList = ()
@@ -118,8 +122,12 @@ class IcebergDoor:
         return _response(exchange, answer, headers)
 
 
+def _headers(answer: Answer) -> HeaderList:
+    return tuple((name.encode(), value.encode()) for name, value in answer.headers.items())
+
+
 def _response(exchange: Exchange, answer: Answer, headers: HeaderList = ()) -> Response:
-    headers = (*headers, *((name.encode(), value.encode()) for name, value in answer.headers.items()))
+    headers = (*headers, *_headers(answer))
     if answer.body is None:
         return Response(answer.status, None, b"", headers)
     body = answer.body
