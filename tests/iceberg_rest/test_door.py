@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 def gateway(tmp_path_factory):
     folder = tmp_path_factory.mktemp("iceberg-door")
     settings = {"tls": False, "iceberg_path": "/lake/iceberg", "audit_log": str(folder / "audit.log")}
-    with GatewayServer(folder, settings=settings, limits={"body_bytes_max": 100_000}) as running:
+    with GatewayServer(
+        folder, settings=settings, limits={"body_bytes_max": 100_000, "decoded_bytes_max": 2_000_000}
+    ) as running:
         yield running
 
 
@@ -74,6 +76,8 @@ def test_errors_of_paths_are_json(client, path, status):
 def test_bounds_are_named(client):
     answer = client.post("/namespaces", content=b"x" * 200_000)
     assert (answer.status_code, "body_bytes_max" in answer.json()["error"]["message"]) == (413, True)
+    answer = client.post("/namespaces", content=b'{"namespace":[' + b"{}," * 30_000 + b"{}]}")
+    assert (answer.status_code, "decoded_bytes_max" in answer.json()["error"]["message"]) == (413, True)
     answer = client.post("/namespaces", json={"namespace": ["k"]}, headers={"idempotency-key": "k" * 200})
     assert (answer.status_code, "Idempotency-Key" in answer.json()["error"]["message"]) == (400, True)
 

@@ -1,5 +1,6 @@
 """The same row through the metastore's other calls: locks of HiveCatalog hold, and no commit is undone unseen."""
 
+import gzip
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from tests.handlers.peers import Peer
 from tests.iceberg_rest.conftest import USER, kind_of
 
 SET = {"action": "set-properties", "updates": {"a": "b"}}
+MANY_VALUES = gzip.compress(b"[" + b"{}," * 4_500_000 + b"{}]")
 POINTER, PREVIOUS = "metadata_location", "previous_metadata_location"
 
 
@@ -125,7 +127,7 @@ def test_a_dropped_and_a_renamed_table(rest, hive):
     assert kind_of(rest.commit("bills", SET)) == (404, "NoSuchTableException")
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\x1f\x8bx", b'{"format-version": 12}'])
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\x1f\x8bx", b'{"format-version": 12}', MANY_VALUES])
 def test_a_metadata_file_that_is_gone_or_damaged(rest, metastore, content):
     made = rest.table()
     file = made["metadata-location"].removeprefix("file:")

@@ -210,7 +210,8 @@ def _iceberg(
     commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
     tables = TableService(store, files, clock, rules, events)
     catalog = Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
-    return RestProcessor(RestCatalog(catalog, processor.perform, store, translated, OUTCOME_SECONDS), store)
+    rest = RestCatalog(catalog, processor.perform, store, translated, OUTCOME_SECONDS)
+    return RestProcessor(rest, store, processor.memory)
 
 
 def build(settings: Settings) -> Gateway:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.iceberg.errors import IcebergError, invalid
-from hms_gateway.iceberg.json_values import Json
+from hms_gateway.iceberg.json_values import Json, decoded_bytes
 from hms_gateway.metastore.ports.store import FileSystemError
 from hms_gateway.storage.files.directories import Directories
 
@@ -21,6 +21,7 @@ FILE_BYTES_MAX: Final = 128 * 1024 * 1024
 _KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 # Objects of a decoded file take several times the bytes of their text.
 _BYTES_PER_BYTE: Final = 6
+_DECODED_BYTES_MAX: Final = 512 * 1024 * 1024
 _GZIP: Final = b"\x1f\x8b"
 # An object store takes thousands of requests a second, each of some tens of milliseconds.
 _WRITES_AT_ONCE: Final = 32
@@ -56,6 +57,8 @@ class MetadataFiles:
         except FileSystemError as error:
             raise IcebergError("NotFoundException", f"the metadata file cannot be read: {error}") from error
         text = _plain(location, content)
+        if decoded_bytes(text) > _DECODED_BYTES_MAX:
+            raise invalid(f"the metadata file {location} has too many values")
         try:
             value: Any = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

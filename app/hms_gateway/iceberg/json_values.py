@@ -9,9 +9,16 @@ from hms_gateway.iceberg.errors import bad_request
 T = TypeVar("T")
 Json = dict[str, Any]
 
+# Of a value in an object or list, besides its text.
+_VALUE_BYTES: Final = 64
 LONG_MAX: Final = 2**63 - 1
 INT_MAX: Final = 2**31 - 1
 _NAMES: dict[type, str] = {str: "a string", int: "an integer", bool: "a boolean", dict: "an object", list: "a list"}
+
+
+def decoded_bytes(text: bytes) -> int:
+    """About the memory that the values of a JSON text take."""
+    return len(text) + _VALUE_BYTES * sum(map(text.count, (b",", b":", b"{", b"[")))
 
 
 def needed(of: Json, field: str, kind: type[T]) -> T:

@@ -1,13 +1,15 @@
 """A request of the REST catalog as a call: its answer as a reply, and the first answer again for a repetition."""
 
+from contextlib import nullcontext
 from typing import Any, Final
 
 import msgspec
 
 from hms_gateway.iceberg.errors import IcebergError
+from hms_gateway.iceberg.json_values import decoded_bytes
 from hms_gateway.iceberg.routes import Answer, Request, RestCatalog, failure
 from hms_gateway.rpc.call import Call
-from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.processor import UNCOUNTED_BYTES, DecodedMemory, Reply
 from hms_gateway.rpc.repeatable import Repeatable
 from hms_gateway.rpc.wire import Codec, Message, MessageType
 from hms_gateway.runtime.call_keys import Outcomes
@@ -16,14 +18,24 @@ _CHANGING: Final = frozenset({"POST", "DELETE"})
 
 
 class RestProcessor:
-    """Answers requests in a worker thread. Raises Unavailable, KeyReused, Waiting."""
+    """Answers requests in a worker thread. Raises Unavailable, KeyReused, LimitExceeded, Waiting."""
 
-    def __init__(self, catalog: RestCatalog, outcomes: Outcomes) -> None:
+    def __init__(self, catalog: RestCatalog, outcomes: Outcomes, memory: DecodedMemory) -> None:
         self._catalog = catalog
         self._outcomes = outcomes
+        self._memory = memory
 
     def process(self, request: Request, call: Call) -> Reply:
-        """The reply; a request with a key that was used before is answered as it was the first time."""
+        """The reply; a request with a key that was used before is answered as it was the first time.
+
+        Raises LimitExceeded, for a body that would take too much memory.
+        """
+        is_large = len(request.body) >= UNCOUNTED_BYTES
+        size = decoded_bytes(request.body) if is_large else 0
+        with self._memory.held_bytes(size, request.operation.id, call.holder) if is_large else nullcontext():
+            return self._process(request, call)
+
+    def _process(self, request: Request, call: Call) -> Reply:
         once = _Once(self._catalog, request)
         if call.key is None or request.operation.method not in _CHANGING:
             return once.process(_CODEC, _NO_MESSAGE, call)

@@ -246,7 +246,7 @@ class Processor:
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
         self._text_max = limits.error_text_characters_max
-        self._memory = DecodedMemory(limits)
+        self.memory: Final = DecodedMemory(limits)
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
@@ -262,7 +262,7 @@ class Processor:
                 call.first()
             bound = self._find(message, call.dialect)
             is_large = len(message.payload) >= UNCOUNTED_BYTES
-            with self._memory.held(codec, bound.method, message.payload, call.holder) if is_large else _UNCOUNTED:
+            with self.memory.held(codec, bound.method, message.payload, call.holder) if is_large else _UNCOUNTED:
                 begin = 0.0 if call.notes is None else time.perf_counter()
                 with _decoding_a_large_one if len(message.payload) >= DECODED_ALONE_BYTES else _UNCOUNTED:
                     arguments = codec.decode(bound.method.arguments, message.payload)
@@ -386,17 +386,20 @@ class DecodedMemory:
         self._message = min(bounds, key=lambda bound: bound.value)
         self._lock = threading.Lock()
 
-    @contextmanager
-    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
-        """Inside, the memory of the decoded arguments is counted for the holder.
-
-        Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
-        ProtocolError.
-        """
+    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
+        """As `held_bytes`, of the decoded arguments. Raises ProtocolError."""
         # Texts take about what they take in the message.
         size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
+        return self.held_bytes(size, method.name, holder)
+
+    @contextmanager
+    def held_bytes(self, size: int, what: str, holder: Holder) -> Iterator[None]:
+        """Inside, the memory of what was decoded is counted for the holder.
+
+        Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way.
+        """
         if size > self._message.value:
-            raise LimitExceeded(self._message.name, self._message.value, method.name)
+            raise LimitExceeded(self._message.name, self._message.value, what)
         self._take(size, holder)
         try:
             yield

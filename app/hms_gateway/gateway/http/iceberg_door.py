@@ -17,6 +17,7 @@ from hms_gateway.iceberg.processor import RestProcessor, read_reply
 from hms_gateway.iceberg.routes import Answer, failure, routed
 from hms_gateway.rpc.call import Dialect, Unavailable, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
+from hms_gateway.rpc.wire import LimitExceeded
 from hms_gateway.runtime.call_keys import CALL_KEY_CHARACTERS_MAX
 
 _JSON: Final = b"application/json"
@@ -108,6 +109,10 @@ class IcebergDoor:
             text = f"The metastore is not available: {error}"
             answer, headers = failure(IcebergError("ServiceUnavailableException", text)), ((b"retry-after", b"1"),)
             exchange.outcome = "unavailable"
+        elif isinstance(error, LimitExceeded):
+            answer = failure(IcebergError("BadRequestException", error.message), 413)
+            exchange.outcome = "too_large"
+            self._endpoint.failures.note(exchange, error.limit)
         elif isinstance(error, KeyReused):
             answer = failure(IcebergError("UnprocessableEntityException", error.message))
             exchange.outcome = "key_reused"
