@@ -4,6 +4,7 @@ fastavro is loaded with the first one, and comes with the extra `iceberg`.
 """
 
 import io
+import zlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
@@ -43,6 +44,11 @@ _FIELDS: Final[tuple[tuple[str, Any, int], ...]] = (
 _FIRST_ROW_ID: Final = ("first_row_id", ["null", "long"], 520)
 _NAME_OF_ID: Final = {number: name for name, _, number in (*_FIELDS, _FIRST_ROW_ID)}
 _PART_OF_ID: Final = {field["field-id"]: field["name"] for field in _SUMMARY["fields"]}  # type: ignore[index]
+# A block ends with the mark of its file.
+_MARK_BYTES: Final = 16
+# An entry has some hundred bytes, and takes ten times as many as a dictionary.
+UNPACKED_BYTES_MAX: Final = 16 * 1024 * 1024
+_WITH_BYTES: Final = frozenset({"boolean", "int", "long", "float", "double", "bytes", "string"})
 # Of lists of format version 1, which have no such fields.
 _ABSENT: Final = {
     **dict.fromkeys(("content", "sequence_number", "min_sequence_number"), 0),
@@ -63,12 +69,62 @@ def read_manifests(content: bytes) -> list[Manifest]:
     """The entries in their order. Raises IcebergError for what is no manifest list."""
     avro = _avro()
     try:
-        reader = avro.reader(io.BytesIO(content))
+        file = io.BytesIO(content)
+        reader = avro.reader(file)
+        _check_blocks(content, file.tell(), reader)
         names = {field["name"]: _NAME_OF_ID.get(field.get("field-id")) for field in reader.writer_schema["fields"]}
         parts = _part_names(reader.writer_schema)
         return [_entry(record, names, parts) for record in reader]
+    except IcebergError:
+        raise
     except Exception as error:  # fastavro raises what its decoders run into.
         raise invalid(f"the manifest list cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _check_blocks(content: bytes, position: int, reader: Any) -> None:
+    """Raises IcebergError for what would take much more memory than a list of manifests: a few bytes are enough."""
+    if reader.codec not in ("null", "deflate") or not _takes_bytes(reader.writer_schema):
+        raise invalid("the manifest list has a codec or a schema that is not read here")
+    unpacked = 0
+    while position < len(content):
+        _, position = _long(content, position)
+        length, position = _long(content, position)
+        if reader.codec == "deflate":
+            block = memoryview(content)[position : position + max(0, length)]
+            unpacked += len(zlib.decompressobj(-zlib.MAX_WBITS).decompress(block, UNPACKED_BYTES_MAX + 1))
+        else:
+            unpacked += length
+        if length < 0 or unpacked > UNPACKED_BYTES_MAX:
+            raise invalid(f"the manifest list is damaged, or longer than {UNPACKED_BYTES_MAX} bytes unpacked")
+        position += length + _MARK_BYTES
+
+
+def _takes_bytes(kind: Any) -> bool:
+    """Whether each value of a type takes a byte at least, and so does each element of the lists in it."""
+    match kind:
+        case {"type": "record", "fields": list(fields)}:
+            inside = [_takes_bytes(field["type"]) for field in fields]
+            return any(inside) and all(inside)
+        case {"type": "array", "items": inner} | {"type": "map", "values": inner}:
+            return _takes_bytes(inner)
+        case {"type": str(name)} | str(name):
+            return name in _WITH_BYTES
+        case list(kinds):
+            return all(one == "null" or _takes_bytes(one) for one in kinds)
+    return False
+
+
+def _long(content: bytes, position: int) -> tuple[int, int]:
+    """A number as Avro writes it, and the position behind it."""
+    number = shift = 0
+    while shift < 64:
+        byte = content[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return (number >> 1) ^ -(number & 1), position
 
 
 def _entry(record: Mapping[str, Any], names: Mapping[str, str | None], parts: Mapping[str, str]) -> Manifest:
