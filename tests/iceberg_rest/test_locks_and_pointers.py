@@ -1,5 +1,6 @@
 """The same row through the metastore's other calls: locks of HiveCatalog hold, and no commit is undone unseen."""
 
+import errno
 import gzip
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hms_gateway.rpc.structs import (
     MetaException,
     UnlockRequest,
 )
+from hms_gateway.storage.files.local import LocalDirectories
 from tests.handlers.peers import Peer
 from tests.iceberg_rest.conftest import USER, kind_of
 
@@ -138,3 +140,18 @@ def test_a_metadata_file_that_is_gone_or_damaged(rest, metastore, content):
     for answer in (metastore_again.get("namespaces/sales/tables/orders"), metastore_again.commit("orders", SET)):
         assert kind_of(answer) in [(404, "NotFoundException"), (400, "ValidationException")]
     assert metastore_again.send("DELETE", "namespaces/sales/tables/orders") == (204, None)
+
+
+def test_a_file_system_that_is_away_is_no_missing_table(rest, metastore, monkeypatch):
+    rest.table()
+    path = "namespaces/sales/tables/orders"
+
+    def away(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(LocalDirectories, "write", away)
+    assert kind_of(rest.commit("orders", SET)) == (409, "CommitFailedException")
+    monkeypatch.setattr(LocalDirectories, "read", away)
+    again = type(rest)(metastore.iceberg(), USER)
+    assert kind_of(again.get(path)) == (503, "ServiceUnavailableException")
+    assert kind_of(again.commit("orders", SET)) == (503, "ServiceUnavailableException")

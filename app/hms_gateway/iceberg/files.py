@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.iceberg.errors import IcebergError, invalid
+from hms_gateway.iceberg.errors import IcebergError, commit_failed, invalid
 from hms_gateway.iceberg.json_values import Json, decoded_bytes
-from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.metastore.ports.store import FileSystemAway, FileSystemError
 from hms_gateway.storage.files.directories import Directories
 
 FILE_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -52,11 +52,7 @@ class MetadataFiles:
             if known is not None:
                 self._kept.move_to_end(location)
                 return known
-        try:
-            content = self._files.read_file(location, FILE_BYTES_MAX)
-        except FileSystemError as error:
-            raise IcebergError("NotFoundException", f"the metadata file cannot be read: {error}") from error
-        text = _plain(location, content)
+        text = _plain(location, self._content(location, "the metadata file"))
         if decoded_bytes(text) > _DECODED_BYTES_MAX:
             raise invalid(f"the metadata file {location} has too many values")
         try:
@@ -78,17 +74,23 @@ class MetadataFiles:
         try:
             self._files.write_file(location, content)
         except FileSystemError as error:
-            raise invalid(f"the metadata file cannot be written: {error}") from error
+            raise _not_written("the metadata file", error) from error
         written = MetadataFile(location, text, value)
         self._keep(written)
         return written
 
     def read_list(self, location: str) -> bytes:
         """The content of a manifest list. Raises IcebergError."""
+        return self._content(location, "the manifest list")
+
+    def _content(self, location: str, what: str) -> bytes:
+        """Raises IcebergError, 404 only for a file that is not there or may not be read."""
         try:
             return self._files.read_file(location, FILE_BYTES_MAX)
+        except FileSystemAway as error:
+            raise IcebergError("ServiceUnavailableException", f"{what} cannot be read now: {error}") from error
         except FileSystemError as error:
-            raise IcebergError("NotFoundException", f"the manifest list cannot be read: {error}") from error
+            raise IcebergError("NotFoundException", f"{what} cannot be read: {error}") from error
 
     def write_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
         """Write manifest lists, all or none. Raises IcebergError."""
@@ -102,7 +104,7 @@ class MetadataFiles:
                     each.result()
         except FileSystemError as error:
             self.delete_lists(lists)
-            raise invalid(f"a manifest list cannot be written: {error}") from error
+            raise _not_written("a manifest list", error) from error
 
     def delete_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
         for location, _ in lists:
@@ -125,6 +127,12 @@ class MetadataFiles:
             while self._kept_bytes > _KEPT_BYTES_MAX:
                 _, gone = self._kept.popitem(last=False)
                 self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
+
+
+def _not_written(what: str, error: FileSystemError) -> IcebergError:
+    """Nothing has happened, so that a client may try again where that can help."""
+    text = f"{what} cannot be written: {error}"
+    return commit_failed(text) if isinstance(error, FileSystemAway) else invalid(text)
 
 
 def _plain(location: str, content: bytes) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.metastore.ports.store import FileSystemAway, FileSystemError
 from hms_gateway.storage.files import buckets
 from hms_gateway.storage.files.directories import Directories
 from hms_gateway.storage.files.places import FilePolicy
@@ -322,7 +322,7 @@ def closed_port() -> Iterator[int]:
 def test_an_endpoint_that_is_away_is_said(closed_port: int, bucket: PrivateBucket) -> None:
     once = {"retries": {"mode": "standard", "total_max_attempts": 1}}
     files = opened({**options(f"http://127.0.0.1:{closed_port}"), "config_kwargs": once})
-    with pytest.raises(FileSystemError, match=r"^bucket lake cannot be reached \(.*\); see endpoint_url"):
+    with pytest.raises(FileSystemAway, match=r"^bucket lake cannot be reached \(.*\); see endpoint_url"):
         files.exists(f"s3a://{BUCKET}/t")
 
 
@@ -334,7 +334,7 @@ def test_an_endpoint_that_does_not_answer_holds_a_call_for_a_bounded_time(
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         files = opened(options(f"http://127.0.0.1:{silent.getsockname()[1]}"))
-        with pytest.raises(FileSystemError, match=r"^bucket lake has not answered within 0 seconds \(bucket_request_"):
+        with pytest.raises(FileSystemAway, match=r"^bucket lake has not answered within 0 seconds \(bucket_request_"):
             files.exists(f"s3a://{BUCKET}/t")
 
 

@@ -473,6 +473,10 @@ class FileSystemError(Exception):
     """A directory could not be made, moved, read or deleted; the text is safe to show."""
 
 
+class FileSystemAway(FileSystemError):
+    """The file system does not answer now, or this process has no room to ask it: the same may succeed later."""
+
+
 class DirectoryNotMade(FileSystemError):
     """A directory could not be made where it is wanted, for instance because a file is in the way."""
 

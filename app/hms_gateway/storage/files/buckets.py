@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 import fsspec
 import fsspec.asyn
 
-from hms_gateway.metastore.ports.store import FileSystemError, ObjectsKept
+from hms_gateway.metastore.ports.store import FileSystemAway, FileSystemError, ObjectsKept
 from hms_gateway.runtime.settings import FixedSettings
 from hms_gateway.storage.files.remote import UnknownFileSystem
 
@@ -153,7 +153,7 @@ class BucketDirectories:
         try:
             return bytes(fsspec.asyn.sync(self._s3.loop, answer["Body"].read, timeout=_REQUEST_SECONDS))
         except Exception as error:
-            raise FileSystemError(f"bucket {self._bucket} {_complaint(error)}") from None
+            raise FileSystemAway(f"bucket {self._bucket} {_complaint(error)}") from None
 
     def write(self, path: str, content: bytes) -> None:
         self._request("put_object", Key=self._key(path), Body=content)
@@ -265,7 +265,8 @@ class BucketDirectories:
         except Exception as error:  # botocore's, aiohttp's and s3fs's have no common class.
             _log.warning("bucket %s: %s: %s: %s", self._bucket, method, type(error).__name__, error)
             # The text says it all; a cause of the operating system's would be taken for that of a local disk.
-            raise FileSystemError(f"bucket {self._bucket} {_complaint(error)}") from None
+            kind = FileSystemAway if _is_away(error) else FileSystemError
+            raise kind(f"bucket {self._bucket} {_complaint(error)}") from None
 
 
 class Copied:
@@ -336,6 +337,16 @@ def _pairs(objects: Iterator[_Object], others: Iterator[_Object]) -> Iterator[tu
         while other is not None and other.name < one.name:
             other = next(others, None)
         yield one, (other if other is not None and other.name == one.name else None)
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the bucket has not answered, or said that it is busy or out of order."""
+    from botocore.exceptions import HTTPClientError
+
+    answer = getattr(error.__cause__ or error, "response", None) or {}
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(answer, Mapping) else 0
+    is_cut_off = isinstance(error, (TimeoutError, HTTPClientError)) or type(error).__name__ == "EndpointConnectionError"
+    return is_cut_off or status >= 500
 
 
 def _complaint(error: Exception) -> str:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError, Reach, Tree
+from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemAway, FileSystemError, Reach, Tree
 from hms_gateway.runtime.call_record import current_notes
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.files.local import LocalDirectories
@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 # What below a root has to be taken apart to know where it leads; libraries for remote ones read more into a path.
 _IS_UNUSUAL: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0").search
 _IS_UNUSUAL_REMOTE: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0|::|%").search
+_AWAY: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 _MAKING: Final = "make_directory"
 _REACH: Final = {
     FilePolicy.MANAGE: Reach.OUTSIDE,
@@ -443,7 +444,8 @@ def _translated(operation: str, location: str) -> Iterator[None]:
             text = "leads through a symbolic link, which is not followed below a root; name the link in file_roots"
             raise FileSystemError(f"{location} {text}") from error
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {reason}") from error
+        kind = FileSystemAway if error.errno in _AWAY else FileSystemError
+        raise kind(f"Got exception: {type(error).__name__} {location}: {reason}") from error
     except Exception as error:
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {error}") from error
     finally:
