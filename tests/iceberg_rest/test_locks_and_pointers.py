@@ -19,7 +19,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.storage.files.local import LocalDirectories
 from tests.handlers.peers import Peer
-from tests.iceberg_rest.conftest import USER, kind_of
+from tests.iceberg_rest.conftest import SCHEMA, USER, kind_of
 
 SET = {"action": "set-properties", "updates": {"a": "b"}}
 MANY_VALUES = gzip.compress(b"[" + b"{}," * 4_500_000 + b"{}]")
@@ -155,3 +155,22 @@ def test_a_file_system_that_is_away_is_no_missing_table(rest, metastore, monkeyp
     again = type(rest)(metastore.iceberg(), USER)
     assert kind_of(again.get(path)) == (503, "ServiceUnavailableException")
     assert kind_of(again.commit("orders", SET)) == (503, "ServiceUnavailableException")
+
+
+def test_an_old_state_of_a_view_is_refused_too(rest, hive):
+    version = {
+        "version-id": 1,
+        "timestamp-ms": 1,
+        "summary": {},
+        "default-namespace": ["sales"],
+        "schema-id": 0,
+        "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
+    }
+    made = rest.post("namespaces/sales/views", {"name": "seen", "schema": SCHEMA, "view-version": version})
+    assert made[0] == 200, made
+    old = hive.ask("get_table", "sales", "seen")
+    assert rest.post("namespaces/sales/views/seen", {"updates": [SET]})[0] == 200
+    with pytest.raises(MetaException, match="The table has been modified"):
+        hive.ask("alter_table", "sales", "seen", msgspec.structs.replace(old, tableName="moved"))
+    current = hive.ask("get_table", "sales", "seen")
+    hive.ask("alter_table", "sales", "seen", msgspec.structs.replace(current, tableName="moved"))

@@ -65,6 +65,7 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import (
     METADATA_LOCATION,
     PREVIOUS_METADATA_LOCATION,
+    TABLE_TYPE_KEY,
     altered_parameters,
     is_external,
     is_iceberg,
@@ -484,13 +485,14 @@ def _check_expected(request: AlterRequest, before: Table) -> None:
 
 
 def _check_pointer(before: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Raises MetaException for a commit of Iceberg that was made from another state than the table's.
+    """Raises MetaException for a commit of Iceberg that was made from another state than the table's or view's.
 
     Clients without locks alter without a condition, and would undo what others have committed meanwhile. The text is
     that of a compare-and-set, by which Java's client knows a failed commit (clients §5.1).
     """
     current = before.get(METADATA_LOCATION)
-    if current is None or not is_iceberg(before) or given.get(METADATA_LOCATION, current) == current:
+    is_kept = before.get(TABLE_TYPE_KEY, "").upper().startswith("ICEBERG")
+    if current is None or not is_kept or given.get(METADATA_LOCATION, current) == current:
         return
     try:
         check_expected(before, METADATA_LOCATION, given.get(PREVIOUS_METADATA_LOCATION) or "")
