@@ -187,12 +187,17 @@ class Commits:
         """Delete files that the log of earlier ones does not name any more, where the table asks for that."""
         if plan.base is None or plan.value["properties"].get(_DELETES_OLD_FILES, "").lower() != "true":
             return
-        kept = {one["metadata-file"] for one in plan.value.get("metadata-log") or ()}
-        for one in plan.base.value.get("metadata-log") or ():
-            file = one["metadata-file"]
-            if file not in kept and file.endswith(".metadata.json") and is_own(plan.value, file):
+        kept = _logged_files(plan.value)
+        for file in _logged_files(plan.base.value) - kept:
+            if file.endswith(".metadata.json") and is_own(plan.value, file):
                 with contextlib.suppress(FileSystemError):
                     self._files.delete(file)
+
+
+def _logged_files(metadata: Json) -> set[str]:
+    """The earlier files that metadata names; other writers may have left odd entries."""
+    entries = (one for one in metadata.get("metadata-log") or () if isinstance(one, dict))
+    return {file for one in entries if isinstance(file := one.get("metadata-file"), str)}
 
 
 def too_many() -> IcebergError:

@@ -52,11 +52,16 @@ class IcebergDoor:
         except asyncio.CancelledError:
             text = "The gateway stops before the request has ended; it may still take effect"
             exchange.outcome = "stopping"
-            return _response(exchange, failure(IcebergError("ServiceUnavailableException", text)))
+            kind = "CommitStateUnknownException" if _may_change(exchange, channel) else "ServiceUnavailableException"
+            return _response(exchange, failure(IcebergError(kind, text)))
         except Exception as error:
             if not channel.body_is_read:
                 is_too_large = isinstance(error, Refused) and error.status == 413
                 await channel.read_beginning(is_too_large=is_too_large)
+            if isinstance(error, Refused) and error.reason == "call_too_slow" and _may_change(exchange, channel):
+                # Java's client sends again what is answered with 503 and a time to wait.
+                exchange.outcome = error.reason
+                return _response(exchange, failure(IcebergError("CommitStateUnknownException", error.text)))
             return self._failed(exchange, error)
 
     async def _answered(self, exchange: Exchange, channel: Channel, held: ExitStack) -> Response:
@@ -125,6 +130,11 @@ class IcebergDoor:
         if exchange.outcome == "ok":
             exchange.outcome = error.kind if isinstance(error, IcebergError) else "refused"
         return _response(exchange, answer, headers)
+
+
+def _may_change(exchange: Exchange, channel: Channel) -> bool:
+    """Whether the request was begun, and may still take effect."""
+    return exchange.is_read and channel.scope["method"] in ("POST", "DELETE")
 
 
 def _headers(answer: Answer) -> HeaderList:
