@@ -213,6 +213,24 @@ def test_rows_of_version_three_are_numbered_anew(rest):
     assert [one["first_row_id"] for one in manifests_of(newest)] == [10, 0]
 
 
+def test_version_one_has_no_sequence_numbers(rest):
+    table = rest.table(properties={REBASE: "true", "format-version": "1"})
+    late = Writer(rest, table, version=1)
+    assert Writer(rest, table, version=1).append(1, manifest("m1", 1, 0), **{"sequence-number": 0})[0] == 200
+    status, found = late.append(2, manifest("m2", 2, 0), **{"sequence-number": 0})
+    assert status == 200
+    newest = found["metadata"]["snapshots"][-1]
+    assert newest["sequence-number"] == 0
+    assert [one["sequence_number"] for one in manifests_of(newest)] == [0, 0]
+
+
+def test_totals_that_the_parent_does_not_know_stay_unknown(rest, table):
+    late = Writer(rest, table)
+    assert Writer(rest, table).append(1, summary={"operation": "append"})[0] == 200
+    summary = late.append(2)[1]["metadata"]["snapshots"][-1]["summary"]
+    assert "total-records" not in summary
+
+
 def test_an_append_to_a_table_that_was_dropped(rest, table):
     body = Writer(rest, table).request(1)
     rest.send("DELETE", "namespaces/sales/tables/orders")

@@ -89,6 +89,17 @@ def test_a_namespace_with_a_table_is_not_dropped(rest):
     assert kind_of(rest.send("DELETE", "namespaces/sales")) == (409, "NamespaceNotEmptyException")
 
 
+def test_a_dropped_namespace_leaves_the_files_of_dropped_tables(rest, tmp_path):
+    made = rest.table()
+    rest.send("DELETE", "namespaces/sales/tables/orders")
+    assert rest.send("DELETE", "namespaces/sales") == (204, None)
+    assert Path(made["metadata-location"].removeprefix("file:")).exists()
+    place = rest.post("namespaces", {"namespace": ["empty"]})[1]["properties"]["location"].removeprefix("file:")
+    assert Path(place).is_dir()
+    assert rest.send("DELETE", "namespaces/empty") == (204, None)
+    assert not Path(place).exists()
+
+
 @pytest.mark.parametrize("namespace", [["a", "b"], [], [""], ["@spark#x"], ["a\0"], "sales", [1]])
 def test_a_namespace_that_is_no_database_is_refused(rest, namespace):
     assert kind_of(rest.post("namespaces", {"namespace": namespace})) == (400, "BadRequestException")

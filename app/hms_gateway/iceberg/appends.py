@@ -95,7 +95,8 @@ def rebased(append: Append, base: Json, before: Sequence[Manifest], manifest_lis
     parent = None
     if ref is not None:
         parent = next(one for one in base["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
-    sequence = base.get("last-sequence-number", 0) + 1
+    # Version 1 has no sequence numbers.
+    sequence = base["last-sequence-number"] + 1 if base["format-version"] > 1 else 0
     newest_ms = max((one["timestamp-ms"] for one in (*base["snapshots"], *base["snapshot-log"])), default=0)
     snapshot = {
         **append.snapshot,
@@ -103,7 +104,7 @@ def rebased(append: Append, base: Json, before: Sequence[Manifest], manifest_lis
         "manifest-list": manifest_list,
         "schema-id": base["current-schema-id"],
         "timestamp-ms": max(append.snapshot["timestamp-ms"], newest_ms),
-        "summary": _with_totals(append.snapshot["summary"], {} if parent is None else parent.get("summary") or {}),
+        "summary": _with_totals(append.snapshot["summary"], None if parent is None else parent.get("summary") or {}),
     }
     snapshot.pop("parent-snapshot-id", None)
     if parent is not None:
@@ -124,12 +125,14 @@ def _moved(manifest: Manifest, sequence: int, rows: int) -> Manifest:
     return moved
 
 
-def _with_totals(summary: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+def _with_totals(summary: Mapping[str, str], before: Mapping[str, str] | None) -> dict[str, str]:
+    """The summary with totals behind those of its parent; one that the parent does not have is not known."""
     found = dict(summary)
     for total, (added, removed) in _TOTALS.items():
         found.pop(total, None)
-        if total in before or not before:
-            found[total] = str(int(before.get(total, 0)) + int(summary.get(added, 0)) - int(summary.get(removed, 0)))
+        if before is None or total in before:
+            known = 0 if before is None else int(before[total])
+            found[total] = str(known + int(summary.get(added, 0)) - int(summary.get(removed, 0)))
     return found
 
 

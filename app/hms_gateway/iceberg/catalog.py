@@ -184,13 +184,16 @@ class Catalog:
     def drop_namespace(self, metastore: Metastore, catalog: str, namespace: str) -> None:
         database = metastore.database(catalog, namespace)
         try:
-            metastore.perform("drop_database", name=database_key(catalog, namespace), deleteData=True, cascade=False)
+            metastore.perform("drop_database", name=database_key(catalog, namespace), deleteData=False, cascade=False)
         except IcebergError as error:
             if "is not empty" in str(error):
                 raise IcebergError("NamespaceNotEmptyException", f"Namespace {namespace} is not empty") from error
             if error.kind == "NotFoundException":
                 raise no_namespace(database.name or namespace) from error
             raise
+        # As HiveCatalog has it: files of tables that were dropped without them stay.
+        if database.locationUri:
+            self._warehouse.discard(database.locationUri)
 
     def update_namespace(self, metastore: Metastore, catalog: str, namespace: str, request: Json) -> Json:
         removals, updates = dict.fromkeys(texts(request, "removals")), text_map(request, "updates")
