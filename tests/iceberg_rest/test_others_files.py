@@ -126,3 +126,15 @@ def test_a_purge_keeps_what_the_row_says_to_keep(rosa, hive):
 def test_a_new_table_is_its_makers(rosa, hive):
     rosa.table("mine", properties={"hive.metastore.table.owner": "admin"})
     assert hive.ask("get_table", "sales", "mine").owner == "rosa"
+
+
+def test_places_are_not_told_to_those_who_may_not_use_them(admin, rosa, hidden):
+    stranger = admin.as_user("rolf")
+    place = hidden["metadata"]["location"]
+    for location in (place, f"{place}-free"):
+        body = {"name": "mine", "schema": SCHEMA, "location": location}
+        assert kind_of(stranger.post("namespaces/sales/tables", body))[0] in (403, 404)
+    rosa.table("mine")
+    for location in (place, f"{place}-free"):
+        move = {"action": "set-location", "location": location}
+        assert kind_of(rosa.commit("mine", move)) == (403, "ForbiddenException")

@@ -248,8 +248,8 @@ class Catalog:
         is_staged = optional(request, "stage-create", bool) or False
         location = self._new_location(metastore, name, optional(request, _LOCATION, str))
         plan = self._new(metastore, name, new_table(request, location, self._clock.milliseconds()), TABLE)
+        self._check_place(metastore, plan)
         if is_staged:
-            self._commits.check(metastore, plan)
             self._make_folders(location)
             return MetadataFile("", msgspec.json.encode(plan.value), plan.value)
         return self._commits.carry_out(metastore, [plan])[0]
@@ -265,6 +265,7 @@ class Catalog:
     def create_view(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
         location = self._new_location(metastore, name, optional(request, _LOCATION, str))
         plan = self._new(metastore, name, new_view(request, location, self._clock.milliseconds()), VIEW)
+        self._check_place(metastore, plan)
         return self._commits.carry_out(metastore, [plan])[0]
 
     def register(self, metastore: Metastore, name: Name, request: Json, kind: str = TABLE) -> MetadataFile:
@@ -278,13 +279,13 @@ class Catalog:
             raise exists_already(name, row)
         if row is None:
             metastore.database(name.catalog, name.namespace)
-            self._check_apart(value[_LOCATION])
             plan = Plan(name, kind, value, location, self._checked_row(metastore, name, location, value, kind))
+            self._check_place(metastore, plan)
         else:
             base = self._file_of(row, name)
-            if not self._is_placed(row, value):
-                self._check_apart(value[_LOCATION], besides=name)
             plan = self._changed(name, row, base, value, location, kind)
+            if not self._is_placed(row, value):
+                self._check_place(metastore, plan)
         self._commits.point(metastore, plan)
         return file
 
@@ -317,9 +318,9 @@ class Catalog:
             now_ms = self._clock.milliseconds()
             known = normalized_view(base.value)
             value = replaced_view(known, requirements, updates, now_ms)
-            if value[_LOCATION] != known[_LOCATION]:
-                self._check_apart(value[_LOCATION], besides=name)
             plan = self._changed(name, row, base, value, next_location(value, base.location), VIEW)
+            if value[_LOCATION] != known[_LOCATION]:
+                self._check_place(metastore, plan)
             try:
                 return self._commits.carry_out(metastore, [plan])[0]
             except Outdated:
@@ -443,8 +444,9 @@ class Catalog:
             assert value is not None
             if not value.get(_LOCATION):
                 raise invalid("updates: a new table needs set-location")
-            self._check_apart(value[_LOCATION])
-            return self._new(metastore, name, value, TABLE)
+            plan = self._new(metastore, name, value, TABLE)
+            self._check_place(metastore, plan)
+            return plan
         if row is None or kind_of(row) != TABLE:
             raise missing(name, TABLE, row)
         base = self._file_of(row, name)
@@ -452,9 +454,10 @@ class Catalog:
         changed = committed(known, requirements, updates, now_ms, base.location)
         if changed is None:
             return base
+        plan = self._changed(name, row, base, changed, next_location(changed, base.location), TABLE)
         if changed[_LOCATION] != known[_LOCATION]:
-            self._check_apart(changed[_LOCATION], besides=name)
-        return self._changed(name, row, base, changed, next_location(changed, base.location), TABLE)
+            self._check_place(metastore, plan)
+        return plan
 
     def _new(self, metastore: Metastore, name: Name, value: Json, kind: str) -> Plan:
         location = next_location(value, None)
@@ -482,7 +485,8 @@ class Catalog:
             raise exists_already(name, there)
         if given is not None:
             location = given.rstrip("/")
-            self._check_apart(location)
+            if not location:
+                raise bad_request("location is empty")
             return location
         location = self._warehouse.default_table_location(database, normalize(name.name))
         try:
@@ -509,15 +513,15 @@ class Catalog:
     def _normalized(self, location: str) -> str:
         return self._warehouse.normalized(location.rstrip("/"))
 
-    def _check_apart(self, location: str, besides: Name | None = None) -> None:
-        """Raises IcebergError for a place at, in or around that of another table."""
-        if self._is_of_another(location, besides):
+    def _check_place(self, metastore: Metastore, plan: Plan) -> None:
+        """Raises IcebergError for a place at, in or around that of another table, to those who may use the place."""
+        self._commits.check(metastore, plan)
+        if self._is_of_another(plan.value[_LOCATION], plan.name):
             # Whose it is may be hidden from the caller.
-            raise bad_request(f"location {location} lies at, in or around that of another table")
+            raise bad_request(f"location {plan.value[_LOCATION]} lies at, in or around that of another table")
 
-    def _is_of_another(self, location: str, besides: Name | None) -> bool:
-        place = self._normalized(location)
-        own = None if besides is None else besides.stored
+    def _is_of_another(self, location: str, name: Name) -> bool:
+        place, own = self._normalized(location), name.stored
 
         def work(snapshot: Snapshot) -> bool:
             return any((one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place))
