@@ -12,7 +12,7 @@ import pytest
 
 from hms_gateway.storage.schema.catalog import REVISION
 from tests.gateway.serving import CALL
-from tests.interop.private_nginx import nginx
+from tests.interop.private_proxies import proxy
 from tests.interop.test_rolling_restart import SETTINGS, Load
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer, ServerDidNotStart
@@ -116,7 +116,7 @@ def test_no_call_fails_and_no_write_is_lost_on_the_way_up_and_down(
     with ExitStack() as servers:
         running = [servers.enter_context(Gateway(folder, url, release)) for _ in range(2)]
         with (
-            nginx("proxy.conf", [one.port for one in running], folder, tmp_path) as port,
+            proxy("nginx", [one.port for one in running], folder, tmp_path) as port,
             Writers(port, running[0]) as load,
         ):
 
