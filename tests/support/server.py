@@ -20,6 +20,7 @@ from hms_gateway.runtime.limits import FixedLimits
 from hms_gateway.runtime.settings import FixedSettings
 from tests.support.catalog import place_empty_database
 from tests.support.ending import Process, end
+from tests.support.gateway_command import CLOCK
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.warm_program import COMMAND, TESTING, WarmProgram
 
@@ -65,7 +66,8 @@ class GatewayServer:
         data_dir.mkdir(parents=True, exist_ok=True)
         self._tls = (settings or {}).get("tls", True)
         fixed = {*FixedSettings.__struct_fields__, *FixedLimits.__struct_fields__}
-        self._program = _testing_command() if fixed & {*(settings or {}), *(limits or {})} else [COMMAND]
+        is_changed = CLOCK in self._variables or fixed & {*(settings or {}), *(limits or {})}
+        self._program = _testing_command() if is_changed else [COMMAND]
         self._config.write_text(_toml({"authorization": "off", **(settings or {})}, limits or {}))
 
     @property

@@ -1,8 +1,8 @@
 """`python -m hms_gateway.testing.host`: forks a gateway for each metastore that a test asks for.
 
-Requests and answers are lines of JSON on standard input and output. This process loads the modules and makes certificate
-and empty database once; a child has them at 0.01 s. The end of standard input ends it and all children, and removes
-what they wrote.
+Requests and answers are lines of JSON on standard input and output. This process loads the modules and makes the
+certificate and an empty database once, so that a child starts with them. The end of standard input ends it and all
+children, and removes what they wrote.
 """
 
 import gc
@@ -194,7 +194,8 @@ def main() -> None:
         host = Host(root)
         try:
             for line in sys.stdin:
-                print(json.dumps(host.answer(json.loads(line))), flush=True)
+                sys.stdout.write(json.dumps(host.answer(json.loads(line))) + "\n")
+                sys.stdout.flush()
         finally:
             host.stop()
     except BrokenPipeError:

@@ -48,7 +48,7 @@ class SharedSpark:
 
     @contextmanager
     def session(self, metastore: Metastore) -> Iterator[SparkSession]:
-        """A session on the catalog, which has the ports and the warehouse of the one before it. It is the active one."""
+        """A session on the catalog, the active one. All catalogs have the ports and the warehouse of the first."""
         if self._first is None:
             self._first = self._start(metastore)
         self._first.sparkContext._jvm.SparkSession.clearActiveSession()
