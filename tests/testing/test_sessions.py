@@ -78,37 +78,29 @@ def _files(*parts: str) -> dict[str, str]:
     return files
 
 
-def _without_package(name: str) -> str:
-    return f"import sys\nsys.modules[{name!r}] = None\n"
-
-
 @pytest.mark.iceberg
-def test_the_first_page_of_the_document(project: Project) -> None:
-    project.write(**_files("test_orders"))
+def test_the_first_block_beside_a_test_that_fails_and_one_that_lacks_a_package(project: Project) -> None:
+    wrong = """
+import sys
+def test_with_spark(metastore_spark): ...
+def test_failing(metastore):
+    assert metastore.client.call("get_all_databases") == []
+sys.modules["pyspark"] = None
+"""
+    project.write(**_files("test_orders"), test_wrong=wrong)
     said = project.run()
-    assert "2 passed" in said, said
+    assert "1 failed, 2 passed, 1 error" in said, said
+    assert "pip install 'hms-gateway[spark]'" in said, said
     assert project.left() == []
 
 
 def test_a_session_that_uses_no_metastore_loads_nothing() -> None:
     program = (
-        "import sys, pytest\nimport importlib.metadata, subprocess, json, ssl, threading, atexit\n"
+        "import sys, pytest\nimport importlib.metadata, subprocess, json, threading, atexit\n"
         "before = set(sys.modules)\nimport hms_gateway.testing.plugin\nprint(*sorted(set(sys.modules) - before))"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == OURS
-
-
-def test_a_missing_pyspark_is_an_error_that_names_the_extra_and_failures_leave_nothing(project: Project) -> None:
-    project.write(
-        test_it=_without_package("pyspark")
-        + "def test_with(metastore_spark): ...\n"
-        + "def test_failing(metastore):\n    assert metastore.client.call('get_all_databases') == []\n"
-    )
-    said = project.run()
-    assert "pip install 'hms-gateway[spark]'" in said, said
-    assert "1 failed, 1 error" in said
-    assert project.left() == []
 
 
 @pytest.mark.parametrize(
@@ -147,25 +139,11 @@ def test_the_new_conftest_in_place_of_a_container(project: Project) -> None:
     assert project.left() == []
 
 
-def test_the_block_without_pytest(project: Project) -> None:
+def test_the_block_without_pytest(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "docs" / "testing.md").read_text("utf-8")
     (block,) = re.findall(r"^```python\n(from hms_gateway.testing.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    said = _python(project, block)
-    assert [line.split(" ", 1)[1] for line in said.splitlines()] == ["['default']", "['default']"]
-    assert project.left() == []
-
-
-def _python(project: Project, program: str) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        env={**os.environ, "TMPDIR": str(project.temporary)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE_SECONDS,
-    )
-    assert ran.stderr == ""
-    return ran.stdout
+    exec(block)
+    assert [line.split(" ", 1)[1] for line in capsys.readouterr().out.splitlines()] == ["['default']", "['default']"]
 
 
 def _programs_in(folder: str) -> Sequence[str]:

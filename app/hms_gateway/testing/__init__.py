@@ -8,7 +8,6 @@ import atexit
 import contextlib
 import json
 import os
-import ssl
 import subprocess
 import sys
 import threading
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
+
     from hms_gateway.client.metastore_client import MetastoreClient
 
 __all__ = ["Metastore", "MetastoreDidNotStart", "metastore"]
@@ -34,7 +35,7 @@ class Metastore:
     """A running metastore with an empty catalog.
 
     url          HTTPS address, for TJSON, binary and compact Thrift
-    thrift_url   `thrift://127.0.0.1:PORT`, for engines; every local client may call, as the user that it names
+    thrift_url   `thrift://127.0.0.1:PORT`, for engines; local clients need no login, and act as `user`
     warehouse    the folder of managed tables
     user, password   a login of an administrator
     certificate  PEM file of the self-signed certificate that both ports show
@@ -57,8 +58,10 @@ class Metastore:
 
         return MetastoreClient(self.url, (self.user, self.password), self.ssl_context())
 
-    def ssl_context(self) -> ssl.SSLContext:
+    def ssl_context(self) -> "ssl.SSLContext":
         """A context of a client that trusts this metastore and nobody else."""
+        import ssl  # pytest loads this module in every session
+
         return ssl.create_default_context(cafile=self.certificate)
 
     @property

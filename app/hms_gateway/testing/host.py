@@ -133,15 +133,19 @@ class Host:
         if chosen := CHOSEN & given.keys():
             raise NotStarted(f"{', '.join(sorted(chosen))}: hms_gateway.testing chooses it; leave it out")
         port, thrift_port = place.ports
-        defaults = {
+        defaults: dict[str, object] = {
             "authorization": "off",
             "log_level": "warning",
             "users_file": str(self._users),
             "tls_certificate": str(self._tls.certificate),
             "tls_key": str(self._tls.key),
-            # As at Hive's own metastore. Where logins are asked for, nobody comes without.
-            **({} if given.get("thrift_sasl") == "require" else {"thrift_networks": LOOPBACK}),
         }
+        # As at Hive's own metastore nobody logs in, unless logins are asked for. Rights are about names.
+        if given.get("thrift_sasl") != "require":
+            defaults["thrift_networks"] = LOOPBACK
+            if given.get("authorization") != "grants":
+                user = [FIRST_USER]
+                defaults |= {"network_user": FIRST_USER, "network_users": user, "users_by_other_logins": user}
         ours = {"data_dir": str(place.folder), "port": port, "thrift_port": thrift_port}
         return load_settings(None, **{**defaults, **given, **ours})
 
