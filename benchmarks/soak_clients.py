@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
@@ -133,29 +134,31 @@ class Writer(Worker):
         if not self._is_prepared:
             self._prepare()
         kind, name = self.random.choice(list(self.objects))
-        thing = KINDS[kind].read(self, self.database, name)
-        self.check(kind, name, value_of(thing), self.objects[kind, name])
+        calls, place = KINDS[kind], (self, self.database, name)
+        thing = calls.read(*place)
+        self._check(kind, name, value_of(thing))
         self._value += 1
         if thing is None:
-            self._change(kind, name, self._value, KINDS[kind].create)
+            self._change(kind, name, self._value, partial(calls.create, *place, self._value))
         elif self.random.random() < DROPPED_SHARE:
-            self._change(kind, name, None, KINDS[kind].drop)
+            self._change(kind, name, None, partial(calls.drop, *place))
         else:
             thing.parameters[VALUE] = str(self._value)
-            self._change(kind, name, self._value, lambda *where: KINDS[kind].alter(*where[:2], thing))
+            self._change(kind, name, self._value, partial(calls.alter, *place, thing))
 
-    def check(self, kind: str, name: str, value: Value, believed: Believed) -> None:
+    def _check(self, kind: str, name: str, value: Value) -> None:
+        believed = self.objects[kind, name]
         look = believed.look()
         if not believed.may_be(value, look):
             self.wrong(f"{kind} {self.database}.{name} has {value}, not {set(look.possible)}")
         believed.found(value)
 
-    def _change(self, kind: str, name: str, value: Value, make: Callable[..., None]) -> None:
+    def _change(self, kind: str, name: str, value: Value, make: Callable[[], object]) -> None:
         believed = self.objects[kind, name]
         was_certain = believed.is_certain
         believed.ask_for(value)
         try:
-            make(self, self.database, name, self._value)
+            make()
         except REFUSALS as error:
             # An earlier change without an answer may have been made only now.
             if was_certain:
@@ -209,9 +212,9 @@ class Kind(NamedTuple):
     """The calls about objects of a kind; `read` gives None for a missing one."""
 
     read: Callable[[Worker, str, str], Any]
-    create: Callable[[Worker, str, str, int], None]
-    alter: Callable[[Worker, str, Any], None]
-    drop: Callable[[Worker, str, str, int], None]
+    create: Callable[[Worker, str, str, int], object]
+    alter: Callable[[Worker, str, str, Any], object]
+    drop: Callable[[Worker, str, str], object]
 
 
 def new_table(database: str, name: str, value: int, keys: list[FieldSchema] | None = None) -> Table:
@@ -247,14 +250,14 @@ KINDS = {
     "table": Kind(
         lambda worker, database, name: _read(worker, "get_table", database, name),
         lambda worker, database, name, value: worker.call("create_table", new_table(database, name, value)),
-        lambda worker, database, table: worker.call("alter_table", database, table.tableName, table),
-        lambda worker, database, name, _: worker.call("drop_table", database, name, True),
+        lambda worker, database, name, table: worker.call("alter_table", database, name, table),
+        lambda worker, database, name: worker.call("drop_table", database, name, True),
     ),
     "partition": Kind(
         lambda worker, database, name: _read(worker, "get_partition", database, PARTITIONED, [name]),
         lambda worker, database, name, value: worker.call("add_partition", _new_partition(database, name, value)),
-        lambda worker, database, partition: worker.call("alter_partition", database, PARTITIONED, partition),
-        lambda worker, database, name, _: worker.call("drop_partition", database, PARTITIONED, [name], True),
+        lambda worker, database, _, partition: worker.call("alter_partition", database, PARTITIONED, partition),
+        lambda worker, database, name: worker.call("drop_partition", database, PARTITIONED, [name], True),
     ),
 }
 

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.soak_clients import Door, Holders, LockHolder, Reader, Writer, new_table
 from benchmarks.soak_objects import Believed
 from hms_gateway.rpc.structs import LockComponent, LockLevel, LockRequest, LockType
-from hms_gateway.testing import Metastore
+from hms_gateway.testing import RunningMetastore
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 40
@@ -62,7 +62,7 @@ def test_holders_at_once_are_told_but_not_those_whose_lock_may_have_ended() -> N
 
 
 @pytest.mark.slow
-def test_changes_behind_the_back_of_a_writer_are_told(metastore: Metastore) -> None:
+def test_changes_behind_the_back_of_a_writer_are_told(metastore: RunningMetastore) -> None:
     stop, wrong = threading.Event(), list[str]()
     door = Door("HTTPS", lambda: nullcontext(metastore.client))
     writer = Writer(door, stop, wrong, "soaked")
@@ -87,7 +87,7 @@ def test_changes_behind_the_back_of_a_writer_are_told(metastore: Metastore) -> N
 
 
 @pytest.mark.slow
-def test_a_holder_finds_the_lock_that_it_got_without_an_answer(metastore: Metastore) -> None:
+def test_a_holder_finds_the_lock_that_it_got_without_an_answer(metastore: RunningMetastore) -> None:
     stop, wrong = threading.Event(), list[str]()
     holder = LockHolder(Door("HTTPS", lambda: nullcontext(metastore.client)), stop, wrong, Holders(10))
     wanted = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "default", "soaked")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.testing import Metastore
+from hms_gateway.testing import RunningMetastore
 
 pytestmark = pytest.mark.slow
 
@@ -15,7 +15,7 @@ PACKAGES = Path(sys.prefix) / "thrift-clients"
 
 
 @pytest.fixture
-def client(metastore: Metastore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def client(metastore: RunningMetastore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     if not PACKAGES.is_dir():
         pytest.skip("no hive-metastore-client (requirements/thrift-clients.txt)")
     monkeypatch.syspath_prepend(PACKAGES)
@@ -25,7 +25,7 @@ def client(metastore: Metastore, monkeypatch: pytest.MonkeyPatch) -> Iterator[An
         yield connected
 
 
-def test_databases_tables_columns_and_partitions(client: Any, metastore: Metastore) -> None:
+def test_databases_tables_columns_and_partitions(client: Any, metastore: RunningMetastore) -> None:
     from hive_metastore_client import builders  # type: ignore[import-not-found]
 
     def columns(**types: str) -> list[Any]:

@@ -8,14 +8,14 @@ import pytest
 from hms_gateway import Database, MetastoreClient, NotTrusted
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.rpc.structs import MetaException
-from hms_gateway.testing import Metastore, MetastoreDidNotStart, running
+from hms_gateway.testing import MetastoreDidNotStart, RunningMetastore, running
 from hms_gateway.testing import metastore as new_metastore
 from hms_gateway.testing.plugin import MissingPackage
 
 pytestmark = pytest.mark.slow
 
 
-def test_both_ports_show_the_same_empty_catalog(metastore: Metastore) -> None:
+def test_both_ports_show_the_same_empty_catalog(metastore: RunningMetastore) -> None:
     assert metastore.client.call("get_all_databases") == ["default"]
     with ThriftClient("127.0.0.1", metastore.thrift_port) as engine:
         engine.call("create_database", Database(name="shop", locationUri=f"{metastore.warehouse.as_uri()}/shop.db"))
@@ -49,7 +49,7 @@ def test_metastores_at_once_know_nothing_of_each_other() -> None:
             stranger.call("create_database", Database(name="shop"))
 
 
-def test_only_who_is_told_trusts_the_certificate(metastore: Metastore) -> None:
+def test_only_who_is_told_trusts_the_certificate(metastore: RunningMetastore) -> None:
     with MetastoreClient(metastore.url, (metastore.user, metastore.password)) as client, pytest.raises(NotTrusted):
         client.call("get_all_databases")
 

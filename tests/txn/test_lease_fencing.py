@@ -15,7 +15,7 @@ from hms_gateway.rpc.structs import (
     LeaseObject,
     MetaException,
 )
-from hms_gateway.testing import Metastore
+from hms_gateway.testing import RunningMetastore
 from tests.support.catalog import columns, new_table
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.warm_program import WarmModule
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def client(metastore: Metastore) -> MetastoreClient:
+def client(metastore: RunningMetastore) -> MetastoreClient:
     metastore.client.call("create_table", new_table("t", keys=columns("ds string")))
     return metastore.client
 
 
-def client_of(metastore: Metastore, lease_id: int | None = None) -> MetastoreClient:
+def client_of(metastore: RunningMetastore, lease_id: int | None = None) -> MetastoreClient:
     headers = {} if lease_id is None else {"X-HMS-Lease-Id": str(lease_id)}
     login = (metastore.user, metastore.password)
     return MetastoreClient(metastore.url, login, metastore.ssl_context(), headers=headers)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hms_gateway.client.metastore_client import MetastoreClient
 
-__all__ = ["Metastore", "MetastoreDidNotStart", "metastore"]
+__all__ = ["RunningMetastore", "MetastoreDidNotStart", "metastore"]
 
 STOPPING_SECONDS_MAX = 20.0
 _PREFIX = "HMS_GATEWAY_"
@@ -31,7 +31,7 @@ class MetastoreDidNotStart(Exception):
     """The gateway of a test could not be started; the text says why."""
 
 
-class Metastore:
+class RunningMetastore:
     """A running metastore with an empty catalog.
 
     url          HTTPS address, for TJSON, binary and compact Thrift
@@ -80,7 +80,7 @@ class Metastore:
         return {"type": "hive", "uri": self.thrift_url, "warehouse": self.warehouse.as_uri()}
 
 
-def metastore(**settings: object) -> contextlib.AbstractContextManager[Metastore]:
+def metastore(**settings: object) -> contextlib.AbstractContextManager[RunningMetastore]:
     """A metastore with an empty catalog, until the end of the block. Any number may run at once.
 
     `settings` are those of docs/settings.md (`authorization="grants"`); rights are off by default. Addresses, ports and
@@ -90,11 +90,11 @@ def metastore(**settings: object) -> contextlib.AbstractContextManager[Metastore
 
 
 @contextlib.contextmanager
-def running(settings: Mapping[str, object], place: str | None = None) -> Iterator[Metastore]:
-    """As `metastore`. Those at the same `place` have the same ports and warehouse, one after the other."""
+def running(settings: Mapping[str, object], place: str | None = None) -> Iterator[RunningMetastore]:
+    """A metastore with the settings. One after the other at a `place` have its ports and its warehouse."""
     host = _host()
     told = host.ask(do="start", place=place, settings=settings)
-    started = Metastore(told)
+    started = RunningMetastore(told)
     try:
         yield started
     finally:
@@ -159,7 +159,7 @@ _hosts: list[_Host] = []
 
 
 def _host() -> _Host:
-    """That of this process; a fork of one that has a host gets its own."""
+    """The host of this process; a fork of a process gets its own."""
     if not _hosts or _hosts[0].pid != os.getpid():
         _hosts[:] = [_Host()]
     return _hosts[0]

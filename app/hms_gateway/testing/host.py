@@ -47,7 +47,7 @@ class NotStarted(Exception):
     """The gateway did not start; the text is for the test's author."""
 
 
-class Place:
+class GatewayPlace:
     """A folder and two ports, which one gateway after the other uses; the ports stay reserved between them."""
 
     def __init__(self, folder: Path) -> None:
@@ -69,7 +69,7 @@ class Place:
 
 
 class Host:
-    """What all metastores have in common, and their places by name."""
+    """Login, certificate and empty database of all metastores, and their places by name."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -79,7 +79,7 @@ class Host:
         self._users.write_text(f"{FIRST_USER}:{_hashed(self._password)}\n", encoding="utf-8")
         self._tls = ensure_certificate(root / "tls")
         self._database = _empty_database(root / DATABASE_FILE)
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, GatewayPlace] = {}
         # Its children see the end of this process here.
         self._alive, self._alive_end = os.pipe()
         self._warm()
@@ -99,7 +99,7 @@ class Host:
 
     def _start(self, name: str, given: Mapping[str, Any]) -> Answer:
         if name not in self._places:
-            self._places[name] = Place(self._root / name)
+            self._places[name] = GatewayPlace(self._root / name)
         place = self._places[name]
         if place.pid is not None:
             raise NotStarted(f"the metastore {name} is running already")
@@ -128,7 +128,7 @@ class Host:
             "certificate": str(certificate),
         }
 
-    def _settings(self, place: Place, given: Mapping[str, Any]) -> Settings:
+    def _settings(self, place: GatewayPlace, given: Mapping[str, Any]) -> Settings:
         """Raises SettingsError, NotStarted."""
         if chosen := CHOSEN & given.keys():
             raise NotStarted(f"{', '.join(sorted(chosen))}: hms_gateway.testing chooses it; leave it out")
@@ -149,7 +149,7 @@ class Host:
         ours = {"data_dir": str(place.folder), "port": port, "thrift_port": thrift_port}
         return load_settings(None, **{**defaults, **given, **ours})
 
-    def _serve(self, place: Place, settings: Settings, told: int) -> NoReturn:
+    def _serve(self, place: GatewayPlace, settings: Settings, told: int) -> NoReturn:
         """The rest of the child's life."""
         try:
             os.close(self._alive_end)
@@ -182,7 +182,7 @@ class Host:
 
     def _warm(self) -> None:
         """Fill the tables that each gateway would fill when it starts: a third of the child's time."""
-        place = Place(self._root / "first")
+        place = GatewayPlace(self._root / "first")
         place.folder.mkdir()
         build_metastore(self._settings(place, {})).store.close()
         place.stop()

@@ -34,14 +34,14 @@ def metastore_spark_settings() -> Mapping[str, str]:
 
 
 @pytest.fixture
-def metastore(metastore_settings: Mapping[str, object]) -> Iterator[testing.Metastore]:
+def metastore(metastore_settings: Mapping[str, object]) -> Iterator[testing.RunningMetastore]:
     """A metastore with an empty catalog and an empty warehouse, for one test."""
     with testing.running(metastore_settings, PLACE) as running:
         yield running
 
 
 @pytest.fixture
-def metastore_iceberg(metastore: testing.Metastore) -> Iterator[Any]:
+def metastore_iceberg(metastore: testing.RunningMetastore) -> Iterator[Any]:
     """A PyIceberg catalog on `metastore`. Raises MissingPackage."""
     try:
         from pyiceberg.catalog.hive import HiveCatalog
@@ -68,7 +68,7 @@ def _metastore_spark(
 
 
 @pytest.fixture
-def metastore_spark(metastore: testing.Metastore, _metastore_spark: "SharedSpark") -> Iterator[Any]:
+def metastore_spark(metastore: testing.RunningMetastore, _metastore_spark: "SharedSpark") -> Iterator[Any]:
     """A new SparkSession whose catalog is `metastore`; all tests share one SparkContext. Raises MissingPackage."""
     with _metastore_spark.session(metastore) as session:
         yield session

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from hms_gateway.testing import Metastore
+from hms_gateway.testing import RunningMetastore
 
 JVM_SECONDS_MAX = 30
 # Tables of tests are small. The catalog of the last test is gone: its connection is replaced at once, without a pause.
@@ -47,7 +47,7 @@ class SharedSpark:
         self._first: Any = None
 
     @contextmanager
-    def session(self, metastore: Metastore) -> Iterator[SparkSession]:
+    def session(self, metastore: RunningMetastore) -> Iterator[SparkSession]:
         """A session on the catalog, the active one. All catalogs have the ports and the warehouse of the first."""
         if self._first is None:
             self._first = self._start(metastore)
@@ -74,7 +74,7 @@ class SharedSpark:
         SparkContext._gateway = SparkContext._jvm = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _start(self, metastore: Metastore) -> SparkSession:
+    def _start(self, metastore: RunningMetastore) -> SparkSession:
         scratch = {
             "spark.local.dir": str(self._folder),
             "spark.hadoop.hive.exec.scratchdir": self._folder.joinpath("scratch").as_uri(),
