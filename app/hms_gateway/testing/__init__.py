@@ -113,7 +113,7 @@ class _Host:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
         self._process = subprocess.Popen(
             # -P: modules beside the tests are not ours.
-            [sys.executable, "-P", "-m", "hms_gateway.testing.host"],
+            [sys.executable, "-P", "-m", "hms_gateway.testing"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

@@ -1,4 +1,4 @@
-"""`python -m hms_gateway.testing.host`: forks a gateway for each metastore that a test asks for.
+"""The process that forks a gateway for each metastore that a test asks for.
 
 Requests and answers are lines of JSON on standard input and output. This process loads the modules and makes the
 certificate and an empty database once, so that a child starts with them. The end of standard input ends it and all
@@ -233,7 +233,3 @@ def _empty_database(path: Path) -> bytes:
 def _end_with(alive: int) -> None:
     os.read(alive, 1)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    main()
