@@ -176,11 +176,12 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 def started(command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]) -> Process:
     """The command in a process of its own, in tests a warm one where it is ours. Its output is all that it says."""
-    testing = _testing_command()
-    if command[: len(testing)] == testing:
-        command, environment = [COMMAND, *command[len(testing) :]], {**environment, TESTING: "1"}
     # Benchmarks measure starts and memory.
-    if command[0] == COMMAND and "PYTEST_VERSION" in os.environ:
+    is_test = "PYTEST_VERSION" in os.environ
+    testing = _testing_command()
+    if is_test and command[: len(testing)] == testing:
+        command, environment = [COMMAND, *command[len(testing) :]], {**environment, TESTING: "1"}
+    if is_test and command[0] == COMMAND:
         with open(os.devnull, "rb") as nothing:
             return WarmProgram(command[1:], environment, nothing.fileno(), output.fileno(), output.fileno())
     return subprocess.Popen(

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,7 +71,11 @@ class SharedSpark:
         self._first.stop()
         gateway.shutdown()
         gateway.proc.stdin.close()
-        gateway.proc.wait(JVM_SECONDS_MAX)
+        try:
+            gateway.proc.wait(JVM_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
+            gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
