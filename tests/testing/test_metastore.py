@@ -1,5 +1,6 @@
 """Metastores for tests of other programs, as a test has them."""
 
+import contextlib
 import sys
 from contextlib import ExitStack
 
@@ -11,6 +12,8 @@ from hms_gateway.rpc.structs import MetaException
 from hms_gateway.testing import MetastoreDidNotStart, RunningMetastore, running
 from hms_gateway.testing import metastore as new_metastore
 from hms_gateway.testing.plugin import MissingPackage
+from tests.bridge.bridge_process import ApacheClient
+from tests.support.sasl_client import PlainTransport
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +55,19 @@ def test_metastores_at_once_know_nothing_of_each_other() -> None:
 def test_only_who_is_told_trusts_the_certificate(metastore: RunningMetastore) -> None:
     with MetastoreClient(metastore.url, (metastore.user, metastore.password)) as client, pytest.raises(NotTrusted):
         client.call("get_all_databases")
+
+
+def test_the_thrift_port_shows_the_same_certificate_and_asks_for_logins_where_the_settings_say_so() -> None:
+    with new_metastore(thrift_tls=True, thrift_sasl="require") as guarded:
+
+        def databases(password: str) -> list[str]:
+            transport = PlainTransport(guarded.thrift_port, guarded.user, password, guarded.ssl_context())
+            with contextlib.closing(transport):
+                return ApacheClient(transport).get_all_databases()
+
+        assert databases(guarded.password) == ["default"]
+        with pytest.raises(MetaException, match="wrong"):
+            databases("another")
 
 
 @pytest.mark.parametrize(
