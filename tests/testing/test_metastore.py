@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from hms_gateway import Database, MetastoreClient, NotTrusted
+from hms_gateway import Database, MetastoreClient, NotTrusted, testing
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.rpc.structs import MetaException
 from hms_gateway.testing import MetastoreDidNotStart, RunningMetastore, running
@@ -39,6 +39,17 @@ def test_the_next_at_a_place_is_empty_and_has_its_ports_and_warehouse() -> None:
         with engine, pytest.raises(Exception, match="broke"):
             engine.call("get_all_databases")
     assert not second.warehouse.parent.exists()
+
+
+def test_a_test_that_was_interrupted_while_it_waited_harms_none_behind_it() -> None:
+    with running({}, "kept") as first:
+        host = testing._host()
+    assert host._process.stdin is not None
+    # A start whose answer nobody has read, as after Ctrl-C or a timeout.
+    host._process.stdin.write('{"number": -1, "do": "start", "place": "kept", "settings": {}}\n')
+    with running({}, "kept") as second:
+        assert second.client.call("get_all_databases") == ["default"]
+    assert second.url == first.url
 
 
 def test_metastores_at_once_know_nothing_of_each_other() -> None:

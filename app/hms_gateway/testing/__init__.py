@@ -6,6 +6,7 @@ first one is asked for.
 
 import atexit
 import contextlib
+import itertools
 import json
 import os
 import subprocess
@@ -109,6 +110,7 @@ class _Host:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._lock = threading.Lock()
+        self._numbers = itertools.count()
         # What somebody has set for a gateway of their own is not meant for those of tests.
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
         self._process = subprocess.Popen(
@@ -129,15 +131,17 @@ class _Host:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:
-            try:
-                self._process.stdin.write(json.dumps(request, default=str) + "\n")
+            number = next(self._numbers)
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps({"number": number, **request}, default=str) + "\n")
                 self._process.stdin.flush()
-                line = self._process.stdout.readline()
-            except BrokenPipeError:
-                line = ""
-        if not line:
-            raise MetastoreDidNotStart("the process of the metastores ended; standard error says why")
-        answer: dict[str, Any] = json.loads(line)
+            for line in self._process.stdout:
+                answer: dict[str, Any] = json.loads(line)
+                # Ctrl-C and timeouts of tests interrupt those who wait for one.
+                if answer["number"] == number:
+                    break
+            else:
+                raise MetastoreDidNotStart("the process of the metastores ended; standard error says why")
         if "error" in answer:
             raise MetastoreDidNotStart(answer["error"])
         return answer

@@ -101,8 +101,8 @@ class Host:
         if name not in self._places:
             self._places[name] = GatewayPlace(self._root / name)
         place = self._places[name]
-        if place.pid is not None:
-            raise NotStarted(f"the metastore {name} is running already")
+        # Whoever had it was interrupted, and did not hear that it runs.
+        place.stop()
         settings = self._settings(place, given)
         place.folder.mkdir(mode=0o700)
         reading, writing = os.pipe()
@@ -198,7 +198,8 @@ def main() -> None:
         host = Host(root)
         try:
             for line in sys.stdin:
-                sys.stdout.write(json.dumps(host.answer(json.loads(line))) + "\n")
+                request = json.loads(line)
+                sys.stdout.write(json.dumps({"number": request["number"], **host.answer(request)}) + "\n")
                 sys.stdout.flush()
         finally:
             host.stop()
