@@ -1,8 +1,8 @@
 """A gateway at work while everything around it breaks: `make soak HOURS=1`, or `python -m benchmarks soak --hours 1`.
 
 Clients at every door create, change, read and lock, on SQLite and on a private PostgreSQL that two gateways share. One
-fault comes after the other. Exits with 1 where an answer was wrong, an acknowledged change was lost, or, after ten
-minutes or more, a gateway that lived through it has 10 % more memory than after its first five minutes.
+fault comes after the other. Exits with 1 where an answer was wrong or did not come in a minute, an acknowledged change
+was lost, or, after ten minutes or more, a gateway that lived through it has 10 % more memory than after its first five.
 """
 
 import argparse
@@ -100,6 +100,9 @@ def soaked(servers: Servers, seconds: float) -> list[str]:
         worker.join(PATIENCE_SECONDS)
         if worker.is_alive():
             wrong.append(f"{worker.name}: a call did not end")
+        seconds_of_call, method = worker.longest
+        if seconds_of_call >= CALL_SECONDS_MAX:
+            wrong.append(f"{worker.name}: {method} had no answer for {seconds_of_call:.0f} s")
     end = servers.memory()
     checked = _check_what_is_left(servers, workers, wrong)
     _report(seconds, workers, faults, warm, end, checked)
@@ -360,12 +363,11 @@ def _report(
     checked: int,
 ) -> None:
     rows = [
-        [worker.name, *(f"{worker.counts[name]:,}" for name in _COUNTS), f"{worker.longest_seconds:.1f}"]
+        [worker.name, *(f"{worker.counts[name]:,}" for name in _COUNTS), "{:.1f} {}".format(*worker.longest)]
         for worker in workers
     ]
     total = [f"{sum(worker.counts[name] for worker in workers):,}" for name in _COUNTS]
-    longest = max(worker.longest_seconds for worker in workers)
-    rows.append(["all", *total, f"{longest:.1f}"])
+    rows.append(["all", *total, "{:.1f} {}".format(*max(worker.longest for worker in workers))])
     print_table(f"Soak of {seconds:.0f} s", ("client", *_COUNTS, "longest call, s"), rows)
     print_table("Faults", ("fault", "times"), list(faults.items()))
     grown = [

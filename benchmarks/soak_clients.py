@@ -66,7 +66,7 @@ class Worker(threading.Thread):
         super().__init__(name=f"{type(self).__name__} at {door.name}", daemon=True)
         self.door = door
         self.counts: Counter[str] = Counter()
-        self.longest_seconds = 0.0
+        self.longest = (0.0, "")
         self.random = Random(seed)
         self._stop_asked = stop
         self._wrong = wrong
@@ -110,7 +110,7 @@ class Worker(threading.Thread):
             self.hang_up()
             raise NoAnswer(repr(error)) from error
         finally:
-            self.longest_seconds = max(self.longest_seconds, time.monotonic() - began)
+            self.longest = max(self.longest, (time.monotonic() - began, method))
 
     def hang_up(self) -> None:
         self._client = None
