@@ -83,8 +83,11 @@ def main() -> None:
     with ExitStack() as stack:
         servers = stack.enter_context(_running(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
         wrong = soaked(servers, seconds)
-    for text in wrong:
-        print(f"WRONG: {text}")
+        for text in wrong:
+            print(f"WRONG: {text}")
+        if wrong:
+            for name in ("alone", "steady", "mortal"):
+                print(f"\nThe log of the gateway {name!r}:\n{getattr(servers, name).log_text()}")
     sys.exit(bool(wrong))
 
 
