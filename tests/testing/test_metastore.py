@@ -101,7 +101,7 @@ def test_a_missing_package_is_an_error_that_names_the_extra(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyiceberg.catalog.hive", None)
-    with pytest.raises(MissingPackage, match=r"hms-gateway\[iceberg\]"):
+    with pytest.raises(MissingPackage, match=r"hms-gateway\[pyiceberg\]"):
         request.getfixturevalue("metastore_iceberg")
 
 

@@ -46,7 +46,7 @@ def metastore_iceberg(metastore: testing.RunningMetastore) -> Iterator[Any]:
     try:
         from pyiceberg.catalog.hive import HiveCatalog
     except ImportError as error:
-        raise _missing("metastore_iceberg", "PyIceberg", "iceberg", error) from error
+        raise _missing("metastore_iceberg", "PyIceberg", "pyiceberg", error) from error
     catalog = HiveCatalog("metastore", **metastore.iceberg_properties)
     yield catalog
     catalog.close()
