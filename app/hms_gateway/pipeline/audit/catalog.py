@@ -12,7 +12,6 @@ import pyarrow
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.audit.findings import Sorter, find
 from hms_gateway.pipeline.audit.places import (
     Area,
@@ -21,10 +20,9 @@ from hms_gateway.pipeline.audit.places import (
     FileOwner,
     Finding,
     Group,
-    PartitionRow,
     Place,
-    TableRow,
     Thresholds,
+    columns_of,
     is_hidden,
     is_leftover,
     location_of,
@@ -51,7 +49,7 @@ from hms_gateway.pipeline.storage import (
     shown,
 )
 from hms_gateway.pipeline.storage import is_hidden as is_hidden_file
-from hms_gateway.rpc.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
+from hms_gateway.rpc.structs import Database, NoSuchObjectException, Table
 from hms_gateway.rpc.structs.catalogs import prefix_of
 
 # Brings places and directories of one area together in one task, and applies the rules there.
@@ -261,14 +259,14 @@ def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool], s
         databases[name] = _locations(found)
         for table in _tables(client, name):
             is_audited = not prefix_of(name) and is_wanted(name, table.tableName or "")
-            place = table_place(_row(table), databases[name], is_audited)
+            place = table_place(table, databases[name], is_audited)
             if place is not None:
                 place = _looked_at(place, storage)
                 tables[f"{place.database}.{place.table}"] = place
                 if (old := replaced_place(place, table.parameters or {})) is not None:
                     tables[f"{place.database}.{place.table} before"] = old
                 if place.format in ("parquet", "orc"):
-                    columns[f"{place.database}.{place.table}"] = _columns(table)
+                    columns[f"{place.database}.{place.table}"] = columns_of(table.sd.cols if table.sd else None)
     return Catalog(databases, tables, columns)
 
 
@@ -330,7 +328,7 @@ class _PartitionReader:
         except NoSuchObjectException:
             return
         for partition in found:
-            place = partition_place(_partition_row(partition, table), table)
+            place = partition_place(partition, table)
             if place is not None:
                 place = _looked_at(place, self.storage)
                 yield place
@@ -360,36 +358,6 @@ def _tables(client: PatientClient, database: str) -> Iterator[Table]:
 def _locations(database: Database) -> tuple[str, ...]:
     texts = (database.locationUri, getattr(database, "managedLocationUri", None))
     return tuple(dict.fromkeys(found for text in texts if (found := location_of(text)) is not None))
-
-
-def _row(table: Table) -> TableRow:
-    sd = table.sd
-    serde = sd.serdeInfo if sd else None
-    return TableRow(
-        database=table.dbName or "",
-        table=table.tableName or "",
-        type=table.tableType,
-        location=sd.location if sd else None,
-        input_format=sd.inputFormat if sd else None,
-        parameters=table.parameters or {},
-        keys=tuple(Column((key.name or "").lower(), (key.type or "").lower()) for key in table.partitionKeys or ()),
-        path=(serde.parameters or {}).get("path") if serde else None,
-    )
-
-
-def _partition_row(partition: Partition, table: Place) -> PartitionRow:
-    sd = partition.sd
-    return PartitionRow(
-        name=make_name([key.name for key in table.keys], partition.values or []),
-        location=sd.location if sd else None,
-        input_format=sd.inputFormat if sd else None,
-        parameters=partition.parameters or {},
-    )
-
-
-def _columns(table: Table) -> tuple[Column, ...]:
-    fields: Sequence[FieldSchema] = (table.sd.cols if table.sd else None) or ()
-    return tuple(Column((field.name or "").lower(), (field.type or "").lower()) for field in fields)
 
 
 # One level of the tree: each directory of a batch is listed and folded to a row, in an executor.
