@@ -9,22 +9,15 @@ import msgspec
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.errors import EventsExpired
 from hms_gateway.rpc.structs import (
-    AddCheckConstraintRequest,
-    AddDefaultConstraintRequest,
-    AddForeignKeyRequest,
-    AddNotNullConstraintRequest,
+    STRUCTS,
     AddPartitionsRequest,
-    AddPrimaryKeyRequest,
-    AddUniqueConstraintRequest,
     AllTableConstraintsRequest,
-    CheckConstraintsRequest,
     ClientCapabilities,
     ClientCapability,
     ColumnStatistics,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Database,
-    DefaultConstraintsRequest,
     DropPartitionsRequest,
     EnvironmentContext,
     FieldSchema,
@@ -39,10 +32,9 @@ from hms_gateway.rpc.structs import (
     MetaException,
     NotificationEvent,
     NotificationEventRequest,
-    NotNullConstraintsRequest,
     Partition,
     PartitionsStatsRequest,
-    PrimaryKeysRequest,
+    PartitionValuesRequest,
     RequestPartsSpec,
     Role,
     RolePrincipalGrant,
@@ -50,7 +42,6 @@ from hms_gateway.rpc.structs import (
     Table,
     TableStatsRequest,
     TxnState,
-    UniqueConstraintsRequest,
 )
 from hms_gateway.rpc.structs.catalogs import catalog_of, catalog_prefix, plain_name, prefix_of
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
@@ -120,60 +111,40 @@ def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> 
 
 
 class CopiedConstraint(NamedTuple):
-    """Constraints of a kind: the field of an answer, the noun in names of methods, the field with a constraint's name.
+    """Constraints of a kind: the noun in names of methods, the field with a constraint's name."""
 
-    `request` asks for those of a table, `adding` adds a list.
-    """
-
-    field: str
     noun: str
     name: str
-    request: Callable[[str, str], Struct]
-    adding: Callable[[list[Any]], Struct]
 
+    @property
+    def field(self) -> str:
+        """The field of an answer."""
+        return f"{self._kind[0].lower()}{self._kind[1:]}s"
 
-def _of_catalog(request: Callable[[str, str, str], Struct]) -> Callable[[str, str], Struct]:
-    return lambda database, table: request(CATALOG, database, table)
+    @property
+    def _kind(self) -> str:
+        return self.noun.title().replace("_", "")
+
+    def request(self, database: str, table: str) -> Any:
+        """Asks for those of a table."""
+        if self.noun == "foreign_key":
+            return ForeignKeysRequest(foreign_db_name=database, foreign_tbl_name=table)
+        return STRUCTS[f"{self._kind}sRequest"](catName=CATALOG, db_name=database, tbl_name=table)
+
+    def adding(self, columns: list[Any]) -> Any:
+        """Adds a list."""
+        made: Any = STRUCTS[f"Add{self._kind}Request"]
+        return made(columns)
 
 
 # The last ones refer to keys, which have to be there.
 CONSTRAINTS: Final = (
-    CopiedConstraint("primaryKeys", "primary_key", "pk_name", PrimaryKeysRequest, AddPrimaryKeyRequest),
-    CopiedConstraint(
-        "uniqueConstraints",
-        "unique_constraint",
-        "uk_name",
-        _of_catalog(UniqueConstraintsRequest),
-        AddUniqueConstraintRequest,
-    ),
-    CopiedConstraint(
-        "notNullConstraints",
-        "not_null_constraint",
-        "nn_name",
-        _of_catalog(NotNullConstraintsRequest),
-        AddNotNullConstraintRequest,
-    ),
-    CopiedConstraint(
-        "defaultConstraints",
-        "default_constraint",
-        "dc_name",
-        _of_catalog(DefaultConstraintsRequest),
-        AddDefaultConstraintRequest,
-    ),
-    CopiedConstraint(
-        "checkConstraints",
-        "check_constraint",
-        "dc_name",
-        _of_catalog(CheckConstraintsRequest),
-        AddCheckConstraintRequest,
-    ),
-    CopiedConstraint(
-        "foreignKeys",
-        "foreign_key",
-        "fk_name",
-        lambda database, table: ForeignKeysRequest(foreign_db_name=database, foreign_tbl_name=table),
-        AddForeignKeyRequest,
-    ),
+    CopiedConstraint("primary_key", "pk_name"),
+    CopiedConstraint("unique_constraint", "uk_name"),
+    CopiedConstraint("not_null_constraint", "nn_name"),
+    CopiedConstraint("default_constraint", "dc_name"),
+    CopiedConstraint("check_constraint", "dc_name"),
+    CopiedConstraint("foreign_key", "fk_name"),
 )
 
 
@@ -389,6 +360,21 @@ def table_names(
             for table in client.call("get_all_tables", database):
                 if wants(database, table):
                     yield database, table
+
+
+def partition_values(client: CatalogCaller, table: Table, text: str) -> list[list[str]]:
+    """Values of the partitions that satisfy a filter (docs/filters.md), which a gateway escapes as in names.
+
+    Raises MetaException when the text is not a filter of the table, NoSuchObjectException when the table is gone.
+    """
+    request = PartitionValuesRequest(
+        dbName=table.dbName,
+        tblName=table.tableName,
+        partitionKeys=table.partitionKeys,
+        applyDistinct=False,
+        filter=text,
+    )
+    return [row.row for row in client.call("get_partition_values", request).partitionValues]
 
 
 def columns_once(partitions: Sequence[Partition]) -> tuple[list[Partition], list[FieldSchema] | None]:
