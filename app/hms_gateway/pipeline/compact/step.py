@@ -9,6 +9,7 @@ import os
 import socket
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -96,21 +97,17 @@ class CompactStep:
     storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
-        counts: dict[str, int] = {}
+        counts = Counter[str]()
         refused = []
         for row in batch.rows():
-            name = f"{row['database']}.{row['table']}" + (f"/{row['name']}" if row["name"] else "")
+            name = _name(row)
             try:
                 with self._locked(client, row) as alive:
-                    found = self._compact(client, row, alive)
+                    counts.update(self._compact(client, row, alive))
             except (LeftOut, NotPlain, OptionError) as reason:
                 refused.append(Refusal(name, str(reason)))
-                continue
             except (ListingProblem, OSError) as problem:
                 refused.append(Refusal(name, f"cannot be read or written: {problem}"))
-                continue
-            for key, number in found.items():
-                counts[key] = counts.get(key, 0) + number
         return StepOutcome(counts, refused)
 
     def _compact(self, client: PatientClient, row: dict[str, Any], alive: Any) -> dict[str, int]:
@@ -365,12 +362,11 @@ class CleanStep:
     storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
-        counts = {"cleaned": 0, "files": 0, "bytes": 0, "waiting": 0}
+        counts = Counter[str]()
         refused = []
         for row in batch.rows():
             try:
-                for key, number in self._clean(client, row).items():
-                    counts[key] += number
+                counts.update(self._clean(client, row))
             except (LeftOut, NotPlain) as reason:
                 refused.append(Refusal(_name(row), str(reason)))
             except (ListingProblem, OptionError, OSError) as problem:
