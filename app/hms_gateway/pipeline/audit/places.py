@@ -1,9 +1,10 @@
 """Tables and partitions as places, directories as areas: the values that an audit compares and finds."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -209,6 +210,14 @@ def below(parent: str, child: str) -> str | None:
     return child[len(parent) + 1 :] if child.startswith(f"{parent}/") else None
 
 
+def upwards(location: str) -> Iterator[str]:
+    """A location and those around it, the innermost first."""
+    yield location
+    while "/" in location:
+        location = location.rpartition("/")[0]
+        yield location
+
+
 # Meanings of a directory's name: hidden, left over by an engine, a part of a partition's name.
 
 
@@ -322,19 +331,12 @@ class Areas:
         return location in self._known
 
     def _innermost(self, location: str) -> str | None:
-        while location not in self._tables and location not in self._databases:
-            if "/" not in location:
-                return None
-            location = location.rpartition("/")[0]
-        return location
+        return next((at for at in upwards(location) if at in self._tables or at in self._databases), None)
 
     def _around(self, location: str) -> tuple[Place, ...]:
         """The tables of the innermost directory of a table around another one."""
-        while "/" in location:
-            location = location.rpartition("/")[0]
-            if location in self._tables:
-                return tuple(self._tables[location])
-        return ()
+        around = (at for at in upwards(location) if at != location and at in self._tables)
+        return tuple(self._tables.get(next(around, ""), ()))
 
 
 def _is_cut(table: Place) -> bool:
@@ -344,11 +346,7 @@ def _is_cut(table: Place) -> bool:
 def _with_ancestors(locations: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for location in locations:
-        while location not in found:
-            found.add(location)
-            if "/" not in location:
-                break
-            location = location.rpartition("/")[0]
+        found.update(takewhile(lambda at: at not in found, upwards(location)))
     return found
 
 
@@ -360,11 +358,7 @@ class Roots:
 
     def group_of(self, location: str) -> Group | None:
         """The innermost of them that a location lies in."""
-        while location not in self._locations:
-            if "/" not in location:
-                return None
-            location = location.rpartition("/")[0]
-        return Group(location)
+        return next((Group(at) for at in upwards(location) if at in self._locations), None)
 
     def reach(self, location: str) -> bool:
         """True if a location is listed with one of them: what lies in hidden directories is not."""
