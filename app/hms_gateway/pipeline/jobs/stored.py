@@ -134,7 +134,7 @@ class StoredFile(msgspec.Struct, frozen=True):
 def store(
     state: State, folder: str, rows: DataFrame | Iterable[Mapping[str, Any]] | pyarrow.Table, cut: "Cut", schema: Any
 ) -> Stored:
-    """Write a table. Rows of the driver need a `schema` where there may be none. Raises StateFailed."""
+    """Write a table. Rows of the driver that are no table need a `schema`. Raises StateFailed."""
     if isinstance(rows, DataFrame):
         files, arrow = _written_by_executors(state, folder, rows, cut)
     else:
@@ -310,18 +310,11 @@ def spark_schema(schema: pyarrow.Schema) -> Any:
 def _written_here(
     state: State, folder: str, rows: Iterable[Mapping[str, Any]] | pyarrow.Table, cut: Cut, schema: Any
 ) -> tuple[list[StoredFile], pyarrow.Schema]:
-    arrow, pieces = (rows.schema, rows.to_batches()) if isinstance(rows, pyarrow.Table) else _as_arrow(rows, schema)
+    if isinstance(rows, pyarrow.Table):
+        arrow, pieces = rows.schema, iter(rows.to_batches())
+    else:
+        arrow, pieces = schema, _in_pieces(iter(rows), schema)
     return [_write(state, folder, "part-00000", arrow, cut.of(pieces), cut)], arrow
-
-
-def _as_arrow(
-    rows: Iterable[Mapping[str, Any]], schema: pyarrow.Schema | None
-) -> tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]:
-    listed = iter(rows)
-    if schema is None:
-        table = pyarrow.Table.from_pylist(list(listed))
-        return table.schema, iter(table.to_batches())
-    return schema, _in_pieces(listed, schema)
 
 
 def _in_pieces(rows: Iterator[Mapping[str, Any]], schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
