@@ -20,7 +20,7 @@ OF_PARTITIONS: Final = frozenset(
         *("UPDATE_PARTITION_COLUMN_STAT", "DELETE_PARTITION_COLUMN_STAT"),
     )
 )
-_UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, ProtocolError, RecursionError, zlib.error)
+_UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ProtocolError, RecursionError, zlib.error)
 _decode: Final = make_codecs(Limits()).tjson.decode
 
 

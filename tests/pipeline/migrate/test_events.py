@@ -78,6 +78,7 @@ def test_a_renamed_partition_has_two_names():
     objects = {f"partitionObj{when}Json": json.dumps({"1": {"lst": ["str", 1, when]}}) for when in ("Before", "After")}
     renamed = event("ALTER_PARTITION", keyValues={"ds": "1"}, **objects)
     assert partition_names(renamed) == ["ds=Before", "ds=After"]
+    assert partition_names(event("ALTER_PARTITION", **objects)) is None
     same = dict.fromkeys(objects, json.dumps({"1": {"lst": ["str", 1, "x"]}}))
     assert partition_names(event("ALTER_PARTITION", keyValues={"ds": "x"}, **same)) == ["ds=x"]
 
