@@ -7,8 +7,7 @@ import json
 import msgspec
 import pytest
 
-from hms_gateway.pipeline.event_messages import partition_names
-from hms_gateway.pipeline.migrate.events import Changes
+from hms_gateway.pipeline.events import Changes, partition_names
 from hms_gateway.rpc.structs import NotificationEvent
 
 

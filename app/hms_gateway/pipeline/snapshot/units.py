@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow
 
-from hms_gateway.pipeline.event_messages import OF_PARTITIONS, alteration, partition_names
+from hms_gateway.pipeline.events import OF_PARTITIONS, alteration, partition_names
 from hms_gateway.pipeline.jobs.stored import texts
 from hms_gateway.pipeline.snapshot.objects import LISTED
 from hms_gateway.rpc.structs import NotificationEvent, Table

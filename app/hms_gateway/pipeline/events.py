@@ -1,4 +1,4 @@
-"""Names in the messages of a notification log: partitions, and tables before and after a change.
+"""Objects that events of a notification log have touched: partitions, and tables before and after a change.
 
 Formats differ between versions, so messages are not applied: what has changed is read from the metastore.
 """
@@ -6,10 +6,13 @@ Formats differ between versions, so messages are not applied: what has changed i
 import base64
 import json
 import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.structs import NotificationEvent, Partition, Table
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, plain_name
 from hms_gateway.rpc.wire import ProtocolError, make_codecs
 from hms_gateway.runtime.limits import Limits
 
@@ -20,8 +23,59 @@ OF_PARTITIONS: Final = frozenset(
         *("UPDATE_PARTITION_COLUMN_STAT", "DELETE_PARTITION_COLUMN_STAT"),
     )
 )
+# A table of which more partitions have changed is looked through as a whole.
+PARTITIONS_MAX: Final = 100_000
 _UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ProtocolError, RecursionError, zlib.error)
 _decode: Final = make_codecs(Limits()).tjson.decode
+
+
+@dataclass
+class Changes:
+    """Objects that events have touched.
+
+    tables     by database and table: names of partitions, None where it may be anything
+    databases  of which anything else has changed: the database, its functions
+    catalog    the one whose events count
+    """
+
+    catalog: str = DEFAULT_CATALOG
+    tables: dict[tuple[str, str], set[str] | None] = field(default_factory=dict)
+    databases: set[str] = field(default_factory=set)
+
+    def note(self, events: Iterable[NotificationEvent]) -> None:
+        for event in events:
+            self._note(event)
+
+    def _note(self, event: NotificationEvent) -> None:
+        name, table, kind = event.dbName or "", event.tableName, event.eventType or ""
+        # Metastores before 3.1 know no catalogs; here clients of 2.3 are told of them in the database's name.
+        if not name or (event.catName or catalog_of(name)) != self.catalog:
+            return
+        database = plain_name(name)
+        if not database:
+            return
+        if not table:
+            self.databases.add(database)
+            return
+        key = (database.lower(), table.lower())
+        if kind in OF_PARTITIONS or kind == "INSERT":
+            self._note_partitions(key, partition_names(event))
+            return
+        self.tables[key] = None
+        if kind == "ALTER_TABLE" and (found := alteration(event)) is not None:
+            before = found[0]
+            self.tables[plain_name(before.dbName or "").lower(), (before.tableName or "").lower()] = None
+
+    def _note_partitions(self, key: tuple[str, str], names: Sequence[str] | None) -> None:
+        known = self.tables.get(key, set())
+        if known is None or names is None:
+            self.tables[key] = None
+            return
+        known.update(names)
+        self.tables[key] = known if len(known) <= PARTITIONS_MAX else None
+
+    def __bool__(self) -> bool:
+        return bool(self.tables or self.databases)
 
 
 def partition_names(event: NotificationEvent) -> list[str] | None:
