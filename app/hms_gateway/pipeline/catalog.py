@@ -1,5 +1,6 @@
 """Objects of a metastore of any version: read in pieces of bounded size, added and dropped; events of its log."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -329,6 +330,33 @@ def constraints_by_name(found: Mapping[str, Sequence[Struct]]) -> dict[str, Stru
             columns = [str(said.get(name)) for name in ("column_name", "fkcolumn_name", "key_seq") if said.get(name)]
             named[f"{kind.field} {said.get(kind.name)} {' '.join(columns)}"] = one
     return named
+
+
+def changed_fields(before: Any, after: Any) -> Iterator[tuple[str, str | None, str | None]]:
+    """Fields of two objects as values of JSON that differ, in order: path, text before and after, None if unset.
+
+    Paths are as `sd.serdeInfo.name`, `parameters.numRows`, `sd.cols[price].type`.
+    """
+    old, new = dict[str, str](), dict[str, str]()
+    _flatten("", before, old)
+    _flatten("", after, new)
+    for path in sorted(old.keys() | new.keys()):
+        if old.get(path) != new.get(path):
+            yield path, old.get(path), new.get(path)
+
+
+def _flatten(path: str, value: Any, found: dict[str, str]) -> None:
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            _flatten(f"{path}.{name}" if path else name, each, found)
+    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        names = [str(each.get("name", at)) for at, each in enumerate(value)]
+        distinct = names if len(set(names)) == len(names) else [str(at) for at in range(len(names))]
+        found.update({f"{path}[]": ", ".join(distinct)} if distinct == names and "name" in value[0] else {})
+        for name, each in zip(distinct, value, strict=True):
+            _flatten(f"{path}[{name}]", each, found)
+    elif path:
+        found[path] = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def named_partitions(table: Table, partitions: Sequence[Partition]) -> dict[str, Partition]:
