@@ -31,7 +31,6 @@ from hms_gateway.pipeline.audit.places import (
     table_place,
 )
 from hms_gateway.pipeline.catalog import databases_everywhere, named_tables
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
@@ -277,10 +276,10 @@ def read_places(run: Run, catalog: Catalog) -> Stored:
     whole = run.store("tables", lambda: pyarrow.Table.from_batches([place_batch(iter(catalog.tables.values()))]))
     rows = [{"database": place.database, "table": place.table} for place in tables.values()]
     listed = run.store("partitioned", rows, rows_a_batch=_TABLES_A_BATCH, schema=_TABLES_SCHEMA)
-    of_names = _NameReader(options.connection, options.patience_seconds)
+    of_names = _NameReader(options.client)
     named = run.derive("names", listed, of_names, _NAMES, rows_a_batch=_CALLS_A_BATCH, unit="batches of tables")
     sent = run.spark.sparkContext.broadcast(tables)
-    of_parts = _PartitionReader(options.connection, options.patience_seconds, run.storage, sent)
+    of_parts = _PartitionReader(options.client, run.storage, sent)
     parts = run.derive("partitions", named, of_parts, PLACES, unit="batches of partitions")
     return Stored.joined([whole, parts])
 
@@ -289,11 +288,10 @@ def read_places(run: Run, catalog: Catalog) -> Stored:
 class _NameReader:
     """Tables to their partitions' names, in pieces of one call."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in batch.to_pylist():
                 yield from self._names(client, row["database"], row["table"])
 
@@ -311,13 +309,12 @@ class _NameReader:
 class _PartitionReader:
     """Names of partitions to places."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     storage: Storage = field(repr=False)
     tables: Any
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in batch.to_pylist():
                 table = self.tables.value[f"{row['database']}.{row['table']}"]
                 yield place_batch(self._places(client, table, row["names"]))

@@ -10,7 +10,7 @@ import socket
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -43,7 +43,6 @@ from hms_gateway.pipeline.compact.rules import (
     target_of,
     unsafe,
 )
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import LeaseLost, OptionError
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -317,12 +316,11 @@ def path_of(location: str, storage: Storage) -> str:
 class PlacesOf:
     """Paths of tables and all their partitions; for batches of tables."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     storage: Storage = field(repr=False)
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in batch.to_pylist():
                 try:
                     table = client.call("get_table", row["database"], row["table"])

@@ -74,6 +74,10 @@ class JobOptions:
     storage: StorageOptions = field(default_factory=dict, repr=False)
     roots: tuple[str, ...] = ()
 
+    def client(self) -> PatientClient:
+        """A client for reading; steps that read are pickled with this method."""
+        return PatientClient(self.connection, self.patience_seconds)
+
     def wants(self, database: str, table: str = "") -> bool:
         """True if `only` lets the job look at a table, or at any table of the database."""
         return Only(self.only).wants(database, table)
@@ -121,14 +125,13 @@ class PartitionNames:
     `left_alone` gives a reason for which a table's partitions are not looked at. A table that was dropped has no rows.
     """
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     schema: pyarrow.Schema
     where: str = ""
     left_alone: Callable[[Table], str] | None = None
 
     def __call__(self, tables: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in tables.to_pylist():
                 try:
                     table = client.call("get_table", row["database"], row["table"])

@@ -14,7 +14,6 @@ import pyarrow
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import is_view, logged_format
 from hms_gateway.pipeline.catalog import cut, named_tables, partitions_or_table, table_names
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures, FooterProblem, joined
 from hms_gateway.pipeline.footers.reading import read_footer
@@ -272,14 +271,13 @@ class Measurement:
     `is_full` leaves the reading of figures to Spark; `is_all` takes nothing as fresh.
     """
 
-    connection: Connection
+    client: Callable[[], PatientClient]
     storage: Storage = field(repr=False)
     is_full: bool
     is_all: bool
-    patience_seconds: float
 
     def __call__(self, names: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             found = self._batch(client, names.to_pylist())
             yield pyarrow.RecordBatch.from_pylist(list(found), FOUND)
 
