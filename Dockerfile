@@ -1,7 +1,7 @@
 # hms-gateway in a container:
 #   docker build -t hms-gateway . && docker run --stop-timeout 40 -p 30443:30443 -v hms-data:/data hms-gateway
-# Docker kills after 10 seconds what stops; calls in flight have 30 (HMS_GATEWAY_LIMITS__DRAIN_SECONDS_MAX). In Kubernetes
-# it is terminationGracePeriodSeconds: 40.
+# Docker kills after 10 seconds what stops; calls in flight have 30 (HMS_GATEWAY_LIMITS__DRAIN_SECONDS_MAX).
+# deploy/helm has it for Kubernetes.
 
 FROM python:3.13-slim AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
