@@ -1,5 +1,6 @@
 """MariaDB and MySQL, by PyMySQL."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -7,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, bindparam, text
+from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, and_, bindparam, literal, text
 from sqlalchemy.types import NULLTYPE
 
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText, VersionWatch
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from hms_gateway.storage.dialects.view_sql import ViewSql
 
 PAGE_ROWS: Final = 10_000
+_LIKE_PREFIX: Final = re.compile("([^%_!]|!.)*", re.DOTALL)
+_LIKE_ESCAPE: Final = re.compile("!(.)", re.DOTALL)
 
 
 class PagedRows:
@@ -181,6 +184,12 @@ class MysqlDialect(Dialect):
         # One parameter, which the connection writes out: SQLAlchemy takes several times as long for one for each value.
         bound: Any = bindparam(name, type_=NULLTYPE) if name is not None else bindparam(None, value, type_=NULLTYPE)
         return column.op("IN", is_comparison=True)(bound)
+
+    def like(self, column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+        # The range of an index that MariaDB makes of a pattern ends before U+10000: here it gets a range of its own.
+        condition = super().like(column.concat(""), text)
+        prefix = _LIKE_ESCAPE.sub(r"\1", _LIKE_PREFIX.match(text)[0])  # type: ignore[index]
+        return and_(self.begins_with(column, literal(prefix)), condition) if prefix else condition
 
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         return PagedRows(connection, rows, key)
