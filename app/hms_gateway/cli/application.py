@@ -78,7 +78,14 @@ _FOLDER_OF_USERS: Final = Subject(
     _FOLDER.options, partial(_settings_of_gateway, is_elsewhere=lambda settings: settings.users_file is not None)
 )
 _FOLDER_OF_TOKENS: Final = Subject(_FOLDER.options, partial(_settings_of_gateway, is_elsewhere=lambda settings: False))
-_LISTENER: Final = Subject((_CONFIG,), _settings)
+_LISTENER: Final = Subject(
+    (
+        _CONFIG,
+        option("--port PORT", "Port on which it listens; 9084 is a bridge's. [default: 30443]", type=int),
+        option("--tls/--no-tls", "Ask by HTTPS, or by HTTP. [default: tls]", default=None),
+    ),
+    _settings,
+)
 _TO_SERVE: Final = Subject((_CONFIG, _DATA_DIR, _DATABASE), _settings_to_serve)
 
 _SERVE: Final = command(
@@ -220,8 +227,6 @@ _HEALTHY: Final = command(
     Asks /healthz at the address of the settings, without a login and with any certificate. An outage of the database is
     no failure: a restart would not help (see /readyz).
     """,
-    option("--port PORT", "Port on which it listens; 9084 is a bridge's. [default: 30443]", type=int),
-    option("--tls/--no-tls", "Ask by HTTPS, or by HTTP. [default: tls]", default=None),
     work="operations.health:run_health_check",
     subject=_LISTENER,
     examples=[
