@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CALLING = ROOT / "docs" / "calling.md"
 ENGINES = ROOT / "docs" / "engines.md"
+ICEBERG = ROOT / "docs" / "iceberg.md"
 PORT, THRIFT_PORT = "30443", "9083"
 # Language, and text that no other block of that language has.
 BLOCKS = {
@@ -24,7 +25,9 @@ BLOCKS = {
     "java": ("java", "THttpClient"),
     "duckdb": ("python", "import duckdb"),
     "pyspark": ("python", "spark.sql.catalogImplementation"),
-    "pyiceberg": ("python", "pyiceberg.catalog"),
+    "pyiceberg": ("python", 'type="hive"'),
+    "iceberg rest": ("python", 'type="rest"'),
+    "duckdb rest": ("sql", "TYPE iceberg"),
     "iceberg for java": ("java", "HiveCatalog"),
     "hive": ("sh", "hive --hiveconf"),
     "spark's hiveserver2": ("sh", "HiveThriftServer2"),
@@ -39,7 +42,7 @@ BLOCKS = {
 
 def blocks() -> list[tuple[str, str]]:
     """Language and text of every fenced block, README's first."""
-    texts = (path.read_text(encoding="utf-8") for path in (README, CALLING, ENGINES))
+    texts = (path.read_text(encoding="utf-8") for path in (README, CALLING, ENGINES, ICEBERG))
     return [found for text in texts for found in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
 
 

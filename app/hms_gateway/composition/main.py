@@ -13,7 +13,7 @@ from hms_gateway.catalog.access.grants import Privileges
 from hms_gateway.catalog.access.roles import Roles, create_default_roles
 from hms_gateway.catalog.constraints import Constraints
 from hms_gateway.catalog.directories.known_places import OutsidePlaces, find_outside
-from hms_gateway.catalog.directories.warehouse import DirectoryMoves
+from hms_gateway.catalog.directories.warehouse import DirectoryMoves, Warehouse
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.materialized_views import MaterializedViews
@@ -62,6 +62,7 @@ from hms_gateway.handlers.steps import (
     RequiredLists,
 )
 from hms_gateway.handlers.transactions import Compactions, Transactions
+from hms_gateway.iceberg import METHODS as ICEBERG_METHODS
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.locations import normalize_location
@@ -101,6 +102,7 @@ from hms_gateway.txn.services.write_ids import WriteIdService
 
 if TYPE_CHECKING:
     from hms_gateway.catalog.rights.keeper import PolicyKeeper
+    from hms_gateway.iceberg.processor import RestProcessor
 
 DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
@@ -124,6 +126,7 @@ class Metastore(msgspec.Struct, frozen=True):
     releases: Releases = msgspec.field(default_factory=Releases)
     rights: "PolicyKeeper | None" = None
     delegation: DelegationTokens | None = None
+    iceberg: "Callable[[], RestProcessor] | None" = None
 
 
 def database_url(settings: Settings) -> str:
@@ -183,12 +186,36 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     )
     if delegation is not None:
         chores = (*chores, Chore("expire delegation tokens", TOKEN_EXPIRY_SECONDS, delegation.expire))
-    return Metastore(store, codecs, repeatable, events, users, chores, releases, keeper, delegation)
+    iceberg = partial(_iceberg, settings, processor, store, files, clock, rules, events)
+    return Metastore(store, codecs, repeatable, events, users, chores, releases, keeper, delegation, iceberg)
+
+
+def _iceberg(
+    settings: Settings,
+    processor: Processor,
+    store: SqlStore,
+    files: Directories,
+    clock: Clock,
+    rules: MetastoreSettings,
+    events: EventMaker,
+) -> "RestProcessor":
+    # Only here, since most gateways are never asked.
+    from hms_gateway.iceberg.catalog import Catalog
+    from hms_gateway.iceberg.commits import Commits
+    from hms_gateway.iceberg.files import MetadataFiles
+    from hms_gateway.iceberg.processor import RestProcessor
+    from hms_gateway.iceberg.routes import RestCatalog
+
+    metadata = MetadataFiles(files)
+    commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
+    tables = TableService(store, files, clock, rules, events)
+    catalog = Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
+    return RestProcessor(RestCatalog(catalog, processor.perform, store, translated, OUTCOME_SECONDS), store)
 
 
 def build(settings: Settings) -> Gateway:
     """The gateway one process serves. Raises CertificateError, and as `build_metastore`."""
-    metrics = Metrics(METHODS.keys())
+    metrics = Metrics({*METHODS, *ICEBERG_METHODS})
     certificate = served_certificate(settings, metrics)
     metastore = build_metastore(settings, metrics.calls_by_method)
     if settings.otel.endpoint is not None:
@@ -232,6 +259,7 @@ def build(settings: Settings) -> Gateway:
         users=metastore.users,
         token_password=None if metastore.delegation is None else metastore.delegation.password,
         on_stop=[*stops, housekeeping.stop, *leave, cache.close, metastore.store.close],
+        iceberg=metastore.iceberg,
         secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
     housekeeping.start()

@@ -27,6 +27,9 @@ from hms_gateway.runtime.shares import Connections
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from hms_gateway.gateway.http.iceberg_door import IcebergDoor
+    from hms_gateway.iceberg.processor import RestProcessor
+
 # The figures of calls are brought up to date so often.
 STATUS_LOOK_SECONDS = 1.0
 # Behind each path: Hive's HTTP client ends its path with a literal star.
@@ -139,6 +142,7 @@ class Gateway:
         secondary_listener: SecondaryListener | None = None,
         newest_event: Callable[[], int] | None = None,
         health: Callable[[], Health] = dict,
+        iceberg: "Callable[[], RestProcessor] | None" = None,
     ) -> None:
         self.settings = settings
         self.asgi_endpoint = asgi_endpoint
@@ -163,13 +167,17 @@ class Gateway:
         }
         # The paths as they are in a request line.
         self.dialect_of_url = {path.encode(): dialect for path, dialect in self._dialects.items()}
+        self._iceberg = iceberg
+        self._iceberg_beginning = f"{settings.iceberg_path}/" if iceberg is not None and settings.iceberg_path else None
         self._ready = ready
         self._is_stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             dialect = self._dialects.get(_SLASHES.sub("/", scope["path"]))
-            if dialect is None:
+            if self._iceberg_beginning is not None and scope["path"].startswith(self._iceberg_beginning):
+                await self._iceberg_door(scope, receive, send)
+            elif dialect is None:
                 try:
                     await self._page(scope, receive, send)
                 except Exception as error:
@@ -194,6 +202,13 @@ class Gateway:
             await send({"type": "http.response.body", "body": body})
         else:
             await self._pages(scope, receive, send)
+
+    @cached_property
+    def _iceberg_door(self) -> "IcebergDoor":
+        from hms_gateway.gateway.http.iceberg_door import IcebergDoor
+
+        assert self._iceberg is not None
+        return IcebergDoor(self.settings.iceberg_path, self._iceberg(), self.asgi_endpoint)
 
     @cached_property
     def _pages(self) -> "Starlette":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,6 +31,9 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.logging import format_for_stderr
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.runtime.shares import Connections
+
+if TYPE_CHECKING:
+    from hms_gateway.iceberg.processor import RestProcessor
 
 
 class EdgeComponents(msgspec.Struct, frozen=True):
@@ -94,6 +98,7 @@ def build_gateway(
     newest_event: Callable[[], int] | None = None,
     database: str = "",
     health: Callable[[], Health] = dict,
+    iceberg: "Callable[[], RestProcessor] | None" = None,
 ) -> Gateway:
     """The application that one process serves.
 
@@ -146,6 +151,7 @@ def build_gateway(
         health=health,
         secondary_listener=None if secondary_listener is None else secondary_listener(edge),
         newest_event=newest_event,
+        iceberg=iceberg,
     )
 
 

@@ -25,7 +25,7 @@ from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, 
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder, Ledger
-from hms_gateway.runtime.suspension import Deferred, Result
+from hms_gateway.runtime.suspension import Deferred, Result, waited
 
 OBJECTS_MAX: Final = 16
 
@@ -303,6 +303,27 @@ class Processor:
             _log.exception("internal error in %s, request %s", message.name, call.request_id)
             internal = ApplicationError(f"Internal error processing {message.name}")
             return self._application_exception(codec, message, internal, arguments, objects)
+
+    def perform(self, call: Call, name: str, handler: Callable[..., Any] | None = None, /, **arguments: Any) -> Any:
+        """Answer of a method to arguments that no message brought, by way of all its steps, when it is there.
+
+        `handler` answers in place of the method's own. Raises ThriftException, Unavailable, Failed, Waiting.
+        """
+        bound = self._bound[call.dialect][name]
+        if handler is not None:
+            bound = msgspec.structs.replace(bound, handler=handler)
+        struct = bound.method.arguments(**arguments)
+        fold(struct)
+        try:
+            value = waited(bound.answer(call, struct))
+        except Waiting:
+            raise
+        except Exception as error:
+            raised = error if isinstance(error, ThriftException) else self._translate(error)
+            if raised is error:
+                raise
+            raise raised from error
+        return value.answer if isinstance(value, Uncacheable) else value
 
     def _find(self, message: Message, dialect: Dialect) -> Bound:
         if message.type not in (MessageType.CALL, MessageType.ONEWAY):

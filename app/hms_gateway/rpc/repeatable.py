@@ -16,7 +16,7 @@ from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Unavailable
 from hms_gateway.rpc.idl import BaseType
 from hms_gateway.rpc.idl.method_facts import changes_something, method_facts
-from hms_gateway.rpc.processor import Answering, Processor, Reply, completed
+from hms_gateway.rpc.processor import Answering, MessageProcessor, Processor, Reply, completed
 from hms_gateway.rpc.structs import METHODS, MetaException, Method
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 from hms_gateway.runtime.call_keys import (
@@ -88,15 +88,15 @@ class SuspendedCall:
         return completed(self._answering, self.deferred.run())
 
 
-class RepeatableProcessor:
-    """Used in place of a `Processor`. Nothing is kept of calls without a key: `processor` itself may answer them."""
+class Repeatable:
+    """Used in place of `processor`. Nothing is kept of calls without a key."""
 
-    def __init__(self, processor: Processor, outcomes: Outcomes) -> None:
+    def __init__(self, processor: MessageProcessor, outcomes: Outcomes) -> None:
         """A repetition of a method that `keeps_value` runs its handler with what the unit of work gave the first time,
         which gives the same answer or the same refusal. Of other methods, and of calls that failed without a change,
         the answer itself is kept afterwards.
         """
-        self.processor = processor
+        self._processor = processor
         self._outcomes = outcomes
         self._facts = method_facts()
 
@@ -106,7 +106,7 @@ class RepeatableProcessor:
         Raises KeyReused when that was another message.
         """
         if call.key is None:
-            return self.processor.process(codec, message, call)
+            return self._processor.process(codec, message, call)
         if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
             return _refusal(codec, f"the call's key must have 1 to {CALL_KEY_CHARACTERS_MAX} characters")
         key = self._key(codec, message, call, call.key)
@@ -115,31 +115,12 @@ class RepeatableProcessor:
             return self._replay(codec, message, call, key, found)
         try:
             with answering(key):
-                reply = self.processor.process(codec, message, call)
+                reply = self._processor.process(codec, message, call)
             self._keep(codec, key, reply)
         except AlreadyConcluded:
             # The same call came in twice at once; the other one has been answered in between.
             raise Unavailable(_TRY_AGAIN) from None
         return reply
-
-    def begin(self, codec: Codec, message: Message, call: Call) -> Reply | SuspendedCall | Process:
-        """Answer `message` without waiting for anything, as far as that goes.
-
-        The reply, where none of the database is needed; a call whose unit of work waits without a thread; for others
-        what answers them in a thread. Raises as `process`.
-        """
-        process = partial(self.processor.process if call.key is None else self.process, codec, message)
-        facts = self._facts.get(message.name)
-        if facts is None or not facts.suspendable or len(message.payload) > SUSPENDED_BYTES_MAX:
-            return process
-        key = None
-        if call.key is not None:
-            if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
-                return process
-            # Whether the call was made before is seen by its unit of work, which is not run then.
-            key = self._key(codec, message, call, call.key)
-        with answering(key):
-            return SuspendedCall(self.processor.answering(codec, message, call), key, process).go_on()
 
     def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:
         # With the key, so that hashes of secrets in messages cannot be looked up.
@@ -161,9 +142,9 @@ class RepeatableProcessor:
             return
         answer = KeptAnswer(codec.name, reply.payload, reply.type is MessageType.EXCEPTION)
         if key.is_concluded:
-            if not key.keeps_value and (reply.outcome != "ok" or METHODS[key.method].definition.returns is not None):
+            if not key.keeps_value and (reply.outcome != "ok" or self._has_answer(key.method)):
                 self._complete(key, answer)
-        elif _is_refusal(reply) and changes_something(key.method):
+        elif _is_refusal(reply) and self._changes_something(key.method):
             self._conclude_failed(key, answer)
 
     def _complete(self, key: CallKey, answer: KeptAnswer) -> None:
@@ -187,14 +168,51 @@ class RepeatableProcessor:
         if found.value is not None:
             key.recalled = found.value
             with answering(key):
-                reply = self.processor.process(codec, message, call)
+                reply = self._processor.process(codec, message, call)
             if key.is_concluded:
                 return msgspec.structs.replace(reply, outcome="replayed")
         if found.answer is not None:
             kind = MessageType.EXCEPTION if found.answer.is_exception else MessageType.REPLY
             return Reply(kind, found.answer.payload, "replayed")
+        return self._lost_answer(codec, message, call)
+
+    def _has_answer(self, method: str) -> bool:
+        return METHODS[method].definition.returns is not None
+
+    def _changes_something(self, method: str) -> bool:
+        return changes_something(method)
+
+    def _lost_answer(self, codec: Codec, message: Message, call: Call) -> Reply:
+        """For a call that was made, and whose answer was not kept."""
         method = methods_of(call.dialect)[message.name]
         return Reply(MessageType.REPLY, codec.encode(_result_without_payload(method)), "replayed")
+
+
+class RepeatableProcessor(Repeatable):
+    """Used in place of a `Processor`."""
+
+    def __init__(self, processor: Processor, outcomes: Outcomes) -> None:
+        super().__init__(processor, outcomes)
+        self.processor = processor
+
+    def begin(self, codec: Codec, message: Message, call: Call) -> Reply | SuspendedCall | Process:
+        """Answer `message` without waiting for anything, as far as that goes.
+
+        The reply, where none of the database is needed; a call whose unit of work waits without a thread; for others
+        what answers them in a thread. Raises as `process`.
+        """
+        process = partial(self._processor.process if call.key is None else self.process, codec, message)
+        facts = self._facts.get(message.name)
+        if facts is None or not facts.suspendable or len(message.payload) > SUSPENDED_BYTES_MAX:
+            return process
+        key = None
+        if call.key is not None:
+            if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+                return process
+            # Whether the call was made before is seen by its unit of work, which is not run then.
+            key = self._key(codec, message, call, call.key)
+        with answering(key):
+            return SuspendedCall(self.processor.answering(codec, message, call), key, process).go_on()
 
 
 def _is_same(codec: Codec, key: CallKey, found: Outcome) -> bool:

@@ -69,12 +69,16 @@ def _check_paths(paths: Mapping[str, str]) -> None:
     if not paths:
         raise ValueError('paths is empty; name one, such as "/metastore" = "4"')
     for path in paths:
-        if not _PATH.fullmatch(path):
-            raise ValueError(
-                f"paths: {path!r} is not a path; write /metastore, with / between its parts and none at the end"
-            )
-        if path.split("/")[1] in _PAGES:
-            raise ValueError(f"paths: {path} is a page of the gateway; choose another path")
+        _check_path("paths", path)
+
+
+def _check_path(name: str, path: str) -> None:
+    if not _PATH.fullmatch(path):
+        raise ValueError(
+            f"{name}: {path!r} is not a path; write /metastore, with / between its parts and none at the end"
+        )
+    if path.split("/")[1] in _PAGES:
+        raise ValueError(f"{name}: {path} is a page of the gateway; choose another path")
 
 
 def _check_header(name: str, header: str | None) -> None:
@@ -364,6 +368,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
     )
     """URL paths that take Thrift messages, each with the messages of its replies: those of Hive 2.3 or of Hive 4. Each
     is served with / and /* behind it too."""
+    iceberg_path: str = "/iceberg"
+    """URL path of Iceberg's REST catalog (docs/iceberg.md); empty serves none."""
     data_dir: Path = Path("var")
     """Folder of the embedded database, certificate and password file."""
     database_url: str | None = None
@@ -496,6 +502,8 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_paths(self.paths)
+        if self.iceberg_path:
+            _check_path("iceberg_path", self.iceberg_path)
         _check_networks("forwarding_proxies", self.forwarding_proxies)
         _check_certificates(self)
         if self.file_systems.get("*") == "manage":

@@ -35,6 +35,7 @@ _PARTITIONS: Final = select(
 ).outerjoin(DESCRIPTORS, DESCRIPTORS.c.descriptor_id == PARTITIONS.c.descriptor_id)
 # `/` is the last character before `0`, so that what begins with a name and `/` lies between the two.
 _BEHIND_SLASH: Final = "0"
+_AROUND_MAX: Final = 2
 
 
 class DatabasePlace(NamedTuple):
@@ -89,6 +90,15 @@ class PlaceRows(AggregateRows):
 
     def tables_with_ids(self, ids: Collection[int]) -> list[TablePlace]:
         return self._tables(has_id_among(TABLES.c.table_id, ids, self._dialect), len(ids))
+
+    def tables_around(self, location: str) -> list[TablePlace]:
+        """Tables whose locations are this one, lie in it or around it; a slash at their ends does not count."""
+        names = location.split("/")
+        above = ["/".join(names[:count]) for count in range(2, len(names) + 1)]
+        spellings = [each for one in above for each in (one, f"{one}/")]
+        place = TABLES.c.location
+        is_in = and_(place > f"{location}/", place < f"{location}{_BEHIND_SLASH}")
+        return self._tables(or_(is_among(place, spellings, self._dialect), is_in), _AROUND_MAX)
 
     def partitions(self, after: int, limit: int) -> list[PartitionPlace]:
         key = PARTITIONS.c.partition_id

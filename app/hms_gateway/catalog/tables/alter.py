@@ -62,7 +62,14 @@ from hms_gateway.metastore.vocabulary.parameters import (
     written_under,
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
+from hms_gateway.metastore.vocabulary.table_types import (
+    METADATA_LOCATION,
+    PREVIOUS_METADATA_LOCATION,
+    altered_parameters,
+    is_external,
+    is_iceberg,
+    is_view,
+)
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
     AlterTableRequest,
@@ -357,7 +364,7 @@ class TableAlterations:
         columns = _columns_of(after)
         are_changed = columns != _columns_of(before)
         if are_changed:
-            after = _without_lost_statistics(tx, table_id, after)
+            after = without_lost_statistics(tx, table_id, after)
         try:
             tx.update_table(table_id, plan.database_id, after)
         except DuplicateKey as error:
@@ -394,6 +401,8 @@ def decide(
     if request.complaint is not None:
         raise request.complaint
     _check_expected(request, before)
+    if not request.is_recorded:
+        _check_pointer(before.parameters or {}, given.parameters or {})
     renames = request.renames(before)
     if renames and context.target_is_taken:
         raise _taken(given)
@@ -474,6 +483,21 @@ def _check_expected(request: AlterRequest, before: Table) -> None:
         raise MetaException(str(error)) from error
 
 
+def _check_pointer(before: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Raises MetaException for a commit of Iceberg that was made from another state than the table's.
+
+    Clients without locks alter without a condition, and would undo what others have committed meanwhile. The text is
+    that of a compare-and-set, by which Java's client knows a failed commit (clients §5.1).
+    """
+    current = before.get(METADATA_LOCATION)
+    if current is None or not is_iceberg(before) or given.get(METADATA_LOCATION, current) == current:
+        return
+    try:
+        check_expected(before, METADATA_LOCATION, given.get(PREVIOUS_METADATA_LOCATION) or "")
+    except ParameterConflict as error:
+        raise MetaException(str(error)) from error
+
+
 def _check_columns(request: AlterRequest, before: Table, settings: MetastoreSettings) -> None:
     if request.is_recorded or not settings.refuses_incompatible_column_changes or _may_change_columns(before, settings):
         return
@@ -489,7 +513,7 @@ def _check_columns(request: AlterRequest, before: Table, settings: MetastoreSett
 
 def _may_change_columns(before: Table, settings: MetastoreSettings) -> bool:
     """Iceberg reads by the ids of columns in its own metadata; the columns here only show them, in any order."""
-    if (before.parameters or {}).get("table_type", "").upper() == "ICEBERG":
+    if is_iceberg(before.parameters or {}):
         return True
     serde = before.sd.serdeInfo if before.sd else None
     return serde is not None and serde.serializationLib in settings.column_change_serdes
@@ -565,7 +589,7 @@ def _columns_of(table: Table) -> list[FieldSchema]:
     return list((table.sd.cols if table.sd else None) or ())
 
 
-def _without_lost_statistics(tx: Transaction, table_id: TableId, after: Table) -> Table:
+def without_lost_statistics(tx: Transaction, table_id: TableId, after: Table) -> Table:
     """The table to store, without statistics and constraints of columns that no longer exist (item 10)."""
     columns = _columns_of(after)
     lost = StatisticsRows(tx).keep_table_columns(table_id, columns)

@@ -160,6 +160,12 @@ class Dispatcher:
         self._go_on(in_flight, begun)
         return in_flight
 
+    def run(self, process: Process, call: Call) -> InFlightCall:
+        """Have `process` answer a call in a thread. Raises, now or when it is completed, as `start`."""
+        in_flight = self._admit(call, process, iter)
+        self._run(in_flight)
+        return in_flight
+
     async def wait(self, started: InFlightCall, waiting: Waiting, until_gone: UntilGone) -> CompletedCall:
         """Complete a call that was started and has to wait. `until_gone` returns when the client left.
 

@@ -4,8 +4,10 @@ A plain ASGI callable, because routing and request objects would halve the calls
 """
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack, suppress
 from functools import partial
+from typing import Any, TypeAlias
 
 from hms_gateway.gateway.admission.identity import (
     CLIENT_CERTIFICATE,
@@ -58,6 +60,10 @@ class AsgiEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
+        await self.serve(scope, receive, send, dialect, self._answer)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect, answer: "Answers") -> None:
+        """Answer one request by `answer`, and record it."""
         try:
             exchange = self._exchange(scope, dialect)
         except Exception as error:
@@ -69,8 +75,8 @@ class AsgiEndpoint:
         channel = self._channel(exchange, scope, receive, send)
         # The body counts as long as the request is answered.
         with ExitStack() as held:
-            answer = self._answer(exchange, channel, held)
-            await self.endpoint.conclude(exchange, answer, channel.respond, channel.respond_plainly)
+            settling = answer(exchange, channel, held)
+            await self.endpoint.conclude(exchange, settling, channel.respond, channel.respond_plainly)
 
     async def fail(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and record, a request that failed outside of the endpoint's path."""
@@ -86,7 +92,7 @@ class AsgiEndpoint:
     async def identify(self, scope: Scope) -> Identity:
         """Who asks for a page beside the endpoint. Raises Refused."""
         exchange = self._exchange(scope, Dialect.HIVE_4)
-        self._check_head(exchange, scope)
+        self.check_head(exchange, scope)
         await self.endpoint.identify(exchange)
         assert exchange.identity is not None
         return exchange.identity
@@ -113,11 +119,11 @@ class AsgiEndpoint:
 
     async def _answer(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> Response:
         try:
-            self._check_head(exchange, channel.scope)
+            self.check_head(exchange, channel.scope)
             if channel.scope["method"] != "POST":
-                return self._other_method(exchange, channel)
+                return self.other_method(exchange, channel)
             await self.endpoint.identify(exchange)
-            return await settled(self.endpoint.answer(exchange, await self._body(exchange, channel, held)))
+            return await settled(self.endpoint.answer(exchange, await self.body(exchange, channel, held)))
         except ClientGone:
             raise
         except Exception as error:
@@ -126,7 +132,7 @@ class AsgiEndpoint:
                 exchange.beginning = await channel.read_beginning(is_too_large=is_too_large)
             raise
 
-    def _check_head(self, exchange: Exchange, scope: Scope) -> None:
+    def check_head(self, exchange: Exchange, scope: Scope) -> None:
         """Raises Refused for a request that is not decoded at all, right password or not."""
         try:
             check_headers(exchange.head, scope["http_version"])
@@ -135,7 +141,7 @@ class AsgiEndpoint:
             self.endpoint.metrics.refusals[refused.reason] += 1
             raise
 
-    async def _body(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> bytes:
+    async def body(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> bytes:
         """The body in no content encoding."""
         headers = exchange.head.headers
         share = held.enter_context(BodyShare(self.bodies, self.endpoint.holder(exchange)))
@@ -148,7 +154,7 @@ class AsgiEndpoint:
         exchange.beginning = body[:KEPT_BYTES_MAX]
         return body
 
-    def _other_method(self, exchange: Exchange, channel: "Channel") -> Response:
+    def other_method(self, exchange: Exchange, channel: "Channel") -> Response:
         # Whatever body there is, the HTTP server reads past it.
         channel.body_is_read = True
         if channel.scope["method"] == "OPTIONS":
@@ -295,6 +301,10 @@ class Channel:
                     if self._exchange.status == 503 and drained > DRAINED_AT_ONCE_BYTES:
                         # A client that is refused again and again would keep the event loop busy for nothing.
                         await asyncio.sleep(DRAIN_PAUSE_SECONDS)
+
+
+Answers: TypeAlias = Callable[[Exchange, Channel, ExitStack], Coroutine[Any, Any, Response]]
+"""Answers a request; what is entered into the stack is left when the response was sent."""
 
 
 async def _until_gone(receive: Receive) -> None:

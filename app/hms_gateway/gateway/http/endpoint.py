@@ -462,7 +462,7 @@ class Endpoint:
             exchange.tagged = self.cache.tag_reading(exchange.reading)
         call = exchange.call(self.holder(exchange))
         ticket, codec, message = self.cache.ticket(), exchange.codec, exchange.message
-        wrap = partial(_wrap, codec, message, _accepts_gzip(exchange.head.headers))
+        wrap = partial(_wrap, codec, message, accepts_gzip(exchange.head.headers))
         started = self.calls.start(codec, message, call, wrap)
         if isinstance(started, Reply):
             return self._reply(exchange, ticket, CompletedCall(started))
@@ -491,7 +491,7 @@ class Endpoint:
         if reply.limit:
             self.failures.note(exchange, reply.limit)
         if completed.stream is not None:
-            headers = (*(GZIPPED if _accepts_gzip(exchange.head.headers) else ()), *self._tag(exchange, reply, ticket))
+            headers = (*(GZIPPED if accepts_gzip(exchange.head.headers) else ()), *self._tag(exchange, reply, ticket))
             return Response(200, self._content_types[exchange.codec.name], completed.stream, headers)
         if reply.payload is None:
             # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
@@ -514,7 +514,7 @@ class Endpoint:
             return self._unless_held(exchange, payload, exchange.held)
         before, after = codec.envelope(message.name, type, message.seqid)
         body = before + payload + after
-        if len(body) < COMPRESSED_FROM_BYTES or not _accepts_gzip(exchange.head.headers):
+        if len(body) < COMPRESSED_FROM_BYTES or not accepts_gzip(exchange.head.headers):
             return Response(200, self._content_types[codec.name], body, headers)
         if len(body) < COMPRESSED_IN_THREAD_BYTES:
             return Response(200, self._content_types[codec.name], compress(body), (*GZIPPED, *headers))
@@ -569,7 +569,7 @@ def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[
     return compressed(whole) if is_compressed else whole
 
 
-def _accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
+def accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
     accepted = headers.get(b"accept-encoding")
     if accepted is None or b"gzip" not in accepted:
         return False

@@ -18,7 +18,10 @@ ACID_OUTPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 INSERT_ONLY: Final = "insert_only"
 
 _DEFAULT: Final = "default"
-_ICEBERG_METADATA_KEY: Final = "metadata_location"
+TABLE_TYPE_KEY: Final = "table_type"
+# Where the metadata file of an Iceberg table lies, and the one that it was made from.
+METADATA_LOCATION: Final = "metadata_location"
+PREVIOUS_METADATA_LOCATION: Final = "previous_metadata_location"
 _LOGGED_FORMATS: Final = ("iceberg", "delta", "hudi", "lance", "paimon")
 _TRANSACTIONAL_PROPERTIES: Final = frozenset({_DEFAULT, INSERT_ONLY})
 
@@ -90,6 +93,11 @@ def is_view(table_type: str | None) -> bool:
     return table_type == TableType.VIRTUAL_VIEW
 
 
+def is_iceberg(parameters: Mapping[str, str]) -> bool:
+    """Whether Iceberg keeps the table, whatever the spelling of the value."""
+    return parameters.get(TABLE_TYPE_KEY, "").upper() == "ICEBERG"
+
+
 def is_transactional(parameters: Mapping[str, str]) -> bool:
     """Whether the parameters declare a transactional table, whatever the spelling of key and value."""
     return _is_true(_transactional(parameters))
@@ -100,9 +108,9 @@ def logged_format(parameters: Mapping[str, str], input_format: str | None) -> st
 
     The engines name it as Spark's provider, as `table_type`, or in the package of a storage handler or input format.
     """
-    if _ICEBERG_METADATA_KEY in parameters:
+    if METADATA_LOCATION in parameters:
         return "iceberg"
-    texts = [parameters.get(key, "") for key in ("spark.sql.sources.provider", "table_type", "storage_handler")]
+    texts = [parameters.get(key, "") for key in ("spark.sql.sources.provider", TABLE_TYPE_KEY, "storage_handler")]
     words = ".".join([*texts, input_format or ""]).lower().replace("hoodie", "hudi").split(".")
     return next((format for format in _LOGGED_FORMATS if format in words), "")
 

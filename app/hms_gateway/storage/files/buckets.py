@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, Self
 
 import fsspec
+import fsspec.asyn
 
 from hms_gateway.metastore.ports.store import FileSystemError, ObjectsKept
 from hms_gateway.runtime.settings import FixedSettings
@@ -133,6 +134,19 @@ class BucketDirectories:
         for one in self._objects(path):
             if one.name and not one.name.endswith(("/", _OLD_MARKER)):
                 yield one.name, one.size
+
+    def read(self, path: str, bytes_max: int) -> bytes:
+        answer = self._request("get_object", Key=self._key(path), Range=f"bytes=0-{bytes_max}")
+        try:
+            return bytes(fsspec.asyn.sync(self._s3.loop, answer["Body"].read, timeout=_REQUEST_SECONDS))
+        except Exception as error:
+            raise FileSystemError(f"bucket {self._bucket} {_complaint(error)}") from None
+
+    def write(self, path: str, content: bytes) -> None:
+        self._request("put_object", Key=self._key(path), Body=content)
+
+    def delete_file(self, path: str) -> None:
+        self._delete_keys([self._key(path)])
 
     def delete_older(self, path: str, other_root: Self, other: str) -> bool:
         """Delete the objects that also lie below the other directory, where they are newer. True if some remain.

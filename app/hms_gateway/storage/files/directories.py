@@ -63,6 +63,14 @@ class Backend(Protocol):
 
     def file_sizes(self, path: str) -> Iterator[tuple[str, int]]: ...
 
+    def read(self, path: str, bytes_max: int) -> bytes:
+        """The beginning of a file, one byte more than the bound of a longer one."""
+
+    def write(self, path: str, content: bytes) -> None:
+        """A new file, and the directories above it."""
+
+    def delete_file(self, path: str) -> None: ...
+
 
 class _Root:
     """A location below which directories are managed; `places` are its spellings, through links and without."""
@@ -254,6 +262,33 @@ class Directories:
         with _translated("quick_statistics", location):
             sizes = [size for name, size in root.backend.file_sizes(path) if not _is_hidden(name)]
         return len(sizes), sum(sizes)
+
+    def read_file(self, location: str, bytes_max: int) -> bytes:
+        """The content of a file below a root. Raises FileSystemError, also for one that is longer."""
+        root, path = self._within(location)
+        with _translated("read_file", location):
+            content = root.backend.read(path, bytes_max)
+        if len(content) > bytes_max:
+            raise FileSystemError(f"File {location} is longer than {bytes_max} bytes")
+        return content
+
+    def write_file(self, location: str, content: bytes) -> None:
+        """Make a file below a root, on disk when this returns. Raises FileSystemError."""
+        root, path = self._within(location)
+        with _translated("write_file", location):
+            root.backend.write(path, content)
+
+    def delete_file(self, location: str) -> None:
+        """A missing one is ignored."""
+        root, path = self._within(location)
+        with _translated("delete_file", location):
+            root.backend.delete_file(path)
+
+    def _within(self, location: str) -> tuple[_Root, str]:
+        managed = self._managed(location)
+        if managed is None or not managed[1]:
+            raise FileSystemError(f"{location} is outside the directories this server manages (file_roots)")
+        return managed
 
     def roots(self) -> list[str]:
         return [str(root.places[0]) for root in self._roots]

@@ -26,6 +26,7 @@ from hms_gateway.storage.files.handles import (
 
 # What is made is never open to every account, whatever the umask; whether a group may write is the umask's to say.
 _MODE: Final = 0o775
+_FILE_MODE: Final = 0o664
 _ATTEMPTS: Final = 5
 # Handles that one call keeps of the parents of directories it makes.
 _KEPT_HANDLES_MAX: Final = 16
@@ -152,6 +153,39 @@ class LocalDirectories:
                 for entry in visit.files:
                     with suppress(FileNotFoundError):
                         yield f"{visit.folder}{entry.name}", entry.stat(follow_symlinks=False).st_size
+
+    def read(self, path: str, bytes_max: int) -> bytes:
+        folder, name = _split(path)
+        with self.open(folder) as parent:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            with open(os.open(name, flags, dir_fd=parent.number), "rb") as file:
+                return file.read(bytes_max + 1)
+
+    def write(self, path: str, content: bytes) -> None:
+        """A file that is there already stays as it is, which is FileExistsError."""
+        folder, name = _split(path)
+        try:
+            parent = self.open(folder)
+        except FileNotFoundError:
+            self._make_folders(folder)
+            parent = self.open(folder)
+        with parent:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(name, flags, _FILE_MODE, dir_fd=parent.number), "wb", buffering=0) as file:
+                try:
+                    view = memoryview(content)
+                    while view:
+                        view = view[file.write(view) :]
+                    # What a commit points to is there also after the machine has lost its power.
+                    os.fdatasync(file.fileno())
+                except BaseException:
+                    os.unlink(name, dir_fd=parent.number)
+                    raise
+
+    def delete_file(self, path: str) -> None:
+        folder, name = _split(path)
+        with suppress(FileNotFoundError), self.open(folder) as parent:
+            os.unlink(name, dir_fd=parent.number)
 
     def names(self, path: str) -> Iterator[str]:
         """Names of the directories directly below, read as they are asked for; of what is not a directory none."""

@@ -1,6 +1,7 @@
 """Directories in everything fsspec speaks but disks and S3: HDFS, the object stores of Azure and Google, memory."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from glob import has_magic
 from importlib.util import find_spec
 from typing import Any, Final, Self
@@ -90,6 +91,18 @@ class RemoteDirectories:
         full = self._full(path).rstrip("/")
         for name, details in self._files.find(full, detail=True).items():
             yield name[len(full) :].lstrip("/"), int(details.get("size") or 0)
+
+    def read(self, path: str, bytes_max: int) -> bytes:
+        return bytes(self._files.cat_file(self._full(path), start=0, end=bytes_max + 1))
+
+    def write(self, path: str, content: bytes) -> None:
+        full = self._full(path)
+        self._files.makedirs(self._files._parent(full), exist_ok=True)
+        self._files.pipe_file(full, content)
+
+    def delete_file(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            self._files.rm_file(self._full(path))
 
     def _without_pattern(self, path: str) -> str:
         full = self._full(path)

@@ -1,0 +1,190 @@
+"""Appends that always succeed: what another commit was faster than is put behind it, and waiting ones go together.
+
+An append names the files that it adds in manifests of its own. So its snapshot can be made anew on a newer state of the
+table: the manifests of that state and its own, the next sequence number, the same id. This is what Iceberg's Java
+client does when it tries again, without reading and sending anything again.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from hms_gateway.iceberg.errors import commit_failed
+from hms_gateway.iceberg.json_values import Json
+from hms_gateway.iceberg.manifest_lists import Manifest
+from hms_gateway.runtime.suspension import awaited
+
+REBASE: Final = "hms.append-rebase"
+_ROW_LINEAGE_SINCE: Final = 3
+_REF: Final = "assert-ref-snapshot-id"
+_TOTALS: Final = {
+    "total-data-files": ("added-data-files", "deleted-data-files"),
+    "total-delete-files": ("added-delete-files", "removed-delete-files"),
+    "total-records": ("added-records", "deleted-records"),
+    "total-files-size": ("added-files-size", "removed-files-size"),
+    "total-position-deletes": ("added-position-deletes", "removed-position-deletes"),
+    "total-equality-deletes": ("added-equality-deletes", "removed-equality-deletes"),
+}
+
+
+class Append(msgspec.Struct, frozen=True):
+    """A commit that adds files: its snapshot, the branch, and what else it requires.
+
+    `listed` are the manifests of its snapshot, `own` those of them that it has written.
+    """
+
+    snapshot: Json
+    branch: Json
+    requirements: Sequence[Json]
+    listed: Sequence[Manifest] = ()
+    own: Sequence[Manifest] = ()
+
+
+def append_of(requirements: Sequence[Json], updates: Sequence[Json]) -> Append | None:
+    """The commit as an append; None for one that does anything else."""
+    if len(updates) != 2 or [each.get("action") for each in updates] != ["add-snapshot", "set-snapshot-ref"]:
+        return None
+    snapshot, branch = updates[0].get("snapshot"), updates[1]
+    if not isinstance(snapshot, dict) or branch.get("type") != "branch":
+        return None
+    summary = snapshot.get("summary")
+    if not isinstance(summary, dict) or summary.get("operation") != "append" or not snapshot.get("manifest-list"):
+        return None
+    if branch.get("snapshot-id") != snapshot.get("snapshot-id"):
+        return None
+    others = [each for each in requirements if each.get("type") != _REF or each.get("ref") != branch.get("ref-name")]
+    return Append(snapshot, branch, others)
+
+
+def with_manifests(append: Append, manifests: Sequence[Manifest]) -> Append:
+    """The append with the manifests of its list. Raises IcebergError (409) for one of its own with others' files."""
+    number = append.snapshot["snapshot-id"]
+    own = [one for one in manifests if one["added_snapshot_id"] == number]
+    for one in own:
+        if one["content"] != 0 or one.get("existing_files_count") or one.get("deleted_files_count"):
+            # The client has merged manifests of a state that is not the table's any more.
+            raise commit_failed("Requirement failed: the branch has changed, and manifests of the append are merged")
+    return msgspec.structs.replace(append, listed=manifests, own=own)
+
+
+def fits(append: Append, base: Json) -> bool:
+    """Whether the snapshot was made from the newest one of its branch, and so is right as it is."""
+    ref = base["refs"].get(append.branch["ref-name"])
+    newest = None if ref is None else ref["snapshot-id"]
+    sequence, number = base.get("last-sequence-number", 0), append.snapshot.get("sequence-number", 0)
+    rows = base["next-row-id"] if base["format-version"] >= _ROW_LINEAGE_SINCE else None
+    return (
+        append.snapshot.get("parent-snapshot-id") == newest
+        and number == (sequence + 1 if base["format-version"] > 1 else number)
+        and append.snapshot.get("first-row-id") == rows
+    )
+
+
+def rebased(append: Append, base: Json, before: Sequence[Manifest], manifest_list: str) -> tuple[Json, list[Manifest]]:
+    """The append's snapshot behind the newest one of its branch, and all manifests of it.
+
+    `before` are the manifests of the branch, `manifest_list` is where the new list goes. Raises IcebergError (409).
+    """
+    known = {spec["spec-id"] for spec in base["partition-specs"]}
+    if any(one["partition_spec_id"] not in known for one in append.own):
+        raise commit_failed("Requirement failed: the partition spec of the append's files was removed")
+    ref = base["refs"].get(append.branch["ref-name"])
+    parent = None
+    if ref is not None:
+        parent = next(one for one in base["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
+    sequence = base.get("last-sequence-number", 0) + 1
+    newest_ms = max((one["timestamp-ms"] for one in base["snapshots"]), default=0)
+    snapshot = {
+        **append.snapshot,
+        "sequence-number": sequence,
+        "manifest-list": manifest_list,
+        "schema-id": base["current-schema-id"],
+        "timestamp-ms": max(append.snapshot["timestamp-ms"], newest_ms),
+        "summary": _with_totals(append.snapshot["summary"], {} if parent is None else parent.get("summary") or {}),
+    }
+    snapshot.pop("parent-snapshot-id", None)
+    if parent is not None:
+        snapshot["parent-snapshot-id"] = parent["snapshot-id"]
+    moved_rows = 0
+    if base["format-version"] >= _ROW_LINEAGE_SINCE:
+        moved_rows = base["next-row-id"] - append.snapshot["first-row-id"]
+        snapshot["first-row-id"] = base["next-row-id"]
+    own = [_moved(one, sequence, moved_rows) for one in append.own]
+    return snapshot, [*own, *before]
+
+
+def _moved(manifest: Manifest, sequence: int, rows: int) -> Manifest:
+    """An added manifest; its files take their numbers from it."""
+    moved = {**manifest, "sequence_number": sequence, "min_sequence_number": sequence}
+    if moved.get("first_row_id") is not None:
+        moved["first_row_id"] += rows
+    return moved
+
+
+def _with_totals(summary: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    found = dict(summary)
+    for total, (added, removed) in _TOTALS.items():
+        found.pop(total, None)
+        if total in before or not before:
+            found[total] = str(int(before.get(total, 0)) + int(summary.get(added, 0)) - int(summary.get(removed, 0)))
+    return found
+
+
+K = TypeVar("K")
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class _Waiting(Generic[A, R]):
+    """One that waits: it is woken with its result, with its failure, or to carry out all that wait."""
+
+    def __init__(self, each: A) -> None:
+        self.each = each
+        self.woken: Future[bool] = Future()
+        self.result: R | Exception | None = None
+
+
+class Together(Generic[K, A, R]):
+    """Carries out what waits for one key together: one of the callers does it for all. Safe for several threads."""
+
+    def __init__(self, carry_out: Callable[[K, Sequence[A]], Sequence[R | Exception]]) -> None:
+        """`carry_out` gives the result or the failure of each; what it raises is the failure of all."""
+        self._carry_out = carry_out
+        self._lock = threading.Lock()
+        self._waiting: dict[K, list[_Waiting[A, R]]] = {}
+
+    def result(self, key: K, each: A) -> R:
+        """The result of one. Raises its failure."""
+        own: _Waiting[A, R] = _Waiting(each)
+        with self._lock:
+            leads = key not in self._waiting
+            self._waiting.setdefault(key, []).append(own)
+        if leads or awaited(own.woken):
+            self._lead(key)
+        if isinstance(own.result, Exception):
+            raise own.result
+        assert own.result is not None
+        return own.result
+
+    def _lead(self, key: K) -> None:
+        with self._lock:
+            batch, self._waiting[key] = self._waiting[key], []
+        try:
+            results = self._carry_out(key, [one.each for one in batch])
+        except BaseException as error:
+            # Whatever it is, nobody is left waiting.
+            failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            results = [failure] * len(batch)
+        for one, result in zip(batch, results, strict=True):
+            one.result = result
+        with self._lock:
+            following = self._waiting[key]
+            if not following:
+                del self._waiting[key]
+        for one in batch[1:]:
+            one.woken.set_result(False)
+        if following:
+            following[0].woken.set_result(True)

@@ -1,0 +1,504 @@
+"""Operations of the REST catalog, over the rows that HiveCatalog writes and reads (Iceberg REST OpenAPI document)."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from hms_gateway.catalog.directories.places import PlaceRows
+from hms_gateway.catalog.directories.warehouse import Warehouse
+from hms_gateway.catalog.tables.service import TableService
+from hms_gateway.iceberg.appends import REBASE, Append, Together, append_of, fits, rebased, with_manifests
+from hms_gateway.iceberg.commits import Commits, Outdated, Plan, too_many
+from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, list_location, next_location
+from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
+from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
+from hms_gateway.iceberg.metadata import check_requirements, committed, new_table, normalized, with_log
+from hms_gateway.iceberg.metastore import (
+    Metastore,
+    Name,
+    database_key,
+    exists_already,
+    missing,
+    no_namespace,
+    translated,
+)
+from hms_gateway.iceberg.rows import (
+    TABLE,
+    VIEW,
+    kind_of,
+    new_row,
+    new_view_row,
+    pointer,
+    with_table_metadata,
+    with_view_metadata,
+)
+from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
+from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Snapshot, Store
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import AlterTableRequest, Database, PrincipalType, Table, ThriftException
+from hms_gateway.rpc.structs.catalogs import plain_name
+from hms_gateway.runtime.call_keys import answering
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.files.directories import Directories
+
+_ATTEMPTS: Final = 10
+_LOCATION: Final = "location"
+_COMMENT: Final = "comment"
+_OWNER: Final = "hive.metastore.database.owner"
+_OWNER_TYPE: Final = "hive.metastore.database.owner-type"
+_RESERVED: Final = frozenset({_LOCATION, _COMMENT, _OWNER, _OWNER_TYPE})
+# For the row of a table whose metadata is not read yet.
+_NO_TABLE: Final[Json] = {
+    **dict.fromkeys(("current-snapshot-id", "current-schema-id", "default-spec-id", "default-sort-order-id"), 0),
+    **dict.fromkeys(("snapshots", "schemas", "partition-specs", "sort-orders"), ()),
+    "table-uuid": "",
+    "properties": {},
+}
+_FILTERS: Final = {
+    kind: f'hive_filter_field_params__table_type = "{kind}" or hive_filter_field_params__table_type = "{kind.lower()}"'
+    for kind in (TABLE, VIEW)
+}
+
+
+class Page(NamedTuple):
+    """What a client wants of a list: so many from behind a name on; all without a token."""
+
+    token: str | None = None
+    size: int | None = None
+
+
+class Chain:
+    """Appends one behind the other, on the metadata of a table."""
+
+    def __init__(self, value: Json, files: MetadataFiles, now_ms: int) -> None:
+        self.value = value
+        self.lists: list[tuple[str, bytes]] = []
+        self._files = files
+        self._now_ms = now_ms
+        self._manifests: dict[str, Sequence[Manifest]] = {}
+
+    def add(self, append: Append) -> IcebergError | None:
+        """The failure of one that cannot be put behind the others."""
+        try:
+            self._add(append)
+        except IcebergError as error:
+            return error
+        return None
+
+    def _add(self, append: Append) -> None:
+        value, number = self.value, append.snapshot["snapshot-id"]
+        if any(one["snapshot-id"] == number for one in value["snapshots"]):
+            # The answer to the first request was lost.
+            return
+        check_requirements(value, append.requirements)
+        snapshot, content, manifests = append.snapshot, None, append.listed
+        if not fits(append, value):
+            place = list_location(value, number)
+            snapshot, manifests = rebased(append, value, self._newest(append, value), place)
+            content = written_manifests(manifests, value["format-version"], snapshot)
+        update = {"action": "add-snapshot", "snapshot": snapshot}
+        after = committed(value, (), [update, append.branch], self._now_ms, None)
+        assert after is not None
+        self.value = after
+        self._manifests[snapshot["manifest-list"]] = manifests
+        if content is not None:
+            self.lists.append((snapshot["manifest-list"], content))
+
+    def _newest(self, append: Append, value: Json) -> Sequence[Manifest]:
+        """The manifests of the branch."""
+        ref = value["refs"].get(append.branch["ref-name"])
+        if ref is None:
+            return ()
+        newest = next(one for one in value["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
+        place = newest.get("manifest-list")
+        if place is None or not is_own(value, place):
+            raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
+        if place not in self._manifests:
+            self._manifests[place] = read_manifests(self._files.read_list(place))
+        return self._manifests[place]
+
+
+class Catalog:
+    """Raises IcebergError, and what the metastore raises when it cannot answer. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        store: Store,
+        tables: TableService,
+        warehouse: Warehouse,
+        directories: Directories,
+        files: MetadataFiles,
+        commits: Commits,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._warehouse = warehouse
+        self._directories = directories
+        self._files = files
+        self._commits = commits
+        self._clock = clock
+        self._together: Together[Name, tuple[Call, Append], MetadataFile] = Together(self._append_all)
+
+    # Namespaces.
+
+    def list_namespaces(self, metastore: Metastore, catalog: str, parent: str | None, page: Page) -> Json:
+        if parent is not None:
+            metastore.database(catalog, parent)
+            return {"namespaces": []}
+        names = metastore.perform("get_databases", pattern=database_key(catalog, "*"))
+        shown, token = _paged(sorted(map(plain_name, names)), page)
+        return {"namespaces": [[name] for name in shown], "next-page-token": token}
+
+    def create_namespace(self, metastore: Metastore, catalog: str, namespace: str, properties: dict[str, str]) -> Json:
+        owner = properties.get(_OWNER, metastore.call.principal)
+        kind = properties.get(_OWNER_TYPE, PrincipalType.USER.name)
+        if kind not in PrincipalType.__members__:
+            raise bad_request(f"properties.{_OWNER_TYPE} must be one of {', '.join(PrincipalType.__members__)}")
+        database = Database(
+            name=namespace,
+            catalogName=catalog,
+            description=properties.get(_COMMENT),
+            locationUri=properties.get(_LOCATION),
+            parameters={key: value for key, value in properties.items() if key not in _RESERVED},
+            ownerName=owner,
+            ownerType=PrincipalType[kind],
+        )
+        try:
+            metastore.perform("create_database", database=database)
+        except IcebergError as error:
+            if error.kind == "AlreadyExistsException":
+                raise IcebergError(error.kind, f"Namespace already exists: {namespace}") from error
+            raise
+        return self.load_namespace(metastore, catalog, namespace)
+
+    def load_namespace(self, metastore: Metastore, catalog: str, namespace: str) -> Json:
+        return {"namespace": [namespace], "properties": _properties(metastore.database(catalog, namespace))}
+
+    def drop_namespace(self, metastore: Metastore, catalog: str, namespace: str) -> None:
+        database = metastore.database(catalog, namespace)
+        try:
+            metastore.perform("drop_database", name=database_key(catalog, namespace), deleteData=True, cascade=False)
+        except IcebergError as error:
+            if "is not empty" in str(error):
+                raise IcebergError("NamespaceNotEmptyException", f"Namespace {namespace} is not empty") from error
+            if error.kind == "NotFoundException":
+                raise no_namespace(database.name or namespace) from error
+            raise
+
+    def update_namespace(self, metastore: Metastore, catalog: str, namespace: str, request: Json) -> Json:
+        removals, updates = dict.fromkeys(texts(request, "removals")), text_map(request, "updates")
+        both = sorted(removals.keys() & updates.keys())
+        if both:
+            raise IcebergError("UnprocessableEntityException", f"keys are in removals and in updates: {both}")
+        database = metastore.database(catalog, namespace)
+        before = _properties(database)
+        missing_keys = [key for key in removals if key not in before]
+        after = {key: value for key, value in before.items() if key not in removals} | updates
+        kind = after.get(_OWNER_TYPE, PrincipalType.USER.name)
+        if kind not in PrincipalType.__members__:
+            raise bad_request(f"updates.{_OWNER_TYPE} must be one of {', '.join(PrincipalType.__members__)}")
+        changed = msgspec.structs.replace(
+            database,
+            description=after.get(_COMMENT),
+            locationUri=after.get(_LOCATION, database.locationUri),
+            parameters={key: value for key, value in after.items() if key not in _RESERVED},
+            ownerName=after.get(_OWNER),
+            ownerType=PrincipalType[kind] if _OWNER in after else None,
+            catalogName=catalog,
+            name=namespace,
+        )
+        metastore.perform("alter_database", dbname=database_key(catalog, namespace), db=changed)
+        removed = [key for key in removals if key in before]
+        return {"updated": list(updates), "removed": removed, "missing": missing_keys}
+
+    # Tables and views.
+
+    def list_named(self, metastore: Metastore, catalog: str, namespace: str, kind: str, page: Page) -> Json:
+        metastore.database(catalog, namespace)
+        names: list[str] = metastore.perform(
+            "get_table_names_by_filter", dbname=database_key(catalog, namespace), filter=_FILTERS[kind], max_tables=-1
+        )
+        shown, token = _paged(names, page)
+        return {
+            "identifiers": [{"namespace": [namespace], "name": name} for name in shown],
+            "next-page-token": token,
+        }
+
+    def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
+        file = self._files.read(_place(metastore.row_of(name, kind), name))
+        # A file that is none of Iceberg's, or of a later version.
+        (normalized if kind == TABLE else normalized_view)(file.value)
+        return file
+
+    def check_exists(self, metastore: Metastore, name: Name, kind: str = TABLE) -> None:
+        metastore.row_of(name, kind)
+
+    def create_table(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
+        """The file of the new table; of a staged one only its metadata, at no place."""
+        is_staged = optional(request, "stage-create", bool) or False
+        location = self._new_location(metastore, name, optional(request, _LOCATION, str))
+        plan = self._new(metastore, name, new_table(request, location, self._clock.milliseconds()), TABLE)
+        if is_staged:
+            self._commits.check(metastore, plan)
+            self._make_folders(location)
+            return MetadataFile("", msgspec.json.encode(plan.value), plan.value)
+        return self._commits.carry_out(metastore, [plan])[0]
+
+    def _make_folders(self, location: str) -> None:
+        """For clients that write the files of a staged table where they find its folders, such as DuckDB."""
+        try:
+            for folder in ("metadata", "data"):
+                self._directories.make_directory(f"{location}/{folder}")
+        except FileSystemError as error:
+            raise bad_request(str(error)) from error
+
+    def create_view(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
+        location = self._new_location(metastore, name, optional(request, _LOCATION, str))
+        plan = self._new(metastore, name, new_view(request, location, self._clock.milliseconds()), VIEW)
+        return self._commits.carry_out(metastore, [plan])[0]
+
+    def register(self, metastore: Metastore, name: Name, request: Json, kind: str = TABLE) -> MetadataFile:
+        """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
+        location = needed(request, "metadata-location", str)
+        self._check_reader(metastore, name, location)
+        file = self._files.read(location)
+        value = normalized(file.value) if kind == TABLE else normalized_view(file.value)
+        row = metastore.row(name)
+        if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
+            raise exists_already(name, row)
+        if row is None:
+            metastore.database(name.catalog, name.namespace)
+            self._check_apart(needed(value, _LOCATION, str))
+            plan = Plan(name, kind, value, location, self._checked_row(metastore, name, location, value, kind))
+        else:
+            base = self._files.read(_place(row, name))
+            plan = self._changed(name, row, base, value, location, kind)
+        self._commits.point(metastore, plan)
+        return file
+
+    def _check_reader(self, metastore: Metastore, name: Name, location: str) -> None:
+        """Raises IcebergError where the caller may not have a table at the place of a metadata file."""
+        folder = location.rpartition("/")[0]
+        place = folder.removesuffix("/metadata")
+        row = new_row(name.key, name.name, metastore.call.principal, location, {**_NO_TABLE, _LOCATION: place})
+        self._commits.check(metastore, Plan(name, TABLE, {}, location, row))
+
+    def commit(self, metastore: Metastore, changes: Sequence[tuple[Name, Json]]) -> list[MetadataFile]:
+        """Change tables, all or none; the files that they point to now. A change that changes nothing writes none."""
+        if len(changes) == 1 and (appended := self._appended(metastore, *changes[0])) is not None:
+            return [appended]
+        for _ in range(_ATTEMPTS):
+            plans = [self._plan(metastore, name, request) for name, request in changes]
+            to_do = [plan for plan in plans if isinstance(plan, Plan)]
+            try:
+                written = iter(self._commits.carry_out(metastore, to_do) if to_do else ())
+            except Outdated:
+                continue
+            return [next(written) if isinstance(plan, Plan) else plan for plan in plans]
+        raise too_many()
+
+    def replace_view(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
+        requirements, updates = objects(request, "requirements"), objects(request, "updates")
+        for _ in range(_ATTEMPTS):
+            row = metastore.row_of(name, VIEW)
+            base = self._files.read(_place(row, name))
+            now_ms = self._clock.milliseconds()
+            value = replaced_view(normalized_view(base.value), requirements, updates, now_ms)
+            plan = self._changed(name, row, base, value, next_location(value, base.location), VIEW)
+            try:
+                return self._commits.carry_out(metastore, [plan])[0]
+            except Outdated:
+                continue
+        raise too_many()
+
+    def drop(self, metastore: Metastore, name: Name, kind: str = TABLE, *, purges: bool = False) -> MetadataFile | None:
+        """The last metadata file, where it can be read. With `purges` a directory goes that nothing else uses."""
+        row = metastore.row_of(name, kind)
+        try:
+            file = self._files.read(_place(row, name))
+        except IcebergError:
+            # A table whose file is gone can be dropped.
+            file = None
+        try:
+            metastore.perform("drop_table", dbname=name.key, name=name.name, deleteData=False)
+        except IcebergError as error:
+            if error.kind == "NotFoundException":
+                raise missing(name, kind) from error
+            raise
+        location = row.sd.location if row.sd else None
+        keeps = file is not None and file.value.get("properties", {}).get("gc.enabled", "true").lower() == "false"
+        if purges and location and not keeps:
+            self._tables.delete_directories([LeftDirectory(location, may_be_used=True)])
+        return file
+
+    def rename(self, metastore: Metastore, source: Name, target: Name, kind: str = TABLE) -> None:
+        row = metastore.row_of(source, kind)
+        metastore.database(target.catalog, target.namespace)
+        there = metastore.row(target)
+        if there is not None:
+            raise exists_already(target, there)
+        renamed = msgspec.structs.replace(row, dbName=target.key, tableName=target.name, catName=None)
+        request = AlterTableRequest(dbName=source.key, tableName=source.name, table=renamed)
+        metastore.perform("alter_table_req", req=request)
+
+    def _appended(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile | None:
+        """The file after an append to a table that rebases appends; None for every other commit."""
+        append = append_of(objects(request, "requirements"), objects(request, "updates"))
+        call = metastore.call
+        if append is None or (call.lease, call.lock_id, call.txn_id) != (None, None, None):
+            return None
+        row = metastore.row(name)
+        if row is None or kind_of(row) != TABLE or (row.parameters or {}).get(REBASE, "").lower() != "true":
+            return None
+        base = self._files.read(_place(row, name))
+        if not is_own(base.value, append.snapshot["manifest-list"]):
+            return None
+        self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
+        try:
+            append = with_manifests(append, read_manifests(self._files.read_list(append.snapshot["manifest-list"])))
+        except IcebergError:
+            # It may be right as it is.
+            return None
+        return self._together.result(name, (call, append))
+
+    def _append_all(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
+        """Put appends one behind the other, and commit them at once."""
+        # Each is known by its snapshot's id, so what one of the callers may repeat is not kept for all.
+        with answering(None):
+            for _ in range(_ATTEMPTS):
+                try:
+                    return self._append_once(name, appends)
+                except Outdated:
+                    continue
+        raise too_many()
+
+    def _append_once(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
+        key = (name.key.lower(), name.name.lower())
+        found = self._store.read(lambda snapshot: snapshot.table(*key))
+        if found is None or kind_of(found.table) != TABLE:
+            raise missing(name, TABLE)
+        base = self._files.read(_place(found.table, name))
+        known = normalized(base.value)
+        chain = Chain(known, self._files, self._clock.milliseconds())
+        failures = [chain.add(append) for _, append in appends]
+        if chain.value is known:
+            return [base if failure is None else failure for failure in failures]
+        self._files.write_lists(chain.lists)
+        value = with_log(chain.value, known, base.location)
+        plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
+        try:
+            (written,) = self._commits.write(appends[0][0], [plan])
+        except BaseException as error:
+            if not (isinstance(error, IcebergError) and error.kind == "CommitStateUnknownException"):
+                self._files.delete_lists(chain.lists)
+            raise
+        return [written if failure is None else failure for failure in failures]
+
+    def _plan(self, metastore: Metastore, name: Name, request: Json) -> Plan | MetadataFile:
+        """The plan of one change; the file of a table that stays as it is."""
+        requirements, updates = objects(request, "requirements"), objects(request, "updates")
+        now_ms = self._clock.milliseconds()
+        row = metastore.row(name)
+        if any(each.get("type") == "assert-create" for each in requirements):
+            metastore.database(name.catalog, name.namespace)
+            if row is not None:
+                raise commit_failed(f"Requirement failed: table already exists: {name}")
+            value = committed(None, requirements, updates, now_ms, None)
+            assert value is not None
+            if not value.get(_LOCATION):
+                raise invalid("updates: a new table needs set-location")
+            self._check_apart(value[_LOCATION])
+            return self._new(metastore, name, value, TABLE)
+        if row is None or kind_of(row) != TABLE:
+            raise missing(name, TABLE, row)
+        base = self._files.read(_place(row, name))
+        known = normalized(base.value)
+        changed = committed(known, requirements, updates, now_ms, base.location)
+        if changed is None:
+            return base
+        if changed[_LOCATION] != known[_LOCATION]:
+            self._check_apart(changed[_LOCATION], besides=name)
+        return self._changed(name, row, base, changed, next_location(changed, base.location), TABLE)
+
+    def _new(self, metastore: Metastore, name: Name, value: Json, kind: str) -> Plan:
+        location = next_location(value, None)
+        return Plan(name, kind, value, location, self._checked_row(metastore, name, location, value, kind))
+
+    def _checked_row(self, metastore: Metastore, name: Name, location: str, value: Json, kind: str) -> Table:
+        make = new_row if kind == TABLE else new_view_row
+        row = make(name.key, name.name, metastore.call.principal, location, value)
+        try:
+            return self._tables.preview(row)
+        except ThriftException as error:
+            raise translated(error) from error
+
+    def _changed(self, name: Name, row: Table, base: MetadataFile, value: Json, location: str, kind: str) -> Plan:
+        change = with_table_metadata if kind == TABLE else with_view_metadata
+        # As the row is stored, without what answers show.
+        plain = msgspec.structs.replace(row, catName=None)
+        return Plan(name, kind, value, location, change(plain, base.value, location, value), base)
+
+    def _new_location(self, metastore: Metastore, name: Name, given: str | None) -> str:
+        """Where a new table goes: a place of its own. Raises IcebergError for a given one that is not."""
+        database = metastore.database(name.catalog, name.namespace)
+        there = metastore.row(name)
+        if there is not None:
+            raise exists_already(name, there)
+        if given is not None:
+            location = given.rstrip("/")
+            self._check_apart(location)
+            return location
+        location = self._warehouse.default_table_location(database, normalize(name.name))
+        try:
+            is_taken = self._directories.exists(location)
+        except FileSystemError as error:
+            raise bad_request(str(error)) from error
+        return f"{location}-{uuid.uuid4().hex[:12]}" if is_taken else location
+
+    def _check_apart(self, location: str, besides: Name | None = None) -> None:
+        """Raises IcebergError for a place at, in or around that of another table."""
+        place = self._warehouse.normalized(location.rstrip("/"))
+        own = None if besides is None else (besides.key.lower(), besides.name.lower())
+
+        def work(snapshot: Snapshot) -> list[str]:
+            found = PlaceRows(snapshot).tables_around(place)
+            return [str(one) for one in found if (one.db_name, one.name) != own]
+
+        if self._store.read(work):
+            # Whose it is may be hidden from the caller.
+            raise bad_request(f"location {location} lies at, in or around that of another table")
+
+
+def _place(row: Table, name: Name) -> str:
+    location = pointer(row)
+    if not location:
+        raise IcebergError("NotFoundException", f"{name} has no metadata_location")
+    return location
+
+
+def _properties(database: Database) -> dict[str, str]:
+    """As HiveCatalog shows them."""
+    found = dict(database.parameters or {})
+    if database.locationUri:
+        found[_LOCATION] = database.locationUri
+    if database.description:
+        found[_COMMENT] = database.description
+    if database.ownerName:
+        found[_OWNER] = database.ownerName
+        if database.ownerType is not None:
+            found[_OWNER_TYPE] = PrincipalType(database.ownerType).name
+    return found
+
+
+def _paged(names: Sequence[str], page: Page) -> tuple[Sequence[str], str | None]:
+    """One page, and the token of the next: the last name of this one."""
+    if page.token is None and page.size is None:
+        return names, None
+    behind = [name for name in names if name > (page.token or "")]
+    shown = behind if page.size is None else behind[: page.size]
+    return shown, shown[-1] if len(shown) < len(behind) else None

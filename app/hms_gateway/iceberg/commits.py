@@ -1,0 +1,203 @@
+"""Commits: metadata files first, then the rows, compared and changed in one unit of work with their events."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.catalog.tables.alter import without_lost_statistics
+from hms_gateway.iceberg.errors import IcebergError, commit_failed
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own
+from hms_gateway.iceberg.json_values import Json
+from hms_gateway.iceberg.metastore import Metastore, Name, exists_already, missing, no_namespace
+from hms_gateway.iceberg.rows import TABLE, pointer, with_table_metadata, with_view_metadata
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.changes.implicit_locks import refuse_locked
+from hms_gateway.metastore.ports.store import (
+    CatalogWork,
+    DuplicateKey,
+    FileSystemError,
+    OutcomeUnknown,
+    Store,
+    Transaction,
+)
+from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
+from hms_gateway.rpc.call import Call, Waiting
+from hms_gateway.rpc.structs import AlterTableRequest, CreateTableRequest, LockType, Table
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import LockCaller
+from hms_gateway.txn.rules.locks import LockedByAnother, Needed
+from hms_gateway.txn.rules.names import Target
+
+_LOG: Final = logging.getLogger(__name__)
+# A commit of Iceberg's HiveCatalog holds its lock for less than this.
+LOCKED_SECONDS_MAX: Final = 10.0
+_LOCKED_PAUSE_SECONDS: Final = 0.1
+# No lock has this number.
+_NO_LOCK: Final = -1
+_DELETES_OLD_FILES: Final = "write.metadata.delete-after-commit.enabled"
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A table or view to make or to change: its new metadata and row, and the file that it was made from."""
+
+    name: Name
+    kind: str
+    value: Json
+    location: str
+    row: Table
+    base: MetadataFile | None = None
+
+
+class Outdated(Exception):
+    """A table has changed since the plan was made."""
+
+
+class Commits:
+    """Carries plans out, all or none. Safe to use from several threads."""
+
+    def __init__(
+        self, store: Store, files: MetadataFiles, events: EventMaker, clock: Clock, lock_timeout_ms: int
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._events = events
+        self._clock = clock
+        self._lock_timeout_ms = lock_timeout_ms
+
+    def carry_out(self, metastore: Metastore, plans: Sequence[Plan]) -> list[MetadataFile]:
+        """The files that were written. Nothing has happened where this raises, but for CommitStateUnknown.
+
+        Raises Outdated, IcebergError, and Waiting while others hold a lock on a table.
+        """
+        return self._permitted(metastore, plans, 0)
+
+    def point(self, metastore: Metastore, plan: Plan) -> None:
+        """Carry out a plan whose file is there already. Raises as `carry_out`, 409 for a changed table."""
+
+        def go_on() -> None:
+            try:
+                self._store.write(self._work(metastore.call, [plan]))
+            except Outdated:
+                raise too_many() from None
+            except OutcomeUnknown as error:
+                raise IcebergError("CommitStateUnknownException", str(error)) from error
+
+        self._perform(metastore, plan, go_on)
+
+    def check(self, metastore: Metastore, plan: Plan) -> None:
+        """Raises IcebergError where the caller may not carry the plan out."""
+        self._perform(metastore, plan, lambda: None)
+
+    def _permitted(self, metastore: Metastore, plans: Sequence[Plan], done: int) -> list[MetadataFile]:
+        """Each plan passes the steps of the method that would make its change, and all end in one unit of work."""
+        if done == len(plans):
+            return self.write(metastore.call, plans)
+        found: list[MetadataFile] = self._perform(
+            metastore, plans[done], lambda: self._permitted(metastore, plans, done + 1)
+        )
+        return found
+
+    def _perform(self, metastore: Metastore, plan: Plan, go_on: Callable[[], Any]) -> Any:
+        name = plan.name
+
+        def create(call: Call, request: CreateTableRequest) -> Any:
+            return go_on()
+
+        def alter(call: Call, request: AlterTableRequest) -> Any:
+            if (request.dbName, request.tableName) != (name.key, name.name):
+                # Hidden from the caller.
+                raise missing(name, plan.kind)
+            return go_on()
+
+        if plan.base is None:
+            return metastore.perform("create_table_req", create, request=CreateTableRequest(table=plan.row))
+        request = AlterTableRequest(dbName=name.key, tableName=name.name, table=plan.row)
+        return metastore.perform("alter_table_req", alter, req=request)
+
+    def write(self, call: Call, plans: Sequence[Plan]) -> list[MetadataFile]:
+        """As `carry_out`, of plans that each caller was checked for."""
+        written: list[MetadataFile] = []
+        try:
+            for plan in plans:
+                written.append(self._files.write(plan.location, plan.value))
+            self._store.write(self._work(call, plans))
+        except OutcomeUnknown as error:
+            # The row may point to the file.
+            raise IcebergError("CommitStateUnknownException", str(error)) from error
+        except BaseException as error:
+            for file in written:
+                self._discard(file.location)
+            if isinstance(error, LockedByAnother) and call.waited_seconds < LOCKED_SECONDS_MAX:
+                raise Waiting(_LOCKED_PAUSE_SECONDS) from error
+            raise
+        for plan in plans:
+            self._delete_old(plan)
+        return written
+
+    def _work(self, call: Call, plans: Sequence[Plan]) -> CatalogWork[None]:
+        # Locks of the same user and host are others' too: those of a HiveCatalog beside this client.
+        own = frozenset({_NO_LOCK if call.lock_id is None or not call.lock_id.isdecimal() else int(call.lock_id)})
+        caller = LockCaller(call.principal, call.client_address, self._lock_timeout_ms, lock_ids=own)
+
+        def work(tx: Transaction) -> None:
+            for plan in plans:
+                if plan.base is None:
+                    self._insert(tx, plan)
+                else:
+                    self._update(tx, plan, plan.base, caller)
+
+        names = [(plan.name.key.lower(), plan.name.name.lower()) for plan in plans]
+        return CatalogWork(work, names, new_tables=sum(plan.base is None for plan in plans), reads_locks=True)
+
+    def _insert(self, tx: Transaction, plan: Plan) -> None:
+        key, name = plan.row.dbName or "", plan.row.tableName or ""
+        database = tx.database(key)
+        if database is None:
+            raise no_namespace(plan.name.namespace)
+        found = tx.table(key, name)
+        if found is not None:
+            raise exists_already(plan.name, found.table)
+        try:
+            tx.insert_table(database.database_id, plan.row)
+        except DuplicateKey as error:
+            raise exists_already(plan.name) from error
+        tx.append_event(self._events.create_table(plan.row))
+
+    def _update(self, tx: Transaction, plan: Plan, base: MetadataFile, caller: LockCaller) -> None:
+        key, name = plan.name.key.lower(), plan.name.name.lower()
+        found = tx.table(key, name)
+        if found is None or pointer(found.table) != base.location:
+            raise Outdated
+        refuse_locked(tx, caller, [Needed(Target(key, name), LockType.SHARED_READ)])
+        change = with_table_metadata if plan.kind == TABLE else with_view_metadata
+        after = change(found.table, base.value, plan.location, plan.value)
+        parameters = {**(after.parameters or {}), DDL_TIME: str(self._clock.seconds())}
+        after = msgspec.structs.replace(after, parameters=parameters)
+        if (after.sd and after.sd.cols) != (found.table.sd and found.table.sd.cols):
+            after = without_lost_statistics(tx, found.table_id, after)
+        tx.update_table(found.table_id, found.database_id, after)
+        tx.append_event(self._events.alter_table(found.table, after))
+
+    def _discard(self, location: str) -> None:
+        try:
+            self._files.delete(location)
+        except FileSystemError as error:
+            _LOG.warning("The file %s of a failed commit stays: %s", location, error)
+
+    def _delete_old(self, plan: Plan) -> None:
+        """Delete files that the log of earlier ones does not name any more, where the table asks for that."""
+        if plan.base is None or plan.value["properties"].get(_DELETES_OLD_FILES, "").lower() != "true":
+            return
+        kept = {one["metadata-file"] for one in plan.value.get("metadata-log") or ()}
+        for one in plan.base.value.get("metadata-log") or ():
+            file = one["metadata-file"]
+            if file not in kept and file.endswith(".metadata.json") and is_own(plan.value, file):
+                with contextlib.suppress(FileSystemError):
+                    self._files.delete(file)
+
+
+def too_many() -> IcebergError:
+    return commit_failed("Too many commits change the table at once; read it and try again")

@@ -1,0 +1,171 @@
+"""Metadata files: read once, since none is ever changed, and written for a commit."""
+
+import gzip
+import threading
+import uuid
+import zlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.iceberg.errors import IcebergError, invalid
+from hms_gateway.iceberg.json_values import Json
+from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.storage.files.directories import Directories
+
+FILE_BYTES_MAX: Final = 128 * 1024 * 1024
+_KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
+# Objects of a decoded file take several times the bytes of their text.
+_BYTES_PER_BYTE: Final = 6
+_GZIP: Final = b"\x1f\x8b"
+# An object store takes thousands of requests a second, each of some tens of milliseconds.
+_WRITES_AT_ONCE: Final = 32
+_METADATA_FOLDER: Final = "write.metadata.path"
+
+
+class MetadataFile(msgspec.Struct, frozen=True):
+    """A file of metadata: its place, its JSON text, and the value, which nobody changes."""
+
+    location: str
+    text: bytes
+    value: Json
+
+
+class MetadataFiles:
+    """Reads and writes metadata files below the roots. Safe to use from several threads."""
+
+    def __init__(self, files: Directories) -> None:
+        self._files = files
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, MetadataFile] = OrderedDict()
+        self._kept_bytes = 0
+
+    def read(self, location: str) -> MetadataFile:
+        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata."""
+        with self._lock:
+            known = self._kept.get(location)
+            if known is not None:
+                self._kept.move_to_end(location)
+                return known
+        try:
+            content = self._files.read_file(location, FILE_BYTES_MAX)
+        except FileSystemError as error:
+            raise IcebergError("NotFoundException", f"the metadata file cannot be read: {error}") from error
+        text = _plain(location, content)
+        try:
+            value: Any = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise invalid(f"the metadata file {location} is no JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise invalid(f"the metadata file {location} is no JSON object")
+        found = MetadataFile(location, text, value)
+        self._keep(found)
+        return found
+
+    def write(self, location: str, value: Json) -> MetadataFile:
+        """Raises IcebergError."""
+        text = msgspec.json.encode(value)
+        if len(text) > FILE_BYTES_MAX:
+            raise invalid(f"the metadata of the table would have {len(text)} bytes; {FILE_BYTES_MAX} is the limit")
+        content = gzip.compress(text, 1, mtime=0) if location.endswith(".gz.metadata.json") else text
+        try:
+            self._files.write_file(location, content)
+        except FileSystemError as error:
+            raise invalid(f"the metadata file cannot be written: {error}") from error
+        written = MetadataFile(location, text, value)
+        self._keep(written)
+        return written
+
+    def read_list(self, location: str) -> bytes:
+        """The content of a manifest list. Raises IcebergError."""
+        try:
+            return self._files.read_file(location, FILE_BYTES_MAX)
+        except FileSystemError as error:
+            raise IcebergError("NotFoundException", f"the manifest list cannot be read: {error}") from error
+
+    def write_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
+        """Write manifest lists, all or none. Raises IcebergError."""
+        try:
+            if len(lists) < 2:
+                for one in lists:
+                    self._files.write_file(*one)
+                return
+            with ThreadPoolExecutor(min(len(lists), _WRITES_AT_ONCE), thread_name_prefix="lists") as threads:
+                for each in [threads.submit(self._files.write_file, *one) for one in lists]:
+                    each.result()
+        except FileSystemError as error:
+            self.delete_lists(lists)
+            raise invalid(f"a manifest list cannot be written: {error}") from error
+
+    def delete_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
+        for location, _ in lists:
+            with suppress(FileSystemError):
+                self._files.delete_file(location)
+
+    def delete(self, location: str) -> None:
+        """Raises FileSystemError."""
+        self._files.delete_file(location)
+
+    def _keep(self, file: MetadataFile) -> None:
+        size = len(file.text) * _BYTES_PER_BYTE
+        if size > _KEPT_BYTES_MAX // 2:
+            return
+        with self._lock:
+            if file.location in self._kept:
+                return
+            self._kept[file.location] = file
+            self._kept_bytes += size
+            while self._kept_bytes > _KEPT_BYTES_MAX:
+                _, gone = self._kept.popitem(last=False)
+                self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
+
+
+def _plain(location: str, content: bytes) -> bytes:
+    """The text of a file that may be compressed, whatever its name says."""
+    if not content.startswith(_GZIP):
+        return content
+    unpacked = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacked.decompress(content, FILE_BYTES_MAX)
+    except zlib.error as error:
+        raise invalid(f"the metadata file {location} is cut off or damaged: {error}") from error
+    if not unpacked.eof:
+        raise invalid(f"the metadata file {location} is cut off, or longer than {FILE_BYTES_MAX} bytes unpacked")
+    return text
+
+
+def next_location(metadata: Json, before: str | None) -> str:
+    """The place of the next metadata file of a table or view, as Iceberg's Java library names it."""
+    folder = _folder(metadata)
+    is_packed = metadata["properties"].get("write.metadata.compression-codec", "none").lower() == "gzip"
+    return f"{folder}/{_version(before):05}-{uuid.uuid4()}{'.gz' if is_packed else ''}.metadata.json"
+
+
+def list_location(metadata: Json, snapshot_id: int) -> str:
+    """A new place for the manifest list of a snapshot."""
+    return f"{_folder(metadata)}/snap-{snapshot_id}-{uuid.uuid4()}.avro"
+
+
+def _folder(metadata: Json) -> str:
+    """Raises IcebergError for a place that is not the table's own: others' files may lie there."""
+    folder: str = metadata["properties"].get(_METADATA_FOLDER) or f"{metadata['location'].rstrip('/')}/metadata"
+    if not is_own(metadata, folder):
+        raise invalid(f"{_METADATA_FOLDER} {folder} does not lie below the table's location")
+    return folder.rstrip("/")
+
+
+def is_own(metadata: Json, place: str) -> bool:
+    """Whether a place lies below the location of a table or view; what it names elsewhere is not its own."""
+    return place.startswith(f"{metadata['location'].rstrip('/')}/") and "/.." not in place
+
+
+def _version(before: str | None) -> int:
+    """The number behind that of the file before, from 0 on."""
+    if before is None:
+        return 0
+    number = before.rpartition("/")[2].partition("-")[0]
+    return int(number) + 1 if number.isdecimal() and len(number) < 10 else 0

@@ -1,0 +1,117 @@
+"""Manifest lists: the Avro files that name a snapshot's manifests (Iceberg table spec, Manifest Lists).
+
+fastavro is loaded with the first one, and comes with the extra `iceberg`.
+"""
+
+import io
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from hms_gateway.iceberg.errors import IcebergError, invalid
+
+Manifest = dict[str, Any]
+"""An entry by the names of the spec."""
+
+_SUMMARY: Final = {
+    "type": "record",
+    "name": "r508",
+    "fields": [
+        {"name": "contains_null", "type": "boolean", "field-id": 509},
+        {"name": "contains_nan", "type": ["null", "boolean"], "default": None, "field-id": 518},
+        {"name": "lower_bound", "type": ["null", "bytes"], "default": None, "field-id": 510},
+        {"name": "upper_bound", "type": ["null", "bytes"], "default": None, "field-id": 511},
+    ],
+}
+_FIELDS: Final[tuple[tuple[str, Any, int], ...]] = (
+    ("manifest_path", "string", 500),
+    ("manifest_length", "long", 501),
+    ("partition_spec_id", "int", 502),
+    ("content", "int", 517),
+    ("sequence_number", "long", 515),
+    ("min_sequence_number", "long", 516),
+    ("added_snapshot_id", "long", 503),
+    ("added_files_count", "int", 504),
+    ("existing_files_count", "int", 505),
+    ("deleted_files_count", "int", 506),
+    ("added_rows_count", "long", 512),
+    ("existing_rows_count", "long", 513),
+    ("deleted_rows_count", "long", 514),
+    ("partitions", ["null", {"type": "array", "items": _SUMMARY, "element-id": 508}], 507),
+    ("key_metadata", ["null", "bytes"], 519),
+)
+_FIRST_ROW_ID: Final = ("first_row_id", ["null", "long"], 520)
+_NAME_OF_ID: Final = {number: name for name, _, number in (*_FIELDS, _FIRST_ROW_ID)}
+_PART_OF_ID: Final = {field["field-id"]: field["name"] for field in _SUMMARY["fields"]}  # type: ignore[index]
+# Of lists of format version 1, which have no such fields.
+_ABSENT: Final = {
+    **dict.fromkeys(("content", "sequence_number", "min_sequence_number"), 0),
+    **dict.fromkeys(("partitions", "key_metadata"), None),
+}
+
+
+def _avro() -> Any:
+    try:
+        import fastavro
+    except ImportError as error:
+        text = "appends are not rebased here: install the extra iceberg (fastavro)"
+        raise IcebergError("CommitFailedException", text) from error
+    return fastavro
+
+
+def read_manifests(content: bytes) -> list[Manifest]:
+    """The entries in their order. Raises IcebergError for what is no manifest list."""
+    avro = _avro()
+    try:
+        reader = avro.reader(io.BytesIO(content))
+        names = {field["name"]: _NAME_OF_ID.get(field.get("field-id")) for field in reader.writer_schema["fields"]}
+        parts = _part_names(reader.writer_schema)
+        return [_entry(record, names, parts) for record in reader]
+    except Exception as error:  # fastavro raises what its decoders run into.
+        raise invalid(f"the manifest list cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _entry(record: Mapping[str, Any], names: Mapping[str, str | None], parts: Mapping[str, str]) -> Manifest:
+    entry: Manifest = dict(_ABSENT)
+    for sent, value in record.items():
+        name = names.get(sent)
+        if name is not None:
+            entry[name] = value
+    if entry["partitions"] is not None:
+        entry["partitions"] = [
+            {parts[key]: value for key, value in one.items() if key in parts} for one in entry["partitions"]
+        ]
+    return entry
+
+
+def _part_names(schema: Mapping[str, Any]) -> dict[str, str]:
+    """Names of the fields of a partition's summary, by those in the file."""
+    for field in schema["fields"]:
+        if field.get("field-id") == 507:
+            kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
+            items = next(kind["items"] for kind in kinds if isinstance(kind, dict))
+            return {one["name"]: _PART_OF_ID.get(one.get("field-id"), one["name"]) for one in items["fields"]}
+    return {}
+
+
+def written_manifests(entries: Iterable[Manifest], format_version: int, about: Mapping[str, Any]) -> bytes:
+    """A manifest list. `about` is its snapshot, for the head of the file."""
+    file = io.BytesIO()
+    head = {
+        "snapshot-id": str(about["snapshot-id"]),
+        "parent-snapshot-id": str(about.get("parent-snapshot-id", "null")),
+        "sequence-number": str(about["sequence-number"]),
+        "format-version": str(format_version),
+    }
+    _avro().writer(file, _schema(format_version), entries, codec="deflate", metadata=head)
+    return file.getvalue()
+
+
+@cache
+def _schema(format_version: int) -> Any:
+    fields = (*_FIELDS, _FIRST_ROW_ID) if format_version >= 3 else _FIELDS
+    described = [
+        {"name": name, "type": kind, "field-id": number, **({"default": None} if isinstance(kind, list) else {})}
+        for name, kind, number in fields
+    ]
+    return _avro().parse_schema({"type": "record", "name": "manifest_file", "fields": described})

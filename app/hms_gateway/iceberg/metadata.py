@@ -1,0 +1,601 @@
+"""Metadata of a table as a JSON value: new ones, requirements of a commit, updates (Iceberg table spec, REST OpenAPI).
+
+A value that was read is never changed: commits share it. A draft copies what it changes.
+"""
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
+from hms_gateway.iceberg.json_values import Json, integers, needed, objects, optional, text_map, texts
+from hms_gateway.iceberg.schemas import (
+    PARTITION_ID_BEFORE_FIRST,
+    FreshIds,
+    check_schema,
+    check_transformed,
+    highest_id,
+    same_schema,
+    same_spec,
+    with_sources,
+)
+
+MAIN: Final = "main"
+FORMAT_VERSION_MAX: Final = 3
+FORMAT_VERSION: Final = "format-version"
+_DEFAULT_FORMAT_VERSION: Final = 2
+_ROW_LINEAGE_SINCE: Final = 3
+# Clocks of writers differ by as much.
+_EARLIER_MS_MAX: Final = 60_000
+_NO_SNAPSHOT: Final = -1
+_LAST_ADDED: Final = -1
+_PREVIOUS_FILES: Final = "write.metadata.previous-versions-max"
+_PREVIOUS_FILES_MAX: Final = 100
+
+
+def current_snapshot(metadata: Json) -> Json | None:
+    """The snapshot that the branch main is at."""
+    current = metadata.get("current-snapshot-id")
+    return next((one for one in metadata.get("snapshots") or () if one["snapshot-id"] == current), None)
+
+
+def current_schema(metadata: Json) -> Json:
+    return _by_id(metadata["schemas"], "schema-id", metadata["current-schema-id"]) or {"type": "struct", "fields": []}
+
+
+def normalized(read: Any) -> Json:
+    """Metadata as read from a file, with the lists of version 2. Raises IcebergError for what is no metadata."""
+    if not isinstance(read, dict) or not isinstance(read.get(FORMAT_VERSION), int):
+        raise invalid("the metadata file is not the metadata of a table")
+    if not 1 <= read[FORMAT_VERSION] <= FORMAT_VERSION_MAX:
+        text = (
+            f"the metadata file has format version {read[FORMAT_VERSION]}, and {FORMAT_VERSION_MAX} is the newest known"
+        )
+        raise invalid(text)
+    found = dict(read)
+    if not found.get("schemas"):
+        found["schemas"] = [{"schema-id": 0, **found.get("schema", {"type": "struct", "fields": []})}]
+        found["current-schema-id"] = found["schemas"][0]["schema-id"]
+    if not found.get("partition-specs"):
+        fields = [
+            {"field-id": PARTITION_ID_BEFORE_FIRST + number, **field}
+            for number, field in enumerate(found.get("partition-spec") or (), 1)
+        ]
+        found["partition-specs"] = [{"spec-id": 0, "fields": fields}]
+        found["default-spec-id"] = 0
+    found.setdefault(
+        "last-partition-id",
+        max(_partition_ids(found["partition-specs"]), default=PARTITION_ID_BEFORE_FIRST),
+    )
+    if not found.get("sort-orders"):
+        found["sort-orders"] = [{"order-id": 0, "fields": []}]
+        found["default-sort-order-id"] = 0
+    for name, empty in (
+        ("properties", {}),
+        ("refs", {}),
+        ("snapshots", []),
+        ("snapshot-log", []),
+        ("metadata-log", []),
+    ):
+        if found.get(name) is None:
+            found[name] = empty
+    found.setdefault("last-sequence-number", 0)
+    current = found.setdefault("current-snapshot-id", _NO_SNAPSHOT)
+    if current is not None and current != _NO_SNAPSHOT and MAIN not in found["refs"]:
+        found["refs"] = {**found["refs"], MAIN: {"snapshot-id": current, "type": "branch"}}
+    return found
+
+
+def _partition_ids(specs: Iterable[Json]) -> Iterable[int]:
+    return (field["field-id"] for spec in specs for field in spec["fields"])
+
+
+def _by_id(of: Iterable[Json], field: str, wanted: int) -> Json | None:
+    return next((each for each in of if each.get(field) == wanted), None)
+
+
+def check_requirements(base: Json | None, requirements: Sequence[Json]) -> None:
+    """Raises IcebergError for the first requirement that the table does not meet; without a base there is no table."""
+    for requirement in requirements:
+        kind = needed(requirement, "type", str)
+        check = _REQUIREMENTS.get(kind)
+        if check is None:
+            raise bad_request(f"requirements: {kind} is not known")
+        if base is None and kind != "assert-create":
+            raise commit_failed(f"Requirement failed: the table does not exist ({kind})")
+        check(base or {}, requirement)
+
+
+def _assert_create(base: Json, _: Json) -> None:
+    if base:
+        raise commit_failed("Requirement failed: table already exists")
+
+
+def _assert_uuid(base: Json, requirement: Json) -> None:
+    expected = needed(requirement, "uuid", str)
+    if expected.lower() != str(base.get("table-uuid", base.get("view-uuid", ""))).lower():
+        text = f"expected {base.get('table-uuid', base.get('view-uuid'))} != {expected}"
+        raise commit_failed(f"Requirement failed: UUID does not match: {text}")
+
+
+def _assert_ref(base: Json, requirement: Json) -> None:
+    name, expected = needed(requirement, "ref", str), optional(requirement, "snapshot-id", int)
+    ref = base["refs"].get(name)
+    if ref is None:
+        if expected is not None:
+            raise commit_failed(f"Requirement failed: branch or tag {name} is missing, expected {expected}")
+    elif expected is None:
+        raise commit_failed(f"Requirement failed: {ref['type']} {name} was created concurrently")
+    elif ref["snapshot-id"] != expected:
+        text = f"{ref['type']} {name} has changed: expected id {expected} != {ref['snapshot-id']}"
+        raise commit_failed(f"Requirement failed: {text}")
+
+
+def _assert_number(what: str, field: str, sent: str) -> Callable[[Json, Json], None]:
+    def check(base: Json, requirement: Json) -> None:
+        expected = needed(requirement, sent, int)
+        if base.get(field) != expected:
+            raise commit_failed(f"Requirement failed: {what} changed: expected id {expected} != {base.get(field)}")
+
+    return check
+
+
+_REQUIREMENTS: Final[dict[str, Callable[[Json, Json], None]]] = {
+    "assert-create": _assert_create,
+    "assert-table-uuid": _assert_uuid,
+    "assert-view-uuid": _assert_uuid,
+    "assert-ref-snapshot-id": _assert_ref,
+    "assert-last-assigned-field-id": _assert_number(
+        "last assigned field id", "last-column-id", "last-assigned-field-id"
+    ),
+    "assert-current-schema-id": _assert_number("current schema", "current-schema-id", "current-schema-id"),
+    "assert-last-assigned-partition-id": _assert_number(
+        "last assigned partition id", "last-partition-id", "last-assigned-partition-id"
+    ),
+    "assert-default-spec-id": _assert_number("default partition spec", "default-spec-id", "default-spec-id"),
+    "assert-default-sort-order-id": _assert_number(
+        "default sort order", "default-sort-order-id", "default-sort-order-id"
+    ),
+}
+
+
+def new_table(request: Json, location: str, now_ms: int) -> Json:
+    """Metadata of the table that a create request describes, with ids from 1 on. Raises IcebergError."""
+    properties = text_map(request, "properties")
+    version = _format_version(properties.pop(FORMAT_VERSION, str(_DEFAULT_FORMAT_VERSION)))
+    draft = TableDraft(None, now_ms)
+    draft.apply({"action": "upgrade-format-version", FORMAT_VERSION: version})
+    schema = needed(request, "schema", dict)
+    check_schema(schema, version)
+    fresh = FreshIds()
+    draft.apply({"action": "add-schema", "schema": fresh.schema(schema)})
+    draft.apply({"action": "set-current-schema", "schema-id": _LAST_ADDED})
+    spec = optional(request, "partition-spec", dict) or {"fields": []}
+    # Ids of partition fields are the server's.
+    fields = [{**with_sources(field, fresh.of), "field-id": None} for field in objects(spec, "fields")]
+    draft.apply({"action": "add-spec", "spec": {"fields": fields}})
+    draft.apply({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+    order = optional(request, "write-order", dict) or {"fields": []}
+    fields = [with_sources(field, fresh.of) for field in objects(order, "fields")]
+    draft.apply({"action": "add-sort-order", "sort-order": {"fields": fields}})
+    draft.apply({"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED})
+    draft.apply({"action": "set-location", "location": location})
+    draft.apply({"action": "set-properties", "updates": properties})
+    return draft.built(None)
+
+
+def _format_version(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise bad_request(f"properties.{FORMAT_VERSION} must be a number")
+    return int(text)
+
+
+class TableDraft:
+    """The metadata of a commit, from a base or from nothing. Raises IcebergError for an update that does not apply."""
+
+    def __init__(self, base: Json | None, now_ms: int) -> None:
+        self._base = base
+        self._now_ms = now_ms
+        self._new: Json = dict(base) if base is not None else _empty()
+        self._updated_ms: int | None = None
+        self._last_schema: int | None = None
+        self._last_spec: int | None = None
+        self._last_order: int | None = None
+        self._added: set[int] = set()
+        self._once_current: set[int] = set()
+        self._removed: set[int] = set()
+        self.is_changed = base is None
+
+    def apply(self, update: Json) -> None:
+        action = needed(update, "action", str)
+        change = _UPDATES.get(action)
+        if change is None:
+            raise bad_request(f"updates: {action} is not known")
+        change(self, update)
+
+    def built(self, base_location: str | None) -> Json:
+        """The metadata to write. `base_location` is the file of the base, which becomes part of the log."""
+        new = self._new
+        if new["location"] is None:
+            raise invalid("the table has no location")
+        if not new["schemas"]:
+            raise invalid("the table has no schema")
+        if not new["partition-specs"]:
+            self.apply({"action": "add-spec", "spec": {"fields": []}})
+            self.apply({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+        if not new["sort-orders"]:
+            self.apply({"action": "add-sort-order", "sort-order": {"fields": []}})
+            self.apply({"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED})
+        if new["default-spec-id"] is None or _by_id(new["partition-specs"], "spec-id", new["default-spec-id"]) is None:
+            raise invalid("the table has no default partition spec")
+        if _by_id(new["schemas"], "schema-id", new["current-schema-id"]) is None:
+            raise invalid("the table has no current schema")
+        self._settle_log()
+        if self._base is not None and base_location is not None:
+            new = with_log(new, self._base, base_location)
+        # Java's readers refuse a table that was changed before its newest snapshot, which another clock may have made.
+        newest_ms = max((entry["timestamp-ms"] for entry in new["snapshot-log"]), default=0)
+        new["last-updated-ms"] = max(self._now_ms if self._updated_ms is None else self._updated_ms, newest_ms)
+        if new["current-snapshot-id"] in (None, _NO_SNAPSHOT):
+            new["current-snapshot-id"] = None if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE else _NO_SNAPSHOT
+        if new[FORMAT_VERSION] == 1:
+            new["schema"] = current_schema(new)
+            spec = _by_id(new["partition-specs"], "spec-id", new["default-spec-id"])
+            new["partition-spec"] = [] if spec is None else spec["fields"]
+            new.pop("last-sequence-number")
+        else:
+            new.pop("schema", None)
+            new.pop("partition-spec", None)
+        return new
+
+    def _settle_log(self) -> None:
+        """Leave out snapshots that were current within this commit only, and all before one that was removed."""
+        new = self._new
+        kept: list[Json] = []
+        known = {one["snapshot-id"] for one in new["snapshots"]} if self._removed else None
+        passed = (self._once_current & self._added) - {new["current-snapshot-id"]}
+        for entry in new["snapshot-log"]:
+            if known is not None and entry["snapshot-id"] not in known:
+                kept.clear()
+            elif entry["snapshot-id"] not in passed:
+                kept.append(entry)
+        new["snapshot-log"] = kept
+
+    def _set(self, field: str, value: Any) -> None:
+        self._new[field] = value
+        self.is_changed = True
+
+    def _assign_uuid(self, update: Json) -> None:
+        text = needed(update, "uuid", str)
+        try:
+            assigned = str(uuid.UUID(text))
+        except ValueError:
+            raise bad_request(f"uuid: {text[:80]} is no UUID") from None
+        if self._base is not None and assigned != self._new.get("table-uuid"):
+            raise invalid("assign-uuid: the UUID of a table cannot be changed")
+        self._set("table-uuid", assigned)
+
+    def _upgrade_format_version(self, update: Json) -> None:
+        version, current = needed(update, FORMAT_VERSION, int), self._new[FORMAT_VERSION]
+        if not 1 <= version <= FORMAT_VERSION_MAX:
+            text = f"format version {version} is not supported; {FORMAT_VERSION_MAX} is the newest"
+            raise invalid(f"upgrade-format-version: {text}")
+        if self._base is not None and version < current:
+            raise invalid(f"upgrade-format-version: a table of version {current} cannot go back to {version}")
+        if version != current:
+            self._set(FORMAT_VERSION, version)
+            if version >= _ROW_LINEAGE_SINCE:
+                self._new.setdefault("next-row-id", 0)
+
+    def _add_schema(self, update: Json) -> None:
+        schema = needed(update, "schema", dict)
+        check_schema(schema, self._new[FORMAT_VERSION])
+        last = optional(update, "last-column-id", int)
+        if last is not None and last < self._new["last-column-id"]:
+            text = f"last-column-id {last} is below the table's {self._new['last-column-id']}"
+            raise invalid(f"add-schema: {text}")
+        known = next((one for one in self._new["schemas"] if same_schema(one, schema)), None)
+        if known is None:
+            number = _next_number(self._new["schemas"], "schema-id", 0)
+            known = {**schema, "type": "struct", "schema-id": number}
+            self._set("schemas", [*self._new["schemas"], known])
+        self._set("last-column-id", max(self._new["last-column-id"], highest_id(known), last or 0))
+        self._last_schema = known["schema-id"]
+
+    def _set_current_schema(self, update: Json) -> None:
+        number = self._number(update, "schema-id", self._last_schema)
+        if _by_id(self._new["schemas"], "schema-id", number) is None:
+            raise invalid(f"set-current-schema: there is no schema {number}")
+        self._set("current-schema-id", number)
+
+    def _number(self, update: Json, field: str, last: int | None) -> int:
+        number = needed(update, field, int)
+        if number != _LAST_ADDED:
+            return number
+        if last is None:
+            raise invalid(f"{update['action']}: {field} is -1, and nothing was added before")
+        return last
+
+    def _has_column(self) -> Callable[[int], bool]:
+        columns = check_schema(current_schema(self._new), self._new[FORMAT_VERSION])
+        return columns.__contains__
+
+    def _add_spec(self, update: Json) -> None:
+        spec = needed(update, "spec", dict)
+        fields = [{**field, "name": needed(field, "name", str)} for field in objects(spec, "fields")]
+        check_transformed(fields, "add-spec", self._has_column())
+        names = [field["name"] for field in fields]
+        if len(set(names)) < len(names):
+            raise invalid("add-spec: two fields have the same name")
+        specs = self._new["partition-specs"]
+        known = next((one for one in specs if same_spec(one["fields"], fields)), None)
+        if known is None:
+            last = self._new["last-partition-id"]
+            numbered = []
+            for field in fields:
+                number = optional(field, "field-id", int)
+                if number is None:
+                    number = self._known_partition_id(field)
+                if number is None:
+                    number = last = last + 1
+                last = max(last, number)
+                numbered.append({**field, "field-id": number})
+            known = {"spec-id": _next_number(specs, "spec-id", 0), "fields": numbered}
+            self._set("partition-specs", [*specs, known])
+            self._set("last-partition-id", last)
+        self._last_spec = known["spec-id"]
+
+    def _known_partition_id(self, field: Json) -> int | None:
+        """That of the same field in an earlier spec."""
+        before = (one for spec in self._new["partition-specs"] for one in spec["fields"])
+        return next((one["field-id"] for one in before if same_spec([one], [field])), None)
+
+    def _set_default_spec(self, update: Json) -> None:
+        number = self._number(update, "spec-id", self._last_spec)
+        if _by_id(self._new["partition-specs"], "spec-id", number) is None:
+            raise invalid(f"set-default-spec: there is no spec {number}")
+        self._set("default-spec-id", number)
+
+    def _add_sort_order(self, update: Json) -> None:
+        order = needed(update, "sort-order", dict)
+        fields = objects(order, "fields")
+        check_transformed(fields, "add-sort-order", self._has_column())
+        for field in fields:
+            if needed(field, "direction", str) not in ("asc", "desc"):
+                raise invalid("add-sort-order: direction is asc or desc")
+            if needed(field, "null-order", str) not in ("nulls-first", "nulls-last"):
+                raise invalid("add-sort-order: null-order is nulls-first or nulls-last")
+        orders = self._new["sort-orders"]
+        known = next((one for one in orders if one["fields"] == fields), None)
+        if known is None:
+            # The order without fields is number 0.
+            number = _next_number(orders, "order-id", 1) if fields else 0
+            known = {"order-id": number, "fields": fields}
+            self._set("sort-orders", [*orders, known])
+        self._last_order = known["order-id"]
+
+    def _set_default_sort_order(self, update: Json) -> None:
+        number = self._number(update, "sort-order-id", self._last_order)
+        if _by_id(self._new["sort-orders"], "order-id", number) is None:
+            raise invalid(f"set-default-sort-order: there is no sort order {number}")
+        self._set("default-sort-order-id", number)
+
+    def _add_snapshot(self, update: Json) -> None:
+        snapshot = needed(update, "snapshot", dict)
+        number, at_ms = needed(snapshot, "snapshot-id", int), needed(snapshot, "timestamp-ms", int)
+        new = self._new
+        if not new["schemas"]:
+            raise invalid("add-snapshot: the table has no schema yet")
+        if _by_id(new["snapshots"], "snapshot-id", number) is not None:
+            raise invalid(f"add-snapshot: Snapshot already exists for id: {number}")
+        if new[FORMAT_VERSION] > 1:
+            sequence = needed(snapshot, "sequence-number", int)
+            needed(snapshot, "manifest-list", str)
+            if sequence <= new["last-sequence-number"] and snapshot.get("parent-snapshot-id") is not None:
+                # The client read the table before another commit.
+                text = f"Cannot add snapshot with sequence number {sequence} older than last sequence number"
+                raise commit_failed(f"{text} {new['last-sequence-number']}")
+            new["last-sequence-number"] = max(sequence, new["last-sequence-number"])
+        log = new["snapshot-log"]
+        if log and at_ms < log[-1]["timestamp-ms"] - _EARLIER_MS_MAX:
+            raise invalid(f"add-snapshot: timestamp-ms {at_ms} is before that of the newest snapshot in the log")
+        if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE:
+            first, added = needed(snapshot, "first-row-id", int), needed(snapshot, "added-rows", int)
+            if first < new["next-row-id"]:
+                text = f"first-row-id is behind table next-row-id: {first} < {new['next-row-id']}"
+                raise commit_failed(f"Cannot add a snapshot, {text}")
+            new["next-row-id"] += added
+        self._set("snapshots", [*new["snapshots"], snapshot])
+        self._added.add(number)
+        self._updated_ms = at_ms
+
+    def _set_snapshot_ref(self, update: Json) -> None:
+        name, number = needed(update, "ref-name", str), needed(update, "snapshot-id", int)
+        kind = needed(update, "type", str)
+        if kind not in ("branch", "tag") or (name == MAIN and kind != "branch"):
+            raise invalid(f"set-snapshot-ref: {name} cannot be a {kind}")
+        snapshot = _by_id(self._new["snapshots"], "snapshot-id", number)
+        if snapshot is None:
+            raise invalid(f"Cannot set {name} to unknown snapshot: {number}")
+        ref: Json = {"snapshot-id": number, "type": kind}
+        for field in ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep"):
+            value = optional(update, field, int)
+            if value is not None:
+                ref[field] = value
+        if self._new["refs"].get(name) == ref:
+            return
+        if number in self._added:
+            self._updated_ms = snapshot["timestamp-ms"]
+        if name == MAIN:
+            self._once_current.add(number)
+            self._updated_ms = self._now_ms if self._updated_ms is None else self._updated_ms
+            entry = {"timestamp-ms": self._updated_ms, "snapshot-id": number}
+            self._set("snapshot-log", [*self._new["snapshot-log"], entry])
+            self._set("current-snapshot-id", number)
+        self._set("refs", {**self._new["refs"], name: ref})
+
+    def _remove_snapshots(self, update: Json) -> None:
+        gone = set(integers(update, "snapshot-ids"))
+        self._set("snapshots", [one for one in self._new["snapshots"] if one["snapshot-id"] not in gone])
+        self._removed |= gone
+        for field in ("statistics", "partition-statistics"):
+            if self._new.get(field):
+                self._set(field, [one for one in self._new[field] if one["snapshot-id"] not in gone])
+        for name in [name for name, ref in self._new["refs"].items() if ref["snapshot-id"] in gone]:
+            self._remove_ref(name)
+
+    def _remove_snapshot_ref(self, update: Json) -> None:
+        self._remove_ref(needed(update, "ref-name", str))
+
+    def _remove_ref(self, name: str) -> None:
+        self._set("refs", {other: ref for other, ref in self._new["refs"].items() if other != name})
+        if name == MAIN:
+            self._set("current-snapshot-id", _NO_SNAPSHOT)
+
+    def _set_location(self, update: Json) -> None:
+        self._set("location", needed(update, "location", str))
+
+    def _set_properties(self, update: Json) -> None:
+        self._set("properties", {**self._new["properties"], **text_map(update, "updates")})
+
+    def _remove_properties(self, update: Json) -> None:
+        gone = set(texts(update, "removals"))
+        self._set("properties", {key: value for key, value in self._new["properties"].items() if key not in gone})
+
+    def _set_statistics(self, update: Json) -> None:
+        self._replace_of_snapshot("statistics", needed(update, "statistics", dict))
+
+    def _set_partition_statistics(self, update: Json) -> None:
+        self._replace_of_snapshot("partition-statistics", needed(update, "partition-statistics", dict))
+
+    def _remove_statistics(self, update: Json) -> None:
+        self._remove_of_snapshot("statistics", needed(update, "snapshot-id", int))
+
+    def _remove_partition_statistics(self, update: Json) -> None:
+        self._remove_of_snapshot("partition-statistics", needed(update, "snapshot-id", int))
+
+    def _replace_of_snapshot(self, field: str, given: Json) -> None:
+        self._remove_of_snapshot(field, needed(given, "snapshot-id", int))
+        self._set(field, [*self._new[field], given])
+
+    def _remove_of_snapshot(self, field: str, number: int) -> None:
+        self._set(field, [one for one in self._new.get(field) or () if one["snapshot-id"] != number])
+
+    def _remove_specs(self, update: Json) -> None:
+        self._remove_numbered(update, "partition-specs", "spec-id", self._new["default-spec-id"])
+
+    def _remove_schemas(self, update: Json) -> None:
+        self._remove_numbered(update, "schemas", "schema-id", self._new["current-schema-id"])
+
+    def _remove_numbered(self, update: Json, field: str, number: str, current: int) -> None:
+        gone = integers(update, f"{number}s")
+        if current in gone:
+            raise invalid(f"{update['action']}: {number} {current} is in use")
+        self._set(field, [one for one in self._new[field] if one[number] not in gone])
+
+    def _add_encryption_key(self, update: Json) -> None:
+        key = needed(update, "encryption-key", dict)
+        self._without_key(needed(key, "key-id", str))
+        self._set("encryption-keys", [*self._new["encryption-keys"], key])
+
+    def _remove_encryption_key(self, update: Json) -> None:
+        self._without_key(needed(update, "key-id", str))
+
+    def _without_key(self, key_id: str) -> None:
+        self._set("encryption-keys", [one for one in self._new.get("encryption-keys") or () if one["key-id"] != key_id])
+
+
+_UPDATES: Final[dict[str, Callable[[TableDraft, Json], None]]] = {
+    "assign-uuid": TableDraft._assign_uuid,
+    "upgrade-format-version": TableDraft._upgrade_format_version,
+    "add-schema": TableDraft._add_schema,
+    "set-current-schema": TableDraft._set_current_schema,
+    "add-spec": TableDraft._add_spec,
+    "set-default-spec": TableDraft._set_default_spec,
+    "add-sort-order": TableDraft._add_sort_order,
+    "set-default-sort-order": TableDraft._set_default_sort_order,
+    "add-snapshot": TableDraft._add_snapshot,
+    "set-snapshot-ref": TableDraft._set_snapshot_ref,
+    "remove-snapshots": TableDraft._remove_snapshots,
+    "remove-snapshot-ref": TableDraft._remove_snapshot_ref,
+    "set-location": TableDraft._set_location,
+    "set-properties": TableDraft._set_properties,
+    "remove-properties": TableDraft._remove_properties,
+    "set-statistics": TableDraft._set_statistics,
+    "remove-statistics": TableDraft._remove_statistics,
+    "set-partition-statistics": TableDraft._set_partition_statistics,
+    "remove-partition-statistics": TableDraft._remove_partition_statistics,
+    "remove-partition-specs": TableDraft._remove_specs,
+    "remove-schemas": TableDraft._remove_schemas,
+    "add-encryption-key": TableDraft._add_encryption_key,
+    "remove-encryption-key": TableDraft._remove_encryption_key,
+}
+
+
+def _empty() -> Json:
+    return {
+        FORMAT_VERSION: _DEFAULT_FORMAT_VERSION,
+        "table-uuid": str(uuid.uuid4()),
+        "location": None,
+        "last-sequence-number": 0,
+        "last-updated-ms": 0,
+        "last-column-id": 0,
+        "current-schema-id": None,
+        "schemas": [],
+        "default-spec-id": None,
+        "partition-specs": [],
+        "last-partition-id": PARTITION_ID_BEFORE_FIRST,
+        "default-sort-order-id": 0,
+        "sort-orders": [],
+        "properties": {},
+        "current-snapshot-id": _NO_SNAPSHOT,
+        "refs": {},
+        "snapshots": [],
+        "statistics": [],
+        "partition-statistics": [],
+        "snapshot-log": [],
+        "metadata-log": [],
+    }
+
+
+def _next_number(of: Sequence[Json], field: str, first: int) -> int:
+    return max((one[field] + 1 for one in of), default=first) if of else first
+
+
+def _logged(base: Json, location: str) -> Json:
+    return {"timestamp-ms": base["last-updated-ms"], "metadata-file": location}
+
+
+def with_log(new: Json, base: Json, base_location: str) -> Json:
+    """Metadata with the file of its base in the log of earlier files."""
+    log = [*new["metadata-log"], _logged(base, base_location)]
+    return {**new, "metadata-log": log[-_kept_files(new["properties"]) :]}
+
+
+def _kept_files(properties: dict[str, str]) -> int:
+    """Entries of the log of earlier files, as the table's property says."""
+    text = properties.get(_PREVIOUS_FILES, "")
+    return max(1, int(text)) if text.isdecimal() else _PREVIOUS_FILES_MAX
+
+
+def committed(
+    base: Json | None,
+    requirements: Sequence[Json],
+    updates: Sequence[Json],
+    now_ms: int,
+    base_location: str | None,
+) -> Json | None:
+    """The metadata after a commit, None where the updates change nothing.
+
+    Raises IcebergError: 409 for a requirement that is not met, 400 for an update that does not apply.
+    """
+    check_requirements(base, requirements)
+    draft = TableDraft(base, now_ms)
+    try:
+        for update in updates:
+            draft.apply(update)
+        return draft.built(base_location) if draft.is_changed else None
+    except (KeyError, TypeError) as error:
+        # Of a field that is not read by its name here, in what the client sent or in the file.
+        raise IcebergError("BadRequestException", f"the table's metadata or an update lacks {error}") from error

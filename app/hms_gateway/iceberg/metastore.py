@@ -1,0 +1,124 @@
+"""Calls of the metastore by the REST catalog: the methods that Thrift clients call, with their rights and events."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
+from hms_gateway.iceberg.rows import VIEW, kind_of
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.structs import (
+    AlreadyExistsException,
+    Database,
+    GetTableRequest,
+    NoSuchObjectException,
+    Table,
+    ThriftException,
+    UnknownDBException,
+)
+from hms_gateway.rpc.structs.catalogs import catalog_prefix
+from hms_gateway.txn.rules.locks import LockedByAnother
+
+_DENIED = "Permission denied"
+Perform = Callable[..., Any]
+"""`Processor.perform`."""
+
+
+class Name(NamedTuple):
+    """A table or view by its namespace. `key` is the database's within the metastore (rpc.structs.catalogs)."""
+
+    catalog: str
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        return database_key(self.catalog, self.namespace)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.name}"
+
+
+def database_key(catalog: str, namespace: str) -> str:
+    return f"{catalog_prefix(catalog)}{namespace}"
+
+
+class Metastore:
+    """The methods that the catalog needs, for one call. Raises IcebergError, and what passes through handlers."""
+
+    def __init__(self, perform: Perform, call: Call) -> None:
+        self._perform = perform
+        self.call = call
+
+    def perform(self, method: str, handler: Callable[..., Any] | None = None, /, **arguments: Any) -> Any:
+        with _translated():
+            return self._perform(self.call, method, handler, **arguments)
+
+    def database(self, catalog: str, namespace: str) -> Database:
+        """Raises IcebergError for a namespace that is missing or hidden."""
+        try:
+            found: Database = self._perform(self.call, "get_database", None, name=database_key(catalog, namespace))
+        except NoSuchObjectException:
+            raise no_namespace(namespace) from None
+        except ThriftException as error:
+            raise translated(error) from error
+        return found
+
+    def row(self, name: Name) -> Table | None:
+        """The table or view, Iceberg's or not; None where there is none that the caller sees."""
+        request = GetTableRequest(dbName=name.key, tblName=name.name)
+        try:
+            found: Table = self._perform(self.call, "get_table_req", None, req=request).table
+        except NoSuchObjectException:
+            return None
+        except ThriftException as error:
+            raise translated(error) from error
+        return found
+
+    def row_of(self, name: Name, kind: str) -> Table:
+        """The row of an Iceberg table or view. Raises IcebergError for a missing one, and for one of another kind."""
+        found = self.row(name)
+        if found is None or kind_of(found) != kind:
+            raise missing(name, kind, found)
+        return found
+
+
+def no_namespace(namespace: str) -> IcebergError:
+    return IcebergError("NoSuchNamespaceException", f"Namespace does not exist: {namespace}")
+
+
+def missing(name: Name, kind: str, found: Table | None = None) -> IcebergError:
+    """For a table or view that is not there as one of Iceberg's."""
+    word, error = ("View", "NoSuchViewException") if kind == VIEW else ("Table", "NoSuchTableException")
+    if found is None:
+        return IcebergError(error, f"{word} does not exist: {name}")
+    other = {"": "a table of Hive, which the metastore's Thrift interface serves", VIEW: "a view"}
+    is_what = other.get(kind_of(found), "a table")
+    return IcebergError(error, f"{word} does not exist: {name}; the name is that of {is_what}")
+
+
+def exists_already(name: Name, found: Table | None = None) -> IcebergError:
+    word = "View" if found is not None and kind_of(found) == VIEW else "Table"
+    return IcebergError("AlreadyExistsException", f"{word} already exists: {name}")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except ThriftException as error:
+        raise translated(error) from error
+
+
+def translated(error: ThriftException) -> IcebergError:
+    """What the metastore refuses, in Iceberg's error model."""
+    text = error.message or type(error).__name__
+    if isinstance(error, LockedByAnother):
+        return commit_failed(text)
+    if text.startswith(_DENIED):
+        return IcebergError("ForbiddenException", text)
+    if isinstance(error, AlreadyExistsException) or text.endswith("already exists"):
+        return IcebergError("AlreadyExistsException", text)
+    if isinstance(error, (NoSuchObjectException, UnknownDBException)):
+        return IcebergError("NotFoundException", text)
+    return bad_request(text)

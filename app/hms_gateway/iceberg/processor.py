@@ -1,0 +1,85 @@
+"""A request of the REST catalog as a call: its answer as a reply, and the first answer again for a repetition."""
+
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.iceberg.errors import IcebergError
+from hms_gateway.iceberg.routes import Answer, Request, RestCatalog, failure
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.processor import Reply
+from hms_gateway.rpc.repeatable import Repeatable
+from hms_gateway.rpc.wire import Codec, Message, MessageType
+from hms_gateway.runtime.call_keys import Outcomes
+
+_CHANGING: Final = frozenset({"POST", "DELETE"})
+
+
+class RestProcessor:
+    """Answers requests in a worker thread. Raises Unavailable, KeyReused, Waiting."""
+
+    def __init__(self, catalog: RestCatalog, outcomes: Outcomes) -> None:
+        self._catalog = catalog
+        self._outcomes = outcomes
+
+    def process(self, request: Request, call: Call) -> Reply:
+        """The reply; a request with a key that was used before is answered as it was the first time."""
+        once = _Once(self._catalog, request)
+        if call.key is None or request.operation.method not in _CHANGING:
+            return once.process(_CODEC, _NO_MESSAGE, call)
+        operation = request.operation
+        parts = (operation.id, request.catalog, dict(request.path), dict(request.query), request.body)
+        message = Message(f"iceberg.{operation.id}", MessageType.CALL, 0, msgspec.msgpack.encode(parts))
+        return _Repeatable(once, self._outcomes).process(_CODEC, message, call)
+
+
+class _Once:
+    """Answers one request (`MessageProcessor`)."""
+
+    def __init__(self, catalog: RestCatalog, request: Request) -> None:
+        self._catalog = catalog
+        self._request = request
+
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
+        answer = self._catalog.answer(call, self._request)
+        is_good = answer.status < 400
+        outcome = "ok" if is_good else str(answer.status)
+        # What the server failed at may be another answer next time.
+        payload = msgspec.msgpack.encode((answer.status, answer.body, dict(answer.headers)))
+        path = self._request.path
+        names = [path[each] for each in ("namespace", "table", "view") if each in path]
+        about = (".".join(names).lower(),) if names else ()
+        return Reply(MessageType.REPLY, payload, outcome, None, answer.status < 500, objects=about)
+
+
+class _Repeatable(Repeatable):
+    """As for calls of Thrift; every answer is kept."""
+
+    def _has_answer(self, method: str) -> bool:
+        return True
+
+    def _changes_something(self, method: str) -> bool:
+        return True
+
+    def _lost_answer(self, codec: Codec, message: Message, call: Call) -> Reply:
+        text = "This request was made before and has taken effect; what it answered is not known any more"
+        answer = failure(IcebergError("CommitStateUnknownException", text))
+        payload = msgspec.msgpack.encode((answer.status, answer.body, dict(answer.headers)))
+        return Reply(MessageType.REPLY, payload, "replayed")
+
+
+def read_reply(reply: Reply) -> Answer:
+    """The answer that a reply of `RestProcessor` carries."""
+    assert isinstance(reply.payload, bytes)
+    status, body, headers = msgspec.msgpack.decode(reply.payload)
+    return Answer(status, body, headers)
+
+
+class _Json:
+    """Names the form of kept answers, in the place of a codec."""
+
+    name = "iceberg-rest"
+
+
+_CODEC: Final[Any] = _Json()
+_NO_MESSAGE: Final[Any] = None

@@ -1,0 +1,437 @@
+"""Routes of the REST catalog: operations of Iceberg's OpenAPI document, their parameters, answers and errors."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import msgspec
+
+from hms_gateway.catalog.tables.catalogs import CatalogRows
+from hms_gateway.iceberg.catalog import Catalog, Page
+from hms_gateway.iceberg.errors import IcebergError, bad_request
+from hms_gateway.iceberg.files import MetadataFile
+from hms_gateway.iceberg.json_values import Json, checked, needed, objects, text_map
+from hms_gateway.iceberg.metastore import Metastore, Name, Perform, translated
+from hms_gateway.iceberg.rows import TABLE, VIEW
+from hms_gateway.metastore.ports.store import Store
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.rpc.call import Call, Failed, Unavailable, Waiting
+from hms_gateway.rpc.structs import ThriftException
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, shown_text
+from hms_gateway.runtime.call_keys import AlreadyConcluded
+
+_NAMESPACE_SEPARATOR: Final = "\x1f"
+# First segments behind /v1, which no prefix is.
+_HEADS: Final = ("namespaces", "tables", "views", "transactions")
+_PAGE_SIZE_MAX: Final = 10_000
+
+
+class Answer(NamedTuple):
+    """An HTTP response: its status, JSON body and headers."""
+
+    status: int
+    body: bytes | None = None
+    headers: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, value: Any, status: int = 200, **headers: str) -> "Answer":
+        return cls(status, msgspec.json.encode(value), headers)
+
+
+class Operation(NamedTuple):
+    """An operation of the OpenAPI document; `path` is behind /v1/{prefix}."""
+
+    method: str
+    path: str
+    id: str
+    answer: Callable[["RestCatalog", "Asked"], Answer]
+
+    @property
+    def endpoint(self) -> str:
+        """As `config` lists it."""
+        return f"{self.method} /v1/{{prefix}}/{self.path}"
+
+
+class Request(NamedTuple):
+    """A request as it came: the operation, parameters of its path and query, and the body."""
+
+    operation: Operation
+    catalog: str
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    held: str | None = None
+    body: bytes = b""
+
+
+class Asked:
+    """A request on its way: its parameters, checked where they are read."""
+
+    def __init__(self, metastore: Metastore, request: Request) -> None:
+        self.metastore = metastore
+        self.request = request
+        self._body: Json | None = None
+
+    @property
+    def body(self) -> Json:
+        """Raises IcebergError for a body that is no JSON object."""
+        if self._body is None:
+            try:
+                decoded = msgspec.json.decode(self.request.body or b"null")
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise bad_request(f"the body is no JSON: {error}") from None
+            self._body = checked("the body", decoded, dict)
+        return self._body
+
+    @property
+    def namespace(self) -> str:
+        return _level(self.request.path["namespace"].split(_NAMESPACE_SEPARATOR))
+
+    def name(self, kind: str) -> Name:
+        return Name(self.request.catalog, self.namespace, self.request.path["view" if kind == VIEW else "table"])
+
+    def named(self, value: Json) -> Name:
+        """The table or view of an identifier in a body."""
+        return Name(self.request.catalog, _levels(value), needed(value, "name", str))
+
+    def new_name(self) -> Name:
+        name = needed(self.body, "name", str)
+        if not name:
+            raise bad_request("name is empty")
+        return Name(self.request.catalog, self.namespace, name)
+
+    @property
+    def page(self) -> Page:
+        size = self.request.query.get("pageSize")
+        if size is not None and not (size.isdecimal() and int(size) > 0):
+            raise bad_request("pageSize must be a number from 1 on")
+        return Page(self.request.query.get("pageToken"), None if size is None else min(int(size), _PAGE_SIZE_MAX))
+
+
+def _levels(value: Json) -> str:
+    levels = needed(value, "namespace", list)
+    return _level([checked("namespace", each, str) for each in levels])
+
+
+def _level(levels: Sequence[str]) -> str:
+    if len(levels) != 1 or not levels[0]:
+        shown = ".".join(levels)
+        raise bad_request(f"namespace {shown!r} is not of one level; a namespace is a database of the metastore")
+    if "\0" in levels[0] or levels[0].startswith("@"):
+        raise bad_request(f"namespace {levels[0]!r} is no name of a database")
+    return levels[0]
+
+
+class RestCatalog:
+    """Answers requests, in a worker thread."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        perform: Perform,
+        store: Store,
+        translate: Callable[[Exception], Exception],
+        key_lifetime_seconds: int,
+    ) -> None:
+        """`perform` is `Processor.perform`; `translate` is as for `Processor`."""
+        self._catalog = catalog
+        self._translate = translate
+        self._perform = perform
+        self._store = store
+        self._key_lifetime_seconds = key_lifetime_seconds
+
+    def answer(self, call: Call, request: Request) -> Answer:
+        """Raises Unavailable, Waiting, AlreadyConcluded."""
+        try:
+            if request.catalog != DEFAULT_CATALOG and not self._has_catalog(request.catalog):
+                raise _no_warehouse(request.catalog)
+            return request.operation.answer(self, Asked(Metastore(self._perform, call), request))
+        except (Waiting, AlreadyConcluded):
+            raise
+        except Exception as error:
+            refused = self._refusal(error)
+            if refused is None:
+                raise
+            # Keys of databases are the metastore's own.
+            text = shown_text(str(refused), (f"{request.catalog}.database.table",))
+            return failure(IcebergError(refused.kind, text))
+
+    def _refusal(self, error: Exception) -> IcebergError | None:
+        """The error as clients see it, None for one of a server that cannot answer. Raises Unavailable."""
+        if isinstance(error, IcebergError):
+            return error
+        raised = self._translate(error)
+        if isinstance(raised, ThriftException):
+            return translated(raised)
+        if isinstance(raised, Failed):
+            return IcebergError("InternalServerError", str(raised))
+        if isinstance(raised, Unavailable):
+            raise raised from error
+        return None
+
+    def _has_catalog(self, name: str) -> bool:
+        return self._store.read(lambda snapshot: CatalogRows(snapshot).find(name) is not None)
+
+    def config(self, asked: Asked) -> Answer:
+        warehouse = asked.request.query.get("warehouse", "")
+        overrides: dict[str, str] = {}
+        # PyIceberg and Spark send the place of a warehouse here.
+        if warehouse and not set("/:") & set(warehouse):
+            name = normalize(warehouse)
+            if name != DEFAULT_CATALOG:
+                if not self._has_catalog(name):
+                    raise _no_warehouse(warehouse)
+                overrides["prefix"] = name
+        endpoints = [one.endpoint for one in OPERATIONS]
+        lifetime = f"PT{self._key_lifetime_seconds // 60}M"
+        return Answer.of(
+            {"defaults": {}, "overrides": overrides, "endpoints": endpoints, "idempotency-key-lifetime": lifetime}
+        )
+
+    def list_namespaces(self, asked: Asked) -> Answer:
+        parent = asked.request.query.get("parent")
+        parent = _level(parent.split(_NAMESPACE_SEPARATOR)) if parent else None
+        return _listed(self._catalog.list_namespaces(asked.metastore, asked.request.catalog, parent, asked.page))
+
+    def create_namespace(self, asked: Asked) -> Answer:
+        namespace, properties = _levels(asked.body), text_map(asked.body, "properties")
+        return Answer.of(self._catalog.create_namespace(asked.metastore, asked.request.catalog, namespace, properties))
+
+    def load_namespace(self, asked: Asked) -> Answer:
+        return Answer.of(self._catalog.load_namespace(asked.metastore, asked.request.catalog, asked.namespace))
+
+    def check_namespace(self, asked: Asked) -> Answer:
+        self._catalog.load_namespace(asked.metastore, asked.request.catalog, asked.namespace)
+        return Answer(204)
+
+    def drop_namespace(self, asked: Asked) -> Answer:
+        self._catalog.drop_namespace(asked.metastore, asked.request.catalog, asked.namespace)
+        return Answer(204)
+
+    def update_namespace(self, asked: Asked) -> Answer:
+        return Answer.of(
+            self._catalog.update_namespace(asked.metastore, asked.request.catalog, asked.namespace, asked.body)
+        )
+
+    def list_tables(self, asked: Asked) -> Answer:
+        return self._list(asked, TABLE)
+
+    def list_views(self, asked: Asked) -> Answer:
+        return self._list(asked, VIEW)
+
+    def _list(self, asked: Asked, kind: str) -> Answer:
+        return _listed(
+            self._catalog.list_named(asked.metastore, asked.request.catalog, asked.namespace, kind, asked.page)
+        )
+
+    def create_table(self, asked: Asked) -> Answer:
+        return _loaded(self._catalog.create_table(asked.metastore, asked.new_name(), asked.body))
+
+    def create_view(self, asked: Asked) -> Answer:
+        return _loaded(self._catalog.create_view(asked.metastore, asked.new_name(), asked.body))
+
+    def register_table(self, asked: Asked) -> Answer:
+        return _loaded(self._catalog.register(asked.metastore, asked.new_name(), asked.body))
+
+    def register_view(self, asked: Asked) -> Answer:
+        return _loaded(self._catalog.register(asked.metastore, asked.new_name(), asked.body, VIEW))
+
+    def load_table(self, asked: Asked) -> Answer:
+        shown = asked.request.query.get("snapshots", "all")
+        if shown not in ("all", "refs"):
+            raise bad_request("snapshots must be all or refs")
+        file = self._catalog.load(asked.metastore, asked.name(TABLE))
+        return _unless_held(file, asked.request.held, shown)
+
+    def load_view(self, asked: Asked) -> Answer:
+        return _loaded(self._catalog.load(asked.metastore, asked.name(VIEW), VIEW))
+
+    def check_table(self, asked: Asked) -> Answer:
+        self._catalog.check_exists(asked.metastore, asked.name(TABLE))
+        return Answer(204)
+
+    def check_view(self, asked: Asked) -> Answer:
+        self._catalog.check_exists(asked.metastore, asked.name(VIEW), VIEW)
+        return Answer(204)
+
+    def commit_table(self, asked: Asked) -> Answer:
+        return _loaded(self._catalog.commit(asked.metastore, [(asked.name(TABLE), asked.body)])[0])
+
+    def commit_transaction(self, asked: Asked) -> Answer:
+        changes = [
+            (asked.named(needed(each, "identifier", dict)), each) for each in objects(asked.body, "table-changes")
+        ]
+        if not changes:
+            raise bad_request("table-changes is empty")
+        names = [(name.key.lower(), name.name.lower()) for name, _ in changes]
+        if len(set(names)) < len(names):
+            raise bad_request("table-changes names a table twice")
+        self._catalog.commit(asked.metastore, changes)
+        return Answer(204)
+
+    def replace_view(self, asked: Asked) -> Answer:
+        return _loaded(self._catalog.replace_view(asked.metastore, asked.name(VIEW), asked.body))
+
+    def drop_table(self, asked: Asked) -> Answer:
+        purges = asked.request.query.get("purgeRequested", "false").lower() == "true"
+        self._catalog.drop(asked.metastore, asked.name(TABLE), purges=purges)
+        return Answer(204)
+
+    def unregister_table(self, asked: Asked) -> Answer:
+        name = asked.name(TABLE)
+        # The answer is the table's metadata, so it is read first.
+        self._catalog.load(asked.metastore, name)
+        file = self._catalog.drop(asked.metastore, name)
+        assert file is not None
+        return _loaded(file)
+
+    def drop_view(self, asked: Asked) -> Answer:
+        self._catalog.drop(asked.metastore, asked.name(VIEW), VIEW)
+        return Answer(204)
+
+    def rename_table(self, asked: Asked) -> Answer:
+        return self._rename(asked, TABLE)
+
+    def rename_view(self, asked: Asked) -> Answer:
+        return self._rename(asked, VIEW)
+
+    def _rename(self, asked: Asked, kind: str) -> Answer:
+        source, target = (asked.named(needed(asked.body, each, dict)) for each in ("source", "destination"))
+        self._catalog.rename(asked.metastore, source, target, kind)
+        return Answer(204)
+
+    def report_metrics(self, asked: Asked) -> Answer:
+        needed(asked.body, "report-type", str)
+        return Answer(204)
+
+    def refuse_token(self, asked: Asked) -> Answer:
+        """In the words of OAuth2, as the document has it for this operation."""
+        text = (
+            "this server issues no tokens here; send a password (header.Authorization, or Basic), a token of your"
+            " issuer (token, or oauth2-server-uri), or a client certificate"
+        )
+        return Answer.of({"error": "unsupported_grant_type", "error_description": text}, 400)
+
+
+_TABLES: Final = "namespaces/{namespace}/tables"
+_VIEWS: Final = "namespaces/{namespace}/views"
+OPERATIONS: Final = (
+    Operation("GET", "namespaces", "listNamespaces", RestCatalog.list_namespaces),
+    Operation("POST", "namespaces", "createNamespace", RestCatalog.create_namespace),
+    Operation("GET", "namespaces/{namespace}", "loadNamespaceMetadata", RestCatalog.load_namespace),
+    Operation("HEAD", "namespaces/{namespace}", "namespaceExists", RestCatalog.check_namespace),
+    Operation("DELETE", "namespaces/{namespace}", "dropNamespace", RestCatalog.drop_namespace),
+    Operation("POST", "namespaces/{namespace}/properties", "updateProperties", RestCatalog.update_namespace),
+    Operation("POST", "namespaces/{namespace}/register", "registerTable", RestCatalog.register_table),
+    Operation("POST", "namespaces/{namespace}/register-view", "registerView", RestCatalog.register_view),
+    Operation("GET", _TABLES, "listTables", RestCatalog.list_tables),
+    Operation("POST", _TABLES, "createTable", RestCatalog.create_table),
+    Operation("GET", f"{_TABLES}/{{table}}", "loadTable", RestCatalog.load_table),
+    Operation("POST", f"{_TABLES}/{{table}}", "updateTable", RestCatalog.commit_table),
+    Operation("HEAD", f"{_TABLES}/{{table}}", "tableExists", RestCatalog.check_table),
+    Operation("DELETE", f"{_TABLES}/{{table}}", "dropTable", RestCatalog.drop_table),
+    Operation("POST", f"{_TABLES}/{{table}}/unregister", "unregisterTable", RestCatalog.unregister_table),
+    Operation("POST", f"{_TABLES}/{{table}}/metrics", "reportMetrics", RestCatalog.report_metrics),
+    Operation("POST", "tables/rename", "renameTable", RestCatalog.rename_table),
+    Operation("POST", "transactions/commit", "commitTransaction", RestCatalog.commit_transaction),
+    Operation("GET", _VIEWS, "listViews", RestCatalog.list_views),
+    Operation("POST", _VIEWS, "createView", RestCatalog.create_view),
+    Operation("GET", f"{_VIEWS}/{{view}}", "loadView", RestCatalog.load_view),
+    Operation("POST", f"{_VIEWS}/{{view}}", "replaceView", RestCatalog.replace_view),
+    Operation("HEAD", f"{_VIEWS}/{{view}}", "viewExists", RestCatalog.check_view),
+    Operation("DELETE", f"{_VIEWS}/{{view}}", "dropView", RestCatalog.drop_view),
+    Operation("POST", "views/rename", "renameView", RestCatalog.rename_view),
+)
+"""All that is served with a prefix. Credentials, signatures, plans of scans and functions are left out."""
+_CONFIG: Final = Operation("GET", "config", "getConfig", RestCatalog.config)
+_TOKEN: Final = Operation("POST", "oauth/tokens", "getToken", RestCatalog.refuse_token)
+_WITHOUT_PREFIX: Final = {("config",): (_CONFIG,), ("oauth", "tokens"): (_TOKEN,)}
+
+
+def routed(method: str, path: bytes, query: bytes, held: str | None) -> Request:
+    """The request for a path behind the door's own, such as `/v1/namespaces`. Raises IcebergError: 404, 405, 400."""
+    try:
+        segments = [unquote_to_bytes(each).decode() for each in path.strip(b"/").split(b"/")]
+        asked = dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict"))
+    except (UnicodeDecodeError, ValueError):
+        raise bad_request("the path or the query is not UTF-8") from None
+    if segments[0] != "v1" or len(segments) < 2:
+        raise _no_route(method, path)
+    behind = segments[1:]
+    catalog = DEFAULT_CATALOG
+    known = _WITHOUT_PREFIX.get(tuple(behind))
+    if known is not None:
+        return Request(_of_method(known, method), catalog, {}, asked, held)
+    if behind[0] not in _HEADS or (len(behind) > 1 and behind[1] in _HEADS and behind[0] not in ("namespaces",)):
+        catalog, behind = normalize(behind[0]), behind[1:]
+    fitting = [(one, found) for one in OPERATIONS if (found := _fit(one.path.split("/"), behind)) is not None]
+    if not fitting:
+        raise _no_route(method, path)
+    operation = _of_method([one for one, _ in fitting], method)
+    return Request(operation, catalog, dict(fitting)[operation], asked, held)
+
+
+def _fit(template: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
+    if len(template) != len(segments):
+        return None
+    found: dict[str, str] = {}
+    for part, segment in zip(template, segments, strict=True):
+        if part.startswith("{"):
+            found[part[1:-1]] = segment
+        elif part != segment:
+            return None
+    return found
+
+
+def _of_method(operations: Sequence[Operation], method: str) -> Operation:
+    for one in operations:
+        if one.method == method:
+            return one
+    allowed = ", ".join(one.method for one in operations)
+    raise IcebergError("MethodNotAllowedException", f"{method} is not served here; {allowed} is")
+
+
+def _no_route(method: str, path: bytes) -> IcebergError:
+    shown = path[:200].decode("ascii", "replace")
+    return IcebergError("NotFoundException", f"{method} {shown} is no route of this catalog; /v1/config lists them")
+
+
+def _no_warehouse(name: str) -> IcebergError:
+    return IcebergError("NoSuchWarehouseException", f"Warehouse does not exist: {name}; it is the name of a catalog")
+
+
+def _listed(found: Json) -> Answer:
+    if found.get("next-page-token") is None:
+        found.pop("next-page-token", None)
+    return Answer.of(found)
+
+
+def _loaded(file: MetadataFile) -> Answer:
+    """The answer with a table or view: the text of its file, as it is."""
+    place = b'"metadata-location":%b,' % msgspec.json.encode(file.location) if file.location else b""
+    body = b'{%b"metadata":%b,"config":{}}' % (place, file.text)
+    return Answer(200, body, {"etag": _tag(file, "all")} if file.location else {})
+
+
+def _tag(file: MetadataFile, shown: str) -> str:
+    return f'"{hashlib.blake2b(f"{shown} {file.location}".encode(), digest_size=12).hexdigest()}"'
+
+
+def _unless_held(file: MetadataFile, held: str | None, shown: str) -> Answer:
+    """304 where the client has this answer already."""
+    tag = _tag(file, shown)
+    if held is not None and tag in {each.strip().removeprefix("W/") for each in held.split(",")}:
+        return Answer(304, None, {"etag": tag})
+    if shown == "all":
+        return _loaded(file)
+    named = {ref["snapshot-id"] for ref in (file.value.get("refs") or {}).values()}
+    named.add(file.value.get("current-snapshot-id"))
+    kept = [one for one in file.value.get("snapshots") or () if one["snapshot-id"] in named]
+    text = msgspec.json.encode({**file.value, "snapshots": kept})
+    return _loaded(MetadataFile(file.location, text, file.value))._replace(headers={"etag": tag})
+
+
+def failure(error: IcebergError, status: int | None = None) -> Answer:
+    """The answer to a refused request, with another status than that of its type where there is one."""
+    status = status or error.status
+    return Answer.of({"error": {"message": str(error), "type": error.kind, "code": status}}, status)

@@ -1,0 +1,200 @@
+"""Schemas, partition specs and sort orders as JSON values: checks, ids, and the types of Hive (Iceberg table spec)."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from hms_gateway.iceberg.errors import invalid
+from hms_gateway.iceberg.json_values import Json, checked, integers, needed, objects
+
+# Ids of partition fields begin above this one.
+PARTITION_ID_BEFORE_FIRST: Final = 999
+TYPE_DEPTH_MAX: Final = 100
+
+_HIVE: Final = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "time": "string",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp with local time zone",
+    "timestamp_ns": "timestamp",
+    "timestamptz_ns": "timestamp with local time zone",
+    "string": "string",
+    "uuid": "string",
+    "binary": "binary",
+    "unknown": "void",
+    "variant": "binary",
+}
+_OF_V3: Final = frozenset({"timestamp_ns", "timestamptz_ns", "unknown", "variant"})
+_decimal = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)").fullmatch
+_fixed = re.compile(r"fixed\[\s*(\d+)\s*\]").fullmatch
+_geo = re.compile(r"(?:geometry|geography)(?:\(.*\))?").fullmatch
+_transform = re.compile(r"identity|void|year|month|day|hour|(?:bucket|truncate)\[\s*[1-9]\d*\s*\]").fullmatch
+
+
+def check_schema(schema: Json, format_version: int) -> dict[int, Any]:
+    """The types of all fields by their ids. Raises IcebergError for what is no schema of the format version."""
+    found: dict[int, Any] = {}
+    for _, field_id, kind in _walk(schema, 0):
+        if field_id in found:
+            raise invalid(f"schema: two fields have the id {field_id}")
+        found[field_id] = kind
+        if isinstance(kind, str):
+            _check_primitive(kind, format_version)
+    for each in integers(schema, "identifier-field-ids") if schema.get("identifier-field-ids") else ():
+        if each not in found:
+            raise invalid(f"schema: identifier-field-ids names the id {each}, which no field has")
+    return found
+
+
+def highest_id(schema: Json) -> int:
+    return max((field_id for _, field_id, _ in _walk(schema, 0)), default=0)
+
+
+def field_names(schema: Json) -> dict[int, str]:
+    """Full names by the ids of fields, as `address.city`; elements of lists and maps have none."""
+    return {field_id: name for name, field_id, _ in _walk(schema, 0) if name}
+
+
+def _walk(kind: Json, depth: int, before: str = "") -> Iterator[tuple[str, int, Any]]:
+    """Name, id and type of each field inside of a nested type."""
+    if depth > TYPE_DEPTH_MAX:
+        raise invalid(f"schema: types are nested more than {TYPE_DEPTH_MAX} deep")
+    inside: list[tuple[str, int, Any]] = []
+    match kind.get("type"):
+        case "struct":
+            names = set()
+            for field in objects(kind, "fields"):
+                name = needed(field, "name", str)
+                if name in names:
+                    raise invalid(f"schema: two fields have the name {name}")
+                names.add(name)
+                inside.append((f"{before}{name}", needed(field, "id", int), field.get("type")))
+        case "list":
+            inside.append(("", needed(kind, "element-id", int), kind.get("element")))
+        case "map":
+            inside.append(("", needed(kind, "key-id", int), kind.get("key")))
+            inside.append(("", needed(kind, "value-id", int), kind.get("value")))
+        case other:
+            raise invalid(f"schema: {other!r} is no nested type; struct, list and map are")
+    yield from inside
+    for name, _, inner in inside:
+        if isinstance(inner, dict):
+            yield from _walk(inner, depth + 1, f"{name}." if name else "")
+        else:
+            checked("schema: type", inner, str)
+
+
+def _check_primitive(kind: str, format_version: int) -> None:
+    decimal = _decimal(kind)
+    if decimal is not None and not int(decimal[2]) <= int(decimal[1]) <= 38:
+        raise invalid(f"schema: {kind} has more than 38 digits, or a scale above its precision")
+    is_geo = _geo(kind) is not None
+    if decimal is None and not is_geo and kind not in _HIVE and _fixed(kind) is None:
+        raise invalid(f"schema: {kind} is no type of Iceberg")
+    if format_version < 3 and (is_geo or kind in _OF_V3):
+        raise invalid(f"schema: {kind} needs format version 3, the table has {format_version}")
+
+
+def hive_type(kind: Any) -> str:
+    """The type of a column in the metastore, as Iceberg's HiveSchemaUtil has it."""
+    if isinstance(kind, str):
+        if _decimal(kind) is not None:
+            return kind.replace(" ", "")
+        return _HIVE.get(kind, "binary")
+    match kind["type"]:
+        case "struct":
+            inside = (f"{each['name']}:{hive_type(each['type'])}" for each in kind["fields"])
+            return f"struct<{','.join(inside)}>"
+        case "list":
+            return f"array<{hive_type(kind['element'])}>"
+        case _:
+            return f"map<{hive_type(kind['key'])},{hive_type(kind['value'])}>"
+
+
+class FreshIds:
+    """Ids from 1 on for the fields of a new table, those of a struct before those inside of them."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self._new: dict[int, int] = {}
+
+    def schema(self, schema: Json) -> Json:
+        fresh: Json = self._nested(schema)
+        identifiers = schema.get("identifier-field-ids")
+        if identifiers:
+            fresh["identifier-field-ids"] = [self.of(each) for each in identifiers]
+        return fresh
+
+    def of(self, old: int) -> int:
+        """The new id of a field. Raises IcebergError for one that the schema does not have."""
+        found = self._new.get(old)
+        if found is None:
+            raise invalid(f"no field of the schema has the id {old}")
+        return found
+
+    def _next(self, old: int) -> int:
+        self.last += 1
+        self._new[old] = self.last
+        return self.last
+
+    def _nested(self, kind: Any) -> Any:
+        if isinstance(kind, str):
+            return kind
+        if kind["type"] == "struct":
+            fields = [{**field, "id": self._next(field["id"])} for field in kind["fields"]]
+            return {**kind, "fields": [{**field, "type": self._nested(field["type"])} for field in fields]}
+        if kind["type"] == "list":
+            new = {**kind, "element-id": self._next(kind["element-id"])}
+            return {**new, "element": self._nested(kind["element"])}
+        new = {**kind, "key-id": self._next(kind["key-id"]), "value-id": self._next(kind["value-id"])}
+        return {**new, "key": self._nested(kind["key"]), "value": self._nested(kind["value"])}
+
+
+def same_schema(one: Json, other: Json) -> bool:
+    """Whether two schemas differ in their ids only."""
+    return _without_nulls(one.get("fields")) == _without_nulls(other.get("fields")) and set(
+        one.get("identifier-field-ids") or ()
+    ) == set(other.get("identifier-field-ids") or ())
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def source_ids(field: Json) -> list[int]:
+    """The columns that a field of a spec or an order is made of; several from format version 3 on."""
+    return integers(field, "source-ids") if field.get("source-ids") else [needed(field, "source-id", int)]
+
+
+def check_transformed(fields: list[Json], what: str, has: Callable[[int], bool]) -> None:
+    """Raises IcebergError for a transform that Iceberg does not have, or a column that the schema does not have."""
+    for field in fields:
+        transform = needed(field, "transform", str)
+        if _transform(transform) is None:
+            raise invalid(f"{what}: {transform} is no transform")
+        for source in source_ids(field):
+            # What is left of a dropped column.
+            if transform != "void" and not has(source):
+                raise invalid(f"{what}: no column of the current schema has the id {source}")
+
+
+def with_sources(field: Json, new_id: Callable[[int], int]) -> Json:
+    """The field with other ids of its columns."""
+    ids = [new_id(each) for each in source_ids(field)]
+    return {**field, "source-ids": ids} if "source-ids" in field else {**field, "source-id": ids[0]}
+
+
+def same_spec(one: list[Json], other: list[Json]) -> bool:
+    """Whether two specs make the same partitions; ids of their fields do not matter."""
+    return _essence(one) == _essence(other)
+
+
+def _essence(fields: list[Json]) -> list[tuple[object, ...]]:
+    return [(source_ids(field), field.get("transform"), field.get("name")) for field in fields]

@@ -1,0 +1,192 @@
+"""Metadata of a view as a JSON value: new ones and updates (Iceberg view spec)."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from hms_gateway.iceberg.errors import bad_request, invalid
+from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
+from hms_gateway.iceberg.metadata import check_requirements
+from hms_gateway.iceberg.schemas import check_schema, same_schema
+
+_LAST_ADDED: Final = -1
+_HISTORY: Final = "version.history.num-entries"
+_HISTORY_ENTRIES: Final = 10
+# Views have the types of all versions of the table format.
+_TYPES_OF: Final = 3
+
+
+def normalized_view(read: Any) -> Json:
+    """Metadata as read from a file. Raises IcebergError for what is no metadata of a view."""
+    if not isinstance(read, dict) or "view-uuid" not in read or not isinstance(read.get("versions"), list):
+        raise invalid("the metadata file is not the metadata of a view")
+    if read.get("format-version") != 1:
+        raise invalid(f"the metadata file has format version {read.get('format-version')}; views have 1")
+    return {**read, "properties": read.get("properties") or {}, "version-log": read.get("version-log") or []}
+
+
+def new_view(request: Json, location: str, now_ms: int) -> Json:
+    """Metadata of the view that a create request describes. Raises IcebergError."""
+    draft = ViewDraft(None, now_ms)
+    version = needed(request, "view-version", dict)
+    draft.apply({"action": "add-schema", "schema": needed(request, "schema", dict)})
+    draft.apply({"action": "add-view-version", "view-version": {**version, "schema-id": _LAST_ADDED}})
+    draft.apply({"action": "set-current-view-version", "view-version-id": _LAST_ADDED})
+    draft.apply({"action": "set-location", "location": location})
+    draft.apply({"action": "set-properties", "updates": text_map(request, "properties")})
+    return draft.built()
+
+
+def replaced_view(base: Json, requirements: Sequence[Json], updates: Sequence[Json], now_ms: int) -> Json:
+    """The metadata after a commit. Raises IcebergError."""
+    check_requirements({**base, "refs": {}}, requirements)
+    draft = ViewDraft(base, now_ms)
+    for update in updates:
+        draft.apply(update)
+    return draft.built()
+
+
+class ViewDraft:
+    """The metadata of a commit, from a base or from nothing."""
+
+    def __init__(self, base: Json | None, now_ms: int) -> None:
+        self._base = base
+        self._now_ms = now_ms
+        self._last_schema: int | None = None
+        self._last_version: int | None = None
+        self._new: Json = dict(base) if base is not None else _empty()
+
+    def apply(self, update: Json) -> None:
+        """Raises IcebergError."""
+        action = needed(update, "action", str)
+        change = _UPDATES.get(action)
+        if change is None:
+            raise bad_request(f"updates: {action} is not known for views")
+        change(self, update)
+
+    def built(self) -> Json:
+        new = self._new
+        if not new["location"] or new["current-version-id"] is None:
+            raise invalid("the view has no location or no current version")
+        current = new["current-version-id"]
+        if self._base is None or self._base["current-version-id"] != current:
+            entry = {"timestamp-ms": self._now_ms, "version-id": current}
+            new["version-log"] = [*new["version-log"], entry]
+        text = new["properties"].get(_HISTORY, "")
+        count = max(1, int(text)) if text.isdecimal() else _HISTORY_ENTRIES
+        kept = {one["version-id"] for one in new["versions"][-count:]} | {current}
+        new["versions"] = [one for one in new["versions"] if one["version-id"] in kept]
+        log: list[Json] = []
+        for entry in new["version-log"]:
+            if entry["version-id"] in kept:
+                log.append(entry)
+            else:
+                log.clear()
+        new["version-log"] = log
+        return new
+
+    def _assign_uuid(self, update: Json) -> None:
+        try:
+            assigned = str(uuid.UUID(needed(update, "uuid", str)))
+        except ValueError:
+            raise bad_request("uuid is no UUID") from None
+        if self._base is not None and assigned != self._new["view-uuid"]:
+            raise invalid("assign-uuid: the UUID of a view cannot be changed")
+        self._new["view-uuid"] = assigned
+
+    def _upgrade_format_version(self, update: Json) -> None:
+        if needed(update, "format-version", int) != 1:
+            raise invalid("upgrade-format-version: views have format version 1")
+
+    def _add_schema(self, update: Json) -> None:
+        schema = needed(update, "schema", dict)
+        check_schema(schema, _TYPES_OF)
+        known = next((one for one in self._new["schemas"] if same_schema(one, schema)), None)
+        if known is None:
+            number = max((one["schema-id"] + 1 for one in self._new["schemas"]), default=0)
+            known = {**schema, "type": "struct", "schema-id": number}
+            self._new["schemas"] = [*self._new["schemas"], known]
+        self._last_schema = known["schema-id"]
+
+    def _set_location(self, update: Json) -> None:
+        self._new["location"] = needed(update, "location", str)
+
+    def _set_properties(self, update: Json) -> None:
+        self._new["properties"] = {**self._new["properties"], **text_map(update, "updates")}
+
+    def _remove_properties(self, update: Json) -> None:
+        gone = set(texts(update, "removals"))
+        self._new["properties"] = {key: each for key, each in self._new["properties"].items() if key not in gone}
+
+    def _add_version(self, update: Json) -> None:
+        version = needed(update, "view-version", dict)
+        schema_id = needed(version, "schema-id", int)
+        if schema_id == _LAST_ADDED:
+            if self._last_schema is None:
+                raise invalid("add-view-version: schema-id is -1, and no schema was added before")
+            schema_id = self._last_schema
+        if all(one["schema-id"] != schema_id for one in self._new["schemas"]):
+            raise invalid(f"add-view-version: there is no schema {schema_id}")
+        _check_representations(version)
+        optional(version, "summary", dict)
+        needed(version, "default-namespace", list)
+        version = {**version, "schema-id": schema_id, "timestamp-ms": version.get("timestamp-ms", self._now_ms)}
+        known = next((one for one in self._new["versions"] if _essence(one) == _essence(version)), None)
+        if known is None:
+            number = max((one["version-id"] + 1 for one in self._new["versions"]), default=1)
+            known = {**version, "version-id": number}
+            self._new["versions"] = [*self._new["versions"], known]
+        self._last_version = known["version-id"]
+
+    def _set_current_version(self, update: Json) -> None:
+        number = needed(update, "view-version-id", int)
+        if number == _LAST_ADDED:
+            if self._last_version is None:
+                raise invalid("set-current-view-version: view-version-id is -1, and no version was added before")
+            number = self._last_version
+        if all(one["version-id"] != number for one in self._new["versions"]):
+            raise invalid(f"set-current-view-version: there is no version {number}")
+        self._new["current-version-id"] = number
+
+
+def _check_representations(version: Json) -> None:
+    dialects = set()
+    for each in objects(version, "representations"):
+        if needed(each, "type", str) != "sql":
+            raise invalid("add-view-version: a representation is of type sql")
+        needed(each, "sql", str)
+        dialect = needed(each, "dialect", str).lower()
+        if dialect in dialects:
+            raise invalid(f"add-view-version: two representations are for {dialect}")
+        dialects.add(dialect)
+
+
+def _essence(version: Json) -> Json:
+    return {
+        key: each for key, each in version.items() if key not in ("version-id", "timestamp-ms") and each is not None
+    }
+
+
+def _empty() -> Json:
+    return {
+        "view-uuid": str(uuid.uuid4()),
+        "format-version": 1,
+        "location": None,
+        "schemas": [],
+        "current-version-id": None,
+        "versions": [],
+        "version-log": [],
+        "properties": {},
+    }
+
+
+_UPDATES: Final[dict[str, Callable[[ViewDraft, Json], None]]] = {
+    "assign-uuid": ViewDraft._assign_uuid,
+    "upgrade-format-version": ViewDraft._upgrade_format_version,
+    "add-schema": ViewDraft._add_schema,
+    "set-location": ViewDraft._set_location,
+    "set-properties": ViewDraft._set_properties,
+    "remove-properties": ViewDraft._remove_properties,
+    "add-view-version": ViewDraft._add_version,
+    "set-current-view-version": ViewDraft._set_current_version,
+}

@@ -1,0 +1,104 @@
+"""A metastore without the edge, and a client of its REST catalog that sends requests past HTTP."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import pytest
+
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.iceberg.errors import IcebergError
+from hms_gateway.iceberg.processor import RestProcessor, read_reply
+from hms_gateway.iceberg.routes import failure, routed
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.runtime.settings import Settings
+from tests.support.kept_store import empty_database
+
+USER = "rosa"
+SCHEMA = {
+    "type": "struct",
+    "fields": [
+        {"id": 1, "name": "id", "required": True, "type": "long"},
+        {"id": 2, "name": "name", "required": False, "type": "string", "doc": "of the customer"},
+    ],
+}
+
+
+class Rest:
+    """Requests of one user, as JSON values: status and body of each answer."""
+
+    def __init__(self, processor: RestProcessor, user: str = USER) -> None:
+        self._processor = processor
+        self._user = user
+        self.headers: dict[str, str] = {}
+
+    def as_user(self, user: str) -> "Rest":
+        return Rest(self._processor, user)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: dict[str, str] | None = None,
+        key: str | None = None,
+        held: str | None = None,
+        content: bytes | None = None,
+    ) -> tuple[int, Any]:
+        sent = content if content is not None else b"" if body is None else msgspec.json.encode(body)
+        try:
+            request = routed(method, f"/v1/{path}".encode(), urlencode(query or {}).encode(), held)
+        except IcebergError as error:
+            answer = failure(error)
+        else:
+            call = Call(self._user, dialect=Dialect.HIVE_4, key=key, client_address="192.0.2.1")
+            answer = read_reply(self._processor.process(request._replace(body=sent), call))
+        self.headers = dict(answer.headers)
+        return answer.status, None if answer.body is None else msgspec.json.decode(answer.body)
+
+    def get(self, path: str, **more: Any) -> tuple[int, Any]:
+        return self.send("GET", path, **more)
+
+    def post(self, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        return self.send("POST", path, body, **more)
+
+    def table(self, name: str = "orders", **more: Any) -> dict[str, Any]:
+        """The answer to the creation of a table in `sales`."""
+        status, found = self.table_answer(name, **more)
+        assert status == 200, found
+        assert isinstance(found, dict)
+        return found
+
+    def table_answer(self, name: str, **more: Any) -> tuple[int, Any]:
+        return self.post("namespaces/sales/tables", {"name": name, "schema": SCHEMA, **more})
+
+    def commit(self, name: str, *updates: Any, requirements: Any = ()) -> tuple[int, Any]:
+        body = {"requirements": list(requirements), "updates": list(updates)}
+        return self.post(f"namespaces/sales/tables/{name}", body)
+
+
+def kind_of(answer: tuple[int, Any]) -> tuple[int, str]:
+    """Status and type of a refusal."""
+    status, body = answer
+    assert body["error"]["code"] == status
+    return status, body["error"]["type"]
+
+
+@pytest.fixture
+def metastore(tmp_path: Path) -> Iterator[Metastore]:
+    (tmp_path / DATABASE_FILE).write_bytes(empty_database())
+    metastore = build_metastore(Settings(data_dir=tmp_path))
+    yield metastore
+    metastore.store.close()
+
+
+@pytest.fixture
+def rest(metastore: Metastore) -> Rest:
+    """With a namespace `sales`."""
+    assert metastore.iceberg is not None
+    rest = Rest(metastore.iceberg())
+    assert rest.post("namespaces", {"namespace": ["sales"]})[0] == 200
+    return rest

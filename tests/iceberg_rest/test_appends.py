@@ -1,0 +1,253 @@
+"""Appends to one table by many writers: none fails, and none is lost."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hms_gateway.iceberg.appends import REBASE, Together, append_of
+from hms_gateway.iceberg.manifest_lists import read_manifests, written_manifests
+from tests.iceberg_rest.conftest import kind_of
+from tests.support.patience import until
+
+SET = {"action": "set-properties", "updates": {"a": "b"}}
+
+
+def manifest(name, snapshot_id, sequence=1, **more):
+    return {
+        "manifest_path": f"{name}.avro",
+        "manifest_length": 100,
+        "partition_spec_id": 0,
+        "content": 0,
+        "sequence_number": sequence,
+        "min_sequence_number": sequence,
+        "added_snapshot_id": snapshot_id,
+        "added_files_count": 1,
+        "existing_files_count": 0,
+        "deleted_files_count": 0,
+        "added_rows_count": 10,
+        "existing_rows_count": 0,
+        "deleted_rows_count": 0,
+        "partitions": [
+            {"contains_null": False, "contains_nan": None, "lower_bound": b"a", "upper_bound": b"b"},
+        ],
+        "key_metadata": None,
+        **more,
+    }
+
+
+class Writer:
+    """Appends as a client that never reads the table again: from the state it knows."""
+
+    def __init__(self, rest, table, version=2):
+        self.rest = rest
+        self.known = table["metadata"]
+        self.version = version
+        self.folder = Path(self.known["location"].removeprefix("file:")) / "metadata"
+
+    def request(self, number, *manifests, operation="append", **more):
+        """The body of an append with these manifests, whose list is written; by default one of its own."""
+        head = self.known["refs"].get("main", {}).get("snapshot-id")
+        sequence = self.known.get("last-sequence-number", 0) + 1
+        snapshot = {
+            "snapshot-id": number,
+            "sequence-number": sequence,
+            "timestamp-ms": self.known["last-updated-ms"] + 1,
+            "manifest-list": f"file:{self.folder}/{number}.avro",
+            "schema-id": 0,
+            "summary": {"operation": operation, "added-records": "10", "added-data-files": "1", "total-records": "10"},
+            **({} if head is None else {"parent-snapshot-id": head}),
+            **more,
+        }
+        entries = manifests or (manifest(f"m{number}", number, sequence),)
+        list_file = self.folder / f"{number}.avro"
+        list_file.write_bytes(written_manifests(entries, self.version, snapshot))
+        return {
+            "requirements": [
+                {"type": "assert-table-uuid", "uuid": self.known["table-uuid"]},
+                {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head},
+            ],
+            "updates": [
+                {"action": "add-snapshot", "snapshot": snapshot},
+                {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": number},
+            ],
+        }
+
+    def append(self, number, *manifests, **more):
+        return self.rest.post("namespaces/sales/tables/orders", self.request(number, *manifests, **more))
+
+
+@pytest.fixture
+def table(rest):
+    return rest.table(properties={REBASE: "true"})
+
+
+def manifests_of(snapshot):
+    return read_manifests(Path(snapshot["manifest-list"].removeprefix("file:")).read_bytes())
+
+
+def test_a_late_append_is_put_behind_the_others(rest, table):
+    late = Writer(rest, table)
+    assert Writer(rest, table).append(1)[0] == 200
+    status, found = late.append(2)
+    assert status == 200
+    first, second = found["metadata"]["snapshots"]
+    assert (second["snapshot-id"], second["parent-snapshot-id"], second["sequence-number"]) == (2, 1, 2)
+    assert second["summary"] == {
+        "operation": "append", "added-records": "10", "added-data-files": "1", "total-records": "20"
+    }  # fmt: skip
+    assert manifests_of(first) == [manifest("m1", 1, 1)]
+    assert manifests_of(second) == [manifest("m2", 2, 2), manifest("m1", 1, 1)]
+    assert found["metadata"]["current-snapshot-id"] == 2
+    assert rest.get("namespaces/sales/tables/orders")[1] == found
+
+
+def test_every_append_of_many_writers_succeeds_once(rest, table):
+    def write(writer_number):
+        writer = Writer(rest.as_user("rosa"), table)
+        return [writer.append(writer_number * 100 + each)[0] for each in range(1, 6)]
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = [status for statuses in threads.map(write, range(1, 9)) for status in statuses]
+    assert answers == [200] * 40
+    found = rest.get("namespaces/sales/tables/orders")[1]["metadata"]
+    numbers = {writer * 100 + each for writer in range(1, 9) for each in range(1, 6)}
+    assert [one["sequence-number"] for one in found["snapshots"]] == list(range(1, 41))
+    assert {one["snapshot-id"] for one in found["snapshots"]} == numbers
+    newest = found["snapshots"][-1]
+    assert {one["added_snapshot_id"] for one in manifests_of(newest)} == numbers
+    assert newest["summary"]["total-records"] == "400"
+    parents = [one.get("parent-snapshot-id") for one in found["snapshots"]]
+    assert parents == [None, *(one["snapshot-id"] for one in found["snapshots"][:-1])]
+
+
+def test_a_repeated_append_is_made_once(rest, table):
+    writer = Writer(rest, table)
+    body = writer.request(1)
+    assert rest.post("namespaces/sales/tables/orders", body)[0] == 200
+    assert Writer(rest, table).append(2)[0] == 200
+    status, found = rest.post("namespaces/sales/tables/orders", body)
+    assert (status, [one["snapshot-id"] for one in found["metadata"]["snapshots"]]) == (200, [1, 2])
+
+
+def test_without_the_property_a_late_append_is_a_conflict(rest):
+    table = rest.table()
+    late = Writer(rest, table)
+    Writer(rest, table).append(1)
+    assert kind_of(late.append(2)) == (409, "CommitFailedException")
+
+
+@pytest.mark.parametrize("operation", ["overwrite", "delete", "replace"])
+def test_what_is_no_append_is_a_conflict(rest, table, operation):
+    late = Writer(rest, table)
+    Writer(rest, table).append(1)
+    assert kind_of(late.append(2, operation=operation)) == (409, "CommitFailedException")
+
+
+@pytest.mark.parametrize("more", [{"existing_files_count": 3}, {"deleted_files_count": 1}, {"content": 1}])
+def test_merged_manifests_are_a_conflict(rest, table, more):
+    late = Writer(rest, table)
+    Writer(rest, table).append(1)
+    assert kind_of(late.append(2, manifest("merged", 2, 1, **more))) == (409, "CommitFailedException")
+
+
+def test_an_append_whose_list_cannot_be_read_is_a_conflict(rest, table):
+    late = Writer(rest, table)
+    body = late.request(2)
+    (late.folder / "2.avro").write_bytes(b"Obj\x01nothing")
+    Writer(rest, table).append(1)
+    assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
+
+
+def test_lists_of_other_tables_are_not_read(rest, table):
+    other = rest.table("other", properties={REBASE: "true"})
+    late = Writer(rest, table)
+    foreign = Writer(rest, other)
+    body = late.request(2, manifest("m2", 2))
+    (late.folder / "2.avro").rename(foreign.folder / "2.avro")
+    body["updates"][0]["snapshot"]["manifest-list"] = f"file:{foreign.folder}/2.avro"
+    Writer(rest, table).append(1)
+    assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
+    named = late.request(3, manifest("m3", 3))
+    current = rest.get("namespaces/sales/tables/orders")[1]
+    as_it_is = Writer(rest, current).request(4, manifest("m4", 4))
+    as_it_is["updates"][0]["snapshot"]["manifest-list"] = f"file:{foreign.folder}/2.avro"
+    assert rest.post("namespaces/sales/tables/orders", as_it_is)[0] == 200
+    assert kind_of(rest.post("namespaces/sales/tables/orders", named)) == (409, "CommitFailedException")
+
+
+def test_other_requirements_still_hold(rest, table):
+    late = Writer(rest, table)
+    body = late.request(2)
+    body["requirements"].append({"type": "assert-current-schema-id", "current-schema-id": 4})
+    assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
+    assert [one.name for one in late.folder.glob("snap-*")] == []
+
+
+def test_an_append_after_other_changes(rest, table):
+    late = Writer(rest, table)
+    Writer(rest, table).append(1)
+    rest.commit("orders", SET)
+    schema = {**table["metadata"]["schemas"][0], "fields": table["metadata"]["schemas"][0]["fields"][:1]}
+    add = [{"action": "add-schema", "schema": schema}, {"action": "set-current-schema", "schema-id": -1}]
+    assert rest.commit("orders", *add)[0] == 200
+    status, found = late.append(2)
+    assert (status, found["metadata"]["snapshots"][-1]["schema-id"]) == (200, 1)
+    assert found["metadata"]["properties"]["a"] == "b"
+
+
+def test_rows_of_version_three_are_numbered_anew(rest):
+    table = rest.table(properties={REBASE: "true", "format-version": "3"})
+    late = Writer(rest, table, version=3)
+    rows = {"first-row-id": 0, "added-rows": 10}
+    first = manifest("m1", 1, 1, first_row_id=0)
+    assert Writer(rest, table, version=3).append(1, first, **rows)[0] == 200
+    status, found = late.append(2, manifest("m2", 2, 1, first_row_id=0), **rows)
+    assert status == 200
+    newest = found["metadata"]["snapshots"][-1]
+    assert (newest["first-row-id"], found["metadata"]["next-row-id"]) == (10, 20)
+    assert [one["first_row_id"] for one in manifests_of(newest)] == [10, 0]
+
+
+def test_an_append_to_a_table_that_was_dropped(rest, table):
+    body = Writer(rest, table).request(1)
+    rest.send("DELETE", "namespaces/sales/tables/orders")
+    assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (404, "NoSuchTableException")
+
+
+def test_only_a_snapshot_and_its_branch_are_an_append():
+    snapshot = {"snapshot-id": 1, "manifest-list": "x", "summary": {"operation": "append"}}
+    add = {"action": "add-snapshot", "snapshot": snapshot}
+    branch = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 1}
+    assert append_of([], [add, branch]) is not None
+    assert append_of([], [add, branch, SET]) is None
+    assert append_of([], [add]) is None
+    assert append_of([], [add, {**branch, "type": "tag"}]) is None
+    assert append_of([], [add, {**branch, "snapshot-id": 2}]) is None
+
+
+def test_those_that_wait_go_together():
+    began, may_end = threading.Event(), threading.Event()
+    batches = []
+
+    def carry_out(key, batch):
+        batches.append(sorted(batch))
+        if batch == [0]:
+            began.set()
+            may_end.wait()
+        return [ValueError("three") if each == 3 else each * 10 for each in batch]
+
+    together = Together(carry_out)
+    with ThreadPoolExecutor(5) as threads:
+        first = threads.submit(together.result, "t", 0)
+        began.wait()
+        others = [threads.submit(together.result, "t", each) for each in range(1, 5)]
+        until(lambda: len(together._waiting["t"]) == 4)
+        may_end.set()
+        assert first.result() == 0
+        assert [one.result() for one in others if one is not others[2]] == [10, 20, 40]
+        with pytest.raises(ValueError, match="three"):
+            others[2].result()
+    assert batches == [[0], [1, 2, 3, 4]]
+    assert together._waiting == {}

@@ -1,0 +1,137 @@
+"""The same row through the metastore's other calls: locks of HiveCatalog hold, and no commit is undone unseen."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hms_gateway.rpc.call import Dialect, Waiting
+from hms_gateway.rpc.structs import (
+    AlterTableRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    MetaException,
+    UnlockRequest,
+)
+from tests.handlers.peers import Peer
+from tests.iceberg_rest.conftest import USER, kind_of
+
+SET = {"action": "set-properties", "updates": {"a": "b"}}
+POINTER, PREVIOUS = "metadata_location", "previous_metadata_location"
+
+
+@pytest.fixture(params=[Dialect.HIVE_2_3, Dialect.HIVE_4])
+def hive(metastore, request):
+    """A client of the metastore, of the same user as the REST client's."""
+    return Peer(metastore, metastore.codecs.binary, request.param, USER)
+
+
+def with_parameters(table, **parameters):
+    return msgspec.structs.replace(table, parameters={**table.parameters, **parameters})
+
+
+def test_the_row_is_that_of_hive_catalog(rest, hive):
+    made = rest.table(properties={"gc.enabled": "false"})
+    row = hive.ask("get_table", "sales", "orders")
+    assert (row.tableType, row.owner) == ("EXTERNAL_TABLE", USER)
+    assert [(column.name, column.type, column.comment) for column in row.sd.cols] == [
+        ("id", "bigint", ""),
+        ("name", "string", "of the customer"),
+    ]
+    expected = {
+        "EXTERNAL": "TRUE",
+        "table_type": "ICEBERG",
+        POINTER: made["metadata-location"],
+        "uuid": made["metadata"]["table-uuid"],
+        "external.table.purge": "false",
+    }
+    assert row.parameters.items() >= expected.items()
+    rest.commit("orders", SET, {"action": "remove-properties", "removals": ["gc.enabled"]})
+    changed = hive.ask("get_table", "sales", "orders").parameters
+    assert changed[PREVIOUS] == made["metadata-location"]
+    assert changed["a"] == "b"
+    assert "external.table.purge" not in changed
+
+
+def test_a_lock_of_hive_catalog_makes_a_commit_wait(rest, hive):
+    rest.table()
+    component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "sales", "orders")
+    lock = hive.ask("lock", LockRequest([component], user=USER, hostname="h"))
+    before = rest.get("namespaces/sales/tables/orders")
+    with pytest.raises(Waiting):
+        rest.commit("orders", SET)
+    assert rest.get("namespaces/sales/tables/orders") == before
+    hive.ask("unlock", UnlockRequest(lock.lockid))
+    assert rest.commit("orders", SET)[0] == 200
+
+
+def test_a_commit_from_an_old_state_is_refused_whichever_client_sends_it(rest, hive):
+    first = rest.table()["metadata-location"]
+    old = hive.ask("get_table", "sales", "orders")
+    status, second = rest.commit("orders", SET)
+    lost = with_parameters(old, **{POINTER: f"{first}.new", PREVIOUS: first})
+    with pytest.raises(MetaException, match=r"The table has been modified\. The parameter value for key"):
+        hive.ask("alter_table", "sales", "orders", lost)
+    assert rest.get("namespaces/sales/tables/orders") == (status, second)
+    without = with_parameters(old, **{POINTER: f"{first}.new"})
+    with pytest.raises(MetaException, match="The table has been modified"):
+        hive.ask("alter_table", "sales", "orders", without)
+    current = hive.ask("get_table", "sales", "orders")
+    hive.ask("alter_table", "sales", "orders", with_parameters(current, note="kept"))
+    assert hive.ask("get_table", "sales", "orders").parameters["note"] == "kept"
+    assert rest.commit("orders", {"action": "set-properties", "updates": {"c": "d"}})[0] == 200
+    assert hive.ask("get_table", "sales", "orders").parameters["note"] == "kept"
+
+
+def test_a_commit_of_hive_catalog_is_one_of_rest(rest, metastore):
+    newer = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, USER)
+    first = rest.table()
+    other = rest.table("other")["metadata-location"]
+    current = newer.ask("get_table", "sales", "orders")
+    table = with_parameters(current, **{POINTER: other, PREVIOUS: first["metadata-location"]})
+    request = AlterTableRequest(
+        dbName="sales",
+        tableName="orders",
+        table=table,
+        expectedParameterKey=POINTER,
+        expectedParameterValue=first["metadata-location"],
+    )
+    newer.ask("alter_table_req", request)
+    assert rest.get("namespaces/sales/tables/orders")[1]["metadata-location"] == other
+
+
+def test_a_plain_table_is_not_shown(rest, hive):
+    rest.table()
+    row = hive.ask("get_table", "sales", "orders")
+    parameters = {key: value for key, value in row.parameters.items() if key not in ("table_type", POINTER)}
+    hive.ask("create_table", msgspec.structs.replace(row, tableName="plain", parameters=parameters))
+    assert [one["name"] for one in rest.get("namespaces/sales/tables")[1]["identifiers"]] == ["orders"]
+    answer = rest.get("namespaces/sales/tables/plain")
+    assert kind_of(answer) == (404, "NoSuchTableException")
+    assert "a table of Hive" in answer[1]["error"]["message"]
+    assert kind_of(rest.table_answer("plain")) == (409, "AlreadyExistsException")
+
+
+def test_a_dropped_and_a_renamed_table(rest, hive):
+    rest.table()
+    row = hive.ask("get_table", "sales", "orders")
+    hive.ask("alter_table", "sales", "orders", msgspec.structs.replace(row, tableName="bills"))
+    assert kind_of(rest.commit("orders", SET)) == (404, "NoSuchTableException")
+    assert rest.commit("bills", SET)[0] == 200
+    hive.ask("drop_table", "sales", "bills", False)
+    assert kind_of(rest.commit("bills", SET)) == (404, "NoSuchTableException")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\x1f\x8bx", b'{"format-version": 12}'])
+def test_a_metadata_file_that_is_gone_or_damaged(rest, metastore, content):
+    made = rest.table()
+    file = made["metadata-location"].removeprefix("file:")
+    Path(file).unlink()
+    if content is not None:
+        Path(file).write_bytes(content)
+    metastore_again = type(rest)(metastore.iceberg(), USER)
+    for answer in (metastore_again.get("namespaces/sales/tables/orders"), metastore_again.commit("orders", SET)):
+        assert kind_of(answer) in [(404, "NotFoundException"), (400, "ValidationException")]
+    assert metastore_again.send("DELETE", "namespaces/sales/tables/orders") == (204, None)

@@ -1,0 +1,239 @@
+"""Commits of tables as values: requirements, updates, and what every reader of Iceberg relies on."""
+
+import copy
+
+import pytest
+
+from hms_gateway.iceberg.errors import IcebergError
+from hms_gateway.iceberg.metadata import TableDraft, committed, new_table, normalized
+from tests.iceberg_rest.conftest import SCHEMA
+
+NOW = 1_700_000_000_000
+PLACE = "file:/srv/t"
+
+
+@pytest.fixture
+def base():
+    return new_table({"schema": SCHEMA}, PLACE, NOW)
+
+
+def snapshot(number, sequence=1, parent=None, at_ms=NOW, **more):
+    found = {
+        "snapshot-id": number,
+        "sequence-number": sequence,
+        "timestamp-ms": at_ms,
+        "manifest-list": f"{PLACE}/{number}.avro",
+        "summary": {"operation": "append"},
+        "schema-id": 0,
+        **more,
+    }
+    return found if parent is None else {**found, "parent-snapshot-id": parent}
+
+
+def appended(number, sequence=1, parent=None, **more):
+    return [
+        {"action": "add-snapshot", "snapshot": snapshot(number, sequence, parent, **more)},
+        {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": number},
+    ]
+
+
+def after(base, *updates, at_ms=NOW + 1000):
+    return committed(base, (), updates, at_ms, f"{PLACE}/metadata/00000.json")
+
+
+def test_a_commit_leaves_its_base_as_it_was(base):
+    before = copy.deepcopy(base)
+    schema = {**SCHEMA, "fields": [*SCHEMA["fields"], {"id": 3, "name": "x", "required": False, "type": "int"}]}
+    after(
+        base,
+        *appended(1),
+        {"action": "add-schema", "schema": schema},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "set-properties", "updates": {"a": "b"}},
+        {"action": "remove-snapshots", "snapshot-ids": [1]},
+    )
+    assert base == before
+
+
+def test_new_tables_have_ids_from_one_on_level_by_level():
+    nested = {
+        "type": "struct",
+        "fields": [
+            {"id": 70, "name": "m", "required": False, "type": {
+                "type": "map", "key-id": 71, "key": "string", "value-id": 72, "value-required": False, "value": {
+                    "type": "struct", "fields": [{"id": 73, "name": "deep", "required": False, "type": "int"}]}}},
+            {"id": 90, "name": "last", "required": True, "type": "long"},
+        ],
+        "identifier-field-ids": [90],
+    }  # fmt: skip
+    spec = {"fields": [{"source-id": 90, "transform": "bucket[4]", "name": "b", "field-id": 1234}]}
+    order = {"fields": [{"source-id": 90, "transform": "identity", "direction": "asc", "null-order": "nulls-last"}]}
+    table = new_table({"schema": nested, "partition-spec": spec, "write-order": order}, PLACE, NOW)
+    schema = table["schemas"][0]
+    assert [field["id"] for field in schema["fields"]] == [1, 2]
+    assert (schema["fields"][0]["type"]["key-id"], schema["fields"][0]["type"]["value-id"]) == (3, 4)
+    assert schema["fields"][0]["type"]["value"]["fields"][0]["id"] == 5
+    assert schema["identifier-field-ids"] == [2]
+    assert table["last-column-id"] == 5
+    field = {"source-id": 2, "transform": "bucket[4]", "name": "b", "field-id": 1000}
+    assert table["partition-specs"] == [{"spec-id": 0, "fields": [field]}]
+    assert (table["default-sort-order-id"], table["sort-orders"][0]["fields"][0]["source-id"]) == (1, 2)
+
+
+REQUIREMENTS = [
+    {"type": "assert-create"},
+    {"type": "assert-table-uuid", "uuid": "00000000-0000-0000-0000-000000000000"},
+    {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 2},
+    {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None},
+    {"type": "assert-ref-snapshot-id", "ref": "gone", "snapshot-id": 1},
+    {"type": "assert-last-assigned-field-id", "last-assigned-field-id": 9},
+    {"type": "assert-current-schema-id", "current-schema-id": 9},
+    {"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": 9},
+    {"type": "assert-default-spec-id", "default-spec-id": 9},
+    {"type": "assert-default-sort-order-id", "default-sort-order-id": 9},
+]
+
+
+@pytest.mark.parametrize("requirement", REQUIREMENTS, ids=lambda each: each["type"])
+def test_a_requirement_that_does_not_hold_is_a_conflict(base, requirement):
+    table = after(base, *appended(1))
+    with pytest.raises(IcebergError, match="Requirement failed: ") as caught:
+        committed(table, [requirement], [], NOW, PLACE)
+    assert caught.value.status == 409
+
+
+def test_requirements_that_hold(base):
+    table = after(base, *appended(1))
+    held = [
+        {"type": "assert-table-uuid", "uuid": table["table-uuid"].upper()},
+        {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 1},
+        {"type": "assert-ref-snapshot-id", "ref": "gone", "snapshot-id": None},
+        {"type": "assert-last-assigned-field-id", "last-assigned-field-id": 2},
+        {"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": 999},
+    ]
+    assert committed(table, held, [], NOW, PLACE) is None
+
+
+REFUSED = [
+    {"action": "assign-uuid", "uuid": "11111111-1111-1111-1111-111111111111"},
+    {"action": "upgrade-format-version", "format-version": 1},
+    {"action": "upgrade-format-version", "format-version": 4},
+    {"action": "set-current-schema", "schema-id": 5},
+    {"action": "set-current-schema", "schema-id": -1},
+    {"action": "add-schema", "schema": {"type": "struct", "fields": []}, "last-column-id": 1},
+    {"action": "add-schema", "schema": {**SCHEMA, "identifier-field-ids": [9]}},
+    {"action": "add-schema", "schema": {"type": "list"}},
+    {"action": "add-schema", "schema": {"type": "struct", "fields": [*SCHEMA["fields"], *SCHEMA["fields"]]}},
+    {"action": "add-spec", "spec": {"fields": [{"source-id": 9, "transform": "identity", "name": "x"}]}},
+    {"action": "add-spec", "spec": {"fields": [{"source-id": 1, "transform": "weekly", "name": "x"}]}},
+    {"action": "add-spec", "spec": {"fields": [{"source-id": 1, "transform": "identity", "name": "x"}] * 2}},
+    {"action": "set-default-spec", "spec-id": 3},
+    {"action": "add-sort-order", "sort-order": {"fields": [{"source-id": 1, "transform": "identity"}]}},
+    {"action": "set-default-sort-order", "sort-order-id": 3},
+    {"action": "add-snapshot", "snapshot": snapshot(1)},
+    {"action": "add-snapshot", "snapshot": snapshot(2, 2, 1, NOW - 70_000)},
+    {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 5},
+    {"action": "set-snapshot-ref", "ref-name": "main", "type": "tag", "snapshot-id": 1},
+    {"action": "remove-schemas", "schema-ids": [0]},
+    {"action": "remove-partition-specs", "spec-ids": [0]},
+    {"action": "set-location"},
+    {"action": "no-action"},
+    {},
+]
+
+
+@pytest.mark.parametrize("update", REFUSED, ids=lambda each: each.get("action", "none"))
+def test_an_update_that_does_not_apply_is_refused(base, update):
+    table = after(base, *appended(1))
+    with pytest.raises(IcebergError) as caught:
+        after(table, update)
+    assert caught.value.status == 400
+
+
+def test_a_snapshot_with_an_old_sequence_number_is_a_conflict(base):
+    table = after(base, *appended(1, 1))
+    with pytest.raises(IcebergError, match="older than last sequence number 1") as caught:
+        after(table, *appended(2, 1, 1))
+    assert caught.value.status == 409
+
+
+@pytest.mark.parametrize("kind", ["decimal(39,2)", "decimal(4,5)", "money", "timestamp_ns", "fixed[-1]", "geometry"])
+def test_a_type_that_the_format_version_does_not_have(base, kind):
+    schema = {"type": "struct", "fields": [{"id": 1, "name": "x", "required": False, "type": kind}]}
+    with pytest.raises(IcebergError, match="schema: "):
+        after(base, {"action": "add-schema", "schema": schema})
+
+
+def test_equal_schemas_specs_and_orders_are_kept_once(base):
+    spec = {"action": "add-spec", "spec": {"fields": [{"source-id": 1, "transform": "identity", "name": "p"}]}}
+    table = after(base, {"action": "add-schema", "schema": base["schemas"][0]}, spec, spec)
+    assert len(table["schemas"]) == 1
+    assert [one["spec-id"] for one in table["partition-specs"]] == [0, 1]
+    assert table["last-partition-id"] == 1000
+
+
+def test_the_log_of_snapshots_has_what_was_current_between_commits(base):
+    both = after(base, *appended(1, 1), *appended(2, 2, 1))
+    assert [entry["snapshot-id"] for entry in both["snapshot-log"]] == [2]
+    one_by_one = after(after(base, *appended(1, 1)), *appended(2, 2, 1))
+    assert [entry["snapshot-id"] for entry in one_by_one["snapshot-log"]] == [1, 2]
+    left = after(one_by_one, {"action": "remove-snapshots", "snapshot-ids": [1]})
+    assert [entry["snapshot-id"] for entry in left["snapshot-log"]] == [2]
+
+
+def test_a_table_is_never_older_than_its_newest_snapshot(base):
+    ahead = after(base, *appended(1, 1, at_ms=NOW + 10_000_000))
+    assert after(ahead, {"action": "set-properties", "updates": {"a": "b"}})["last-updated-ms"] == NOW + 10_000_000
+
+
+def test_removed_snapshots_take_their_branches_and_statistics(base):
+    statistics = {"snapshot-id": 1, "statistics-path": "x"}
+    table = after(base, *appended(1, 1), {"action": "set-statistics", "statistics": statistics})
+    tagged = after(table, {"action": "set-snapshot-ref", "ref-name": "t", "type": "tag", "snapshot-id": 1})
+    left = after(tagged, {"action": "remove-snapshots", "snapshot-ids": [1]})
+    assert (left["refs"], left["statistics"], left["current-snapshot-id"]) == ({}, [], -1)
+
+
+def test_row_lineage_of_version_three(base):
+    upgrade = {"action": "upgrade-format-version", "format-version": 3}
+    table = after(base, upgrade, *appended(1, 1, **{"first-row-id": 0, "added-rows": 5}))
+    assert table["next-row-id"] == 5
+    with pytest.raises(IcebergError, match="first-row-id is behind") as caught:
+        after(table, *appended(2, 2, 1, **{"first-row-id": 4, "added-rows": 1}))
+    assert caught.value.status == 409
+    with pytest.raises(IcebergError, match="first-row-id is missing"):
+        after(table, *appended(2, 2, 1))
+
+
+def test_the_log_of_files_is_bounded(base):
+    table = after(base, {"action": "set-properties", "updates": {"write.metadata.previous-versions-max": "2"}})
+    for number in range(4):
+        table = committed(table, (), [{"action": "set-location", "location": f"{PLACE}{number}"}], NOW, f"f{number}")
+    assert [one["metadata-file"] for one in table["metadata-log"]] == ["f2", "f3"]
+
+
+def test_metadata_of_version_one_is_read_and_written():
+    old = {
+        "format-version": 1, "table-uuid": "x", "location": PLACE, "last-updated-ms": NOW, "last-column-id": 2,
+        "schema": SCHEMA, "partition-spec": [{"source-id": 1, "name": "id", "transform": "identity"}],
+    }  # fmt: skip
+    table = after(normalized(old), {"action": "set-properties", "updates": {"a": "b"}})
+    assert table["partition-specs"] == [
+        {"spec-id": 0, "fields": [{"source-id": 1, "name": "id", "transform": "identity", "field-id": 1000}]}
+    ]
+    assert (table["schema"], table["partition-spec"]) == (table["schemas"][0], table["partition-specs"][0]["fields"])
+
+
+@pytest.mark.parametrize("value", [{}, {"format-version": 9}, {"format-version": "2"}, [], None])
+def test_what_is_no_metadata_of_a_table(value):
+    with pytest.raises(IcebergError, match="the metadata file"):
+        normalized(value)
+
+
+def test_a_table_needs_a_schema_and_a_place():
+    draft = TableDraft(None, NOW)
+    with pytest.raises(IcebergError, match="location"):
+        draft.built(None)
+    draft.apply({"action": "set-location", "location": PLACE})
+    with pytest.raises(IcebergError, match="schema"):
+        draft.built(None)
