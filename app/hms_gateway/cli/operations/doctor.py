@@ -290,7 +290,7 @@ def _is_shown(file: Path, url: str) -> bool:
 
 
 def _gateway(url: str) -> Iterator[Finding]:
-    """Whether it is ready, and its clock."""
+    """Its readiness, and its clock."""
     name = urlsplit(url).netloc.rpartition("@")[2]
     try:
         page = get_page(url, "/readyz", _ANSWER_SECONDS_MAX)

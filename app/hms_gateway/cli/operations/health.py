@@ -13,7 +13,7 @@ _EVERY_ADDRESS: Final = ("0.0.0.0", "::", "")
 _ANSWER_SECONDS_MAX: Final = 3.0
 
 
-class Page(NamedTuple):
+class PageAnswer(NamedTuple):
     """An answer: its HTTP status, the first 1,000 bytes of its body, and its `Date`."""
 
     status: int
@@ -44,7 +44,7 @@ def own_url(settings: Settings) -> str:
     return f"{'https' if settings.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
-def get_page(url: str, path: str, seconds_max: float) -> Page:
+def get_page(url: str, path: str, seconds_max: float) -> PageAnswer:
     """Ask for a page, with any certificate: the request has no secret.
 
     Raises OSError and http.client.HTTPException if there is no answer within `seconds_max` of each step.
@@ -60,6 +60,6 @@ def get_page(url: str, path: str, seconds_max: float) -> Page:
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
-        return Page(answer.status, answer.read(1_000).decode(errors="replace").strip(), answer.getheader("date"))
+        return PageAnswer(answer.status, answer.read(1_000).decode(errors="replace").strip(), answer.getheader("date"))
     finally:
         connection.close()
