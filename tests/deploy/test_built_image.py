@@ -40,7 +40,8 @@ for call in "first", "second":
     headers = {"authorization": "Basic YWRtaW46c2VjcmV0"}
     body = '[1,"get_all_databases",1,1,{}]'
     connection.request("POST", "/gateway/default/hmshttpthrift/api/hms", body=body, headers=headers)
-    print(call, connection.getresponse().status, flush=True)
+    response = connection.getresponse()
+    print(call, response.status if response.read() else None, flush=True)
     sys.stdin.readline()
 """
 
