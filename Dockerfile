@@ -1,7 +1,7 @@
 # hms-gateway in a container:
 #   make image && docker run --stop-timeout 40 -p 30443:30443 -v hms-data:/data hms-gateway
-# Docker kills after 10 seconds what stops; calls in flight have 30 (HMS_GATEWAY_LIMITS__DRAIN_SECONDS_MAX). In Kubernetes
-# it is terminationGracePeriodSeconds: 40.
+# Docker kills after 10 seconds what stops; calls in flight have 30 (HMS_GATEWAY_LIMITS__DRAIN_SECONDS_MAX).
+# deploy/helm has it for Kubernetes.
 
 # Debian 13 with Python; with a digest (python:3.13-slim@sha256:…) the same sources make the same image.
 ARG BASE=python:3.13-slim

@@ -1,13 +1,15 @@
-"""Writes what is generated and kept here: `python -m tools console|doors|methods|rooms|settings|stubs|all`.
+"""Writes what is generated and kept here: `python -m tools console|doors|kubernetes|methods|rooms|settings|stubs|all`.
 
 `python -m tools size` prints the figures of the package, and with `--write` keeps them.
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
 from hms_gateway.rpc.structs import IDL, METHODS
 from tools.console_files import copied, shapes_path, shapes_text
+from tools.kubernetes import manifests, schema_path, schema_text
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from tools.open_doors import security_path, security_text
@@ -30,6 +32,18 @@ def write_console() -> None:
 def write_doors() -> None:
     """The tables of docs/security.md on clients without a login."""
     _write(security_path(), security_text(security_path().read_text(encoding="utf-8")))
+
+
+def write_kubernetes() -> None:
+    """The schema of the Helm chart's values, and where helm is installed what deploy/kubernetes has from the chart."""
+    _write(schema_path(), schema_text(schema_path().read_text(encoding="utf-8")))
+    try:
+        for path, text in list(manifests()):
+            _write(path, text)
+    except OSError as error:
+        print(f"no helm, manifests stay as they are (scripts/peers installs it): {error}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.stderr)
 
 
 def write_methods() -> None:
@@ -73,6 +87,7 @@ def _write(path: Path, text: str) -> None:
 _WRITERS = {
     "console": write_console,
     "doors": write_doors,
+    "kubernetes": write_kubernetes,
     "methods": write_methods,
     "rooms": write_rooms,
     "settings": write_settings,

@@ -9,7 +9,7 @@ from hms_gateway.gateway.auth.passwords import PasswordLogin
 from tests.attacks.edge import basic as with_password
 from tests.attacks.edge import edge
 from tests.gateway.serving import CALL
-from tests.interop.private_nginx import nginx
+from tests.interop.private_proxies import proxy
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 FORGED = ("X-Forwarded-For: 203.0.113.66", "Forwarded: for=203.0.113.66", "X-Real-IP: 203.0.113.66")
@@ -55,13 +55,16 @@ def test_guessing_from_one_address_delays_no_other(tmp_path):
         assert it.ask(with_password("bob"), "X-Forwarded-For: 198.51.100.8") == "bob"
 
 
-def test_behind_the_nginx_of_deploy_a_client_cannot_forge_its_address(tmp_path):
+@pytest.mark.parametrize(
+    "name", ["nginx", *(pytest.param(name, marks=pytest.mark.whole) for name in ("haproxy", "envoy"))]
+)
+def test_behind_the_proxies_of_deploy_a_client_cannot_forge_its_address(tmp_path, name):
     forged = {"X-Forwarded-For": "203.0.113.66", "Forwarded": "for=203.0.113.66"}
     # A loopback address of its own, so that the client is not the proxy.
     transport = httpx.HTTPTransport(verify=trusting(), local_address="127.0.0.2")
     with (
         GatewayServer(tmp_path, settings={"forwarding_proxies": ["127.0.0.1"]}) as server,
-        nginx("proxy.conf", [server.port], server.data_dir, tmp_path) as port,
+        proxy(name, [server.port], server.data_dir, tmp_path) as port,
         httpx.Client(base_url=f"https://127.0.0.1:{port}", transport=transport) as client,
     ):
         answer = client.post(API_PATH, content=CALL, headers={**forged, **basic(server.user, server.password)})

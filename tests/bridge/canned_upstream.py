@@ -38,7 +38,6 @@ class CannedUpstream:
     actions: deque[Action] = field(default_factory=deque)
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
-    resumed: list[bool] = field(default_factory=list)
     port: int = 0
     tls: ssl.SSLContext | None = None
 
@@ -61,8 +60,6 @@ class CannedUpstream:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        secured = writer.get_extra_info("ssl_object")
-        self.resumed.append(secured is not None and secured.session_reused)
         self._writers.add(writer)
         try:
             while not writer.is_closing():

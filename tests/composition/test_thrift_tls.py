@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import re
 import shutil
 import ssl
 import subprocess
@@ -121,9 +120,6 @@ def test_certificates_that_do_not_let_in(doors: Doors) -> None:
         for certificate in (expired, foreign):
             with pytest.raises((ssl.SSLError, TTransportException, OSError)), doors.client(door, certificate) as client:
                 client.get_all_databases()
-    # One of a kind is logged in ten seconds.
-    reasons = "certificate has expired|unable to get local issuer certificate"
-    assert re.search(f"the client's certificate is not accepted: ({reasons})", doors.gateway.log_text())
 
 
 def test_a_client_without_tls_gets_an_exception_that_says_so(doors: Doors) -> None:

@@ -15,12 +15,16 @@ from hms_gateway.composition.main import DATABASE_FILE
 from hms_gateway.gateway.auth.tokens import create_token, revoke_tokens
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.rpc.structs import (
+    Catalog,
     ColumnStatistics,
     ColumnStatisticsData,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
+    CreateCatalogRequest,
     Database,
+    DropCatalogRequest,
     Function,
+    GetCatalogRequest,
     LeaseObject,
     LongColumnStatsData,
     Partition,
@@ -465,6 +469,44 @@ def test_a_database_is_made_edited_and_dropped(page: Page, client: MetastoreClie
     page.click("dialog button.danger")
     page.wait("location.hash === '#/'")
     assert "made" not in client.call("get_all_databases")
+
+
+def test_a_catalog_is_chosen_where_there_are_more(page: Page, client: MetastoreClient) -> None:
+    page.sees("Recent changes")
+    assert page.run("document.querySelector('select')") is None
+    place = client.call("get_catalog", GetCatalogRequest("hive")).catalog.locationUri
+    client.call("create_catalog", CreateCatalogRequest(Catalog("other", None, f"{place}/other")))
+    reload(page)
+    page.wait("document.querySelector('select')?.length === 2")
+    chosen = "choice.value = 'other'; choice.dispatchEvent(new Event('change'))"
+    page.run(f"const choice = document.querySelector('select'); {chosen}")
+    page.sees("Default database for catalog other")
+    listed = "[...document.querySelector('.panel').querySelectorAll('a')].map((each) => each.textContent)"
+    assert page.run(listed) == ["default"]
+    page.click("button", "Create database")
+    page.type("dialog input", "made")
+    page.press("Enter")
+    page.wait("location.hash === '#/d/%40other%23made'")
+    page.sees("other.made")
+    client.call("create_table", with_fields(new_view("made", "seen"), catName="other"))
+    page.click(".actions button", "Edit")
+    page.type("dialog textarea", "team = stock")
+    page.click("dialog button", "Save")
+    page.sees("stock")
+    go(page, "t/%40other%23made/seen")
+    page.wait("document.querySelector('.crumbs a')?.textContent === 'other.made'")
+    go(page, "d/%40other%23made")
+    page.click(".panel a", "seen")
+    page.wait("location.hash === '#/t/%40other%23made/seen'")
+    go(page, "d/%40other%23made")
+    page.click(".actions button", "Drop")
+    page.type("dialog input:not([type])", "other.made")
+    page.click("dialog label", "With its contents")
+    page.wait("!document.querySelector('dialog button.danger').disabled")
+    page.click("dialog button.danger")
+    page.wait("location.hash === '#/'")
+    assert client.call("get_databases", "@other#*") == ["default"]
+    client.call("drop_catalog", DropCatalogRequest("other"))
 
 
 def test_what_was_refused_is_tried_again_when_its_reason_is_gone(page: Page, client: MetastoreClient) -> None:

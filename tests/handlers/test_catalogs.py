@@ -287,6 +287,7 @@ def test_a_place_where_another_catalog_has_something_is_refused(newer: Peer, pla
     newer.ask("create_catalog", CreateCatalogRequest(Catalog("lake", None, f"{warehouse}/fa")))
     error = refusal(lambda: newer.ask("alter_catalog", AlterCatalogRequest("lake", new)))
     assert "overlaps with the location of" in (error.message or "")
+    assert ("database spark.y, " in (error.message or "")) == (inside == "/y")
     assert newer.ask("get_catalog", GetCatalogRequest("lake")).catalog.locationUri == f"{warehouse}/fa"
     newer.ask("alter_catalog", AlterCatalogRequest("spark", Catalog("spark", None, f"{place}/deeper")))
 

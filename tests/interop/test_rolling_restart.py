@@ -1,4 +1,4 @@
-"""Two replicas behind the nginx files of deploy/ are restarted one after the other under load: no call fails."""
+"""Two replicas behind the proxies of deploy/ are restarted one after the other under load: no call fails."""
 
 import http.client
 import json
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.private_nginx import nginx
+from tests.interop.private_proxies import PROXIES, proxy
 from tests.support.sample import sample
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 CLIENTS = sample(2, of=4)
 PAUSE_SECONDS = sample(0.01, of=0.0)
 CALLS_AFTER_MIN = 50
-# nginx keeps idle connections for two seconds (proxy.conf).
+# nginx and Envoy keep idle connections for two seconds, HAProxy for about one.
 SETTINGS = {"drain_idle_seconds": 3.0}
 
 
@@ -97,10 +97,12 @@ def replicas(migrated_postgres_database: str, tmp_path: Path) -> Iterator[list[G
 
 @pytest.mark.slow
 @pytest.mark.postgres
-@pytest.mark.parametrize("name", ["proxy.conf", pytest.param("passthrough.conf", marks=pytest.mark.whole)])
+@pytest.mark.parametrize(
+    "name", ["nginx", *(pytest.param(name, marks=pytest.mark.whole) for name in PROXIES if name != "nginx")]
+)
 def test_a_rolling_restart_fails_no_call(name: str, replicas: list[GatewayServer], tmp_path: Path) -> None:
     ports = [replica.port for replica in replicas]
-    with nginx(name, ports, replicas[0].data_dir, tmp_path) as port, Load(port, replicas[0]) as load:
+    with proxy(name, ports, replicas[0].data_dir, tmp_path) as port, Load(port, replicas[0]) as load:
         load.wait_for_more()
         for replica in replicas:
             assert replica.stop() == 0

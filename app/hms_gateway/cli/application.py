@@ -33,7 +33,7 @@ _DATA_DIR: Final = option("--data-dir FOLDER", "Folder of the database, certific
 _DATABASE: Final = option(
     "--database database_url URL", "SQLAlchemy URL of the database; unset means SQLite in the data folder."
 )
-_LOG_LEVEL_TEXT: Final = "Least severity of log lines: debug, info, warning or error."
+_LOG_LEVEL_TEXT: Final = "Least severity of log lines."
 _NOT_SETTINGS: Final = ("config", "demo")
 
 
@@ -96,12 +96,11 @@ _SERVE: Final = command(
     be a line of the file of --config or an environment variable HMS_GATEWAY_NAME; an option here overrides both.
     """,
     option("--host ADDRESS", "Address to listen on; 0.0.0.0 accepts calls from other machines. [default: 127.0.0.1]"),
-    option("--port PORT", "Port to listen on; 0 takes a free one. [default: 30443]", type=int),
+    option("--port PORT", "Port to listen on; 0 takes a free one. [default: 30443]"),
     option("--demo", "Load sample data, and let web pages that localhost serves call the gateway."),
     option(
         "--thrift-port PORT",
         "Serve Thrift over TCP as well, to programs of this machine such as PySpark; the usual port is 9083.",
-        type=int,
     ),
     option("--thrift-host ADDRESS", "Address of the Thrift port. [default: 127.0.0.1]"),
     repeatable(
@@ -113,11 +112,11 @@ _SERVE: Final = command(
         "Serve TLS on the Thrift port, with the certificate of HTTPS (hive.metastore.use.SSL).",
         default=None,
     ),
-    option("--workers N", "Number of server processes; with SQLite, one is fastest. [default: 1]", type=int),
+    option("--workers N", "Number of server processes; with SQLite, one is fastest. [default: 1]"),
     option("--tls/--no-tls", "Serve HTTPS, or unencrypted HTTP. [default: tls]", default=None),
     option("--tls-certificate FILE", "Certificate chain (PEM); unset means that the first start makes one."),
     option("--tls-key FILE", "Private key (PEM) of --tls-certificate."),
-    option("--log-level LEVEL", f"{_LOG_LEVEL_TEXT} [default: info]"),
+    option("--log-level debug|info|warning|error", f"{_LOG_LEVEL_TEXT} [default: info]"),
     work="operations.serving:run_server",
     subject=_TO_SERVE,
     is_server=True,
@@ -189,7 +188,6 @@ _CHECK: Final = command(
     option(
         "--older-than older_than_seconds SECONDS",
         "Skip directories that changed in the last SECONDS: a running call may still add their row.",
-        type=click.FloatRange(min=0),
         default=600,
     ),
     *form_or_json("a line of text for each on a terminal, json otherwise"),
@@ -209,15 +207,12 @@ _DOCTOR: Final = command(
     Checks settings, folders, certificate, database, clocks, file systems, and the answers of the gateway and its
     replicas. Changes nothing.
     """,
-    option("--port PORT", "Port on which the gateway of this machine listens. [default: 30443]", type=int),
+    option("--port PORT", "Port on which the gateway of this machine listens. [default: 30443]"),
     repeatable("--replica replicas URL", "URL of another gateway of the same database"),
     *form_or_json(),
     work="operations.doctor:run_doctor",
     subject=_INSTALLATION,
-    examples=[
-        "doctor",
-        "doctor --config /etc/hms-gateway/hms-gateway.toml --replica https://two.example.org:30443",
-    ],
+    examples=["doctor", "doctor --config /etc/hms-gateway/hms-gateway.toml --replica https://two.example.org:30443"],
     exits={0: "No errors were found.", 1: "Errors were found.", 2: "A setting or an option is wrong."},
 )
 _HEALTHY: Final = command(
@@ -249,7 +244,7 @@ _CALL: Final = command(
     argument("method", "Name of the method.", required=False),
     argument("words", "Arguments of the method.", nargs=-1, metavar="[ARGUMENT]..."),
     option("--json as_plain_json", "Print JSON on a terminal as well."),
-    option("--limit N", "Show at most N elements of a list.", type=click.IntRange(min=1)),
+    option("--limit N", "Show at most N elements of a list."),
     option("--explain", "Show the arguments of METHOD and an example instead of calling it."),
     option("--list show_list", "List all methods instead of calling one."),
     work="calls.calling:run_call",
@@ -301,27 +296,24 @@ _BRIDGE: Final = command(
     --negotiate.
     """,
     option(
-        "--host ADDRESS",
-        "Address to listen on; other machines reach it only with --allow-remote.",
-        default="127.0.0.1",
+        "--host ADDRESS", "Address to listen on; other machines reach it only with --allow-remote.", default="127.0.0.1"
     ),
-    option("--port PORT", "Port to listen on; 0 takes a free one.", type=click.IntRange(0, 65_535), default=9083),
+    option("--port PORT", "Port to listen on; 0 takes a free one.", default=9083),
     option(
-        "--allow-remote",
-        "Allow a --host that other machines can reach; their clients act with the bridge's login.",
+        "--allow-remote", "Allow a --host that other machines can reach; their clients act with the bridge's login."
     ),
     option(
         "--open is_open",
         "Accept all accounts of this machine, not only the one that runs the bridge; all act with its login.",
     ),
     option(
-        "--encoding ENCODING",
-        "Encoding of messages to the gateway: binary, or tjson for other MS-HMSHTTP servers.",
+        "--encoding binary|tjson",
+        "Encoding of messages to the gateway; tjson for other MS-HMSHTTP servers.",
         default="binary",
     ),
     option(
-        "--sasl POLICY",
-        "Logins of clients (SASL PLAIN, delegation token, GSSAPI by --keytab): off, allow, require.",
+        "--sasl off|allow|require",
+        "Logins of clients: SASL PLAIN, delegation token, GSSAPI by --keytab.",
         default="off",
     ),
     option(
@@ -337,8 +329,8 @@ _BRIDGE: Final = command(
         "Authority (PEM) that signs certificates of clients. The bridge calls for the user in a certificate (see the "
         "setting proxy_users).",
     ),
-    option("--client-certificates POLICY", "Certificates of --client-authority: allow, require.", default="allow"),
-    option("--client-user FIELD", "Part of a certificate that names the user: CN, email, DNS, URI.", default="CN"),
+    option("--client-certificates allow|require", "Certificates of --client-authority.", default="allow"),
+    option("--client-user CN|email|DNS|URI", "Part of a certificate that names the user.", default="CN"),
     option("--client-revocations FILE", "Revocation lists (PEM) of --client-authority."),
     option("--do-as acts_for_users", "Call for the user that a client names (see the setting proxy_users)."),
     option(
@@ -347,28 +339,13 @@ _BRIDGE: Final = command(
         "tjson no-keys]",
         default=None,
     ),
-    option(
-        "--patience patience_seconds SECONDS",
-        "Seconds to wait for a gateway that cannot be reached.",
-        type=click.FloatRange(min=0),
-        default=5.0,
-    ),
-    option(
-        "--connections upstream_connections_max N",
-        "Most connections to the gateway at a time.",
-        type=click.IntRange(min=1),
-        default=100,
-    ),
-    option("--clients N", "Most connections of clients at a time. [default: 10000]", type=click.IntRange(min=1)),
-    option(
-        "--health-port PORT",
-        "Port of /healthz and /metrics; 0 takes a free one.",
-        type=click.IntRange(0, 65_535),
-        default=9084,
-    ),
+    option("--patience patience_seconds SECONDS", "Seconds to wait for a gateway that cannot be reached.", default=5.0),
+    option("--connections upstream_connections_max N", "Most connections to the gateway at a time.", default=100),
+    option("--clients N", "Most connections of clients at a time. [default: 10000]"),
+    option("--health-port PORT", "Port of /healthz and /metrics; 0 takes a free one.", default=9084),
     option("--no-health", "Do not serve /healthz and /metrics."),
     option("--call-log/--no-call-log logs_calls", "Write one line for each call.", default=True),
-    option("--log-level LEVEL", _LOG_LEVEL_TEXT, default="info"),
+    option("--log-level debug|info|warning|error", _LOG_LEVEL_TEXT, default="info"),
     *(targets.URL, targets.USER, targets.PASSWORD_FILE, targets.TOKEN_FILE, targets.TOKEN_COMMAND, targets.NEGOTIATE),
     *(targets.CERTIFICATE, targets.KEY, targets.CACERT, targets.INSECURE, targets.TIMEOUT),
     work="operations.bridge_command:run",

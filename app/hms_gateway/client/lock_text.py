@@ -1,28 +1,16 @@
-"""Locks as Hive prints them: SHOW LOCKS in both of its forms, and EXPLAIN LOCKS (semantics §8.3)."""
+"""Locks as Hive prints them: SHOW LOCKS without transactions, and EXPLAIN LOCKS (semantics §8.3)."""
 
 import re
 import uuid
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from hms_gateway.client.concurrency import LockPlace, Mode, NeededLock
-from hms_gateway.rpc.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
+from hms_gateway.rpc.structs import LockState, LockType, ShowLocksResponseElement
+from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.runtime.logging import printable
-
-_HEADER: Final = (
-    "Lock ID", "Database", "Table", "Partition", "State", "Blocked By", "Type", "Transaction ID", "Last Heartbeat",
-    "Acquired At", "User", "Hostname", "Agent Info",
-)  # fmt: skip
-_BLOCKING_HEADER: Final = (
-    "Lock ID", "Database", "Table", "Partition", "State", "Type", "Transaction ID", "User", "Hostname", "Acquired At",
-    "Last Heartbeat", "Lost At", "Blocks", "Agent Info",
-)  # fmt: skip
-_NOTHING: Final = "NULL"
-_BLANK: Final = " " * 12
-
 
 _REASON: Final = re.compile(r"([^:\s]+):(IMPLICIT|EXPLICIT):(.*)", re.DOTALL)
 _STATEMENT_CHARACTERS_MAX: Final = 1_000
@@ -65,28 +53,16 @@ def parse_reason(agent_info: str) -> LockReason:
     return LockReason(agent_info) if found is None else LockReason(found[1], found[2] == "EXPLICIT", found[3])
 
 
-def show_locks(locks: Sequence[ShowLocksResponseElement]) -> str:
-    """What Hive prints with its transaction manager: a header and a line for each lock, with tabs between."""
-    return "\n".join("\t".join(cells) for cells in (_HEADER, *map(_cells, locks)))
-
-
-def show_locks_legacy(locks: Sequence[ShowLocksResponseElement], *, is_extended: bool = False) -> str:
-    """What Hive prints without transactions: `db@table@partition` and the mode, exclusive first.
+def show_locks_legacy(locks: Sequence[ShowLocksResponseElement], *, is_extended: bool = False) -> Iterator[str]:
+    """The lines that Hive prints without transactions: `db@table@partition` and the mode, exclusive first.
 
     Extended shows for each lock what it was taken for. Waiting requests are none of this form's locks: it knows
     denied ones only.
     """
-    lines: list[str] = []
     for lock in sorted((lock for lock in locks if lock.state == LockState.ACQUIRED), key=_legacy_order):
-        lines.append(f"{shown_text(_legacy_name(lock))}\t{_legacy_mode(lock)}")
+        yield f"{shown_text(_legacy_name(lock))}\t{_legacy_mode(lock)}"
         if is_extended:
-            lines.extend(parse_reason(lock.agentInfo or "").lines(lock.acquiredat or 0))
-    return "\n".join(lines)
-
-
-def show_blocking_locks(locks: Sequence[BlockingLock]) -> str:
-    """Whose each lock is since when, when it is lost without another heartbeat, and which requests wait for it."""
-    return "\n".join("\t".join(cells) for cells in (_BLOCKING_HEADER, *map(_blocking_cells, locks)))
+            yield from parse_reason(lock.agentInfo or "").lines(lock.acquiredat or 0)
 
 
 def explain_locks(locks: Sequence[NeededLock]) -> str:
@@ -101,64 +77,13 @@ def shown_text(text: str | None) -> str:
     return printable(text or "")
 
 
-def _cells(lock: ShowLocksResponseElement) -> tuple[str, ...]:
-    blocker = _BLANK if lock.blockedByExtId is None else f"{lock.blockedByExtId}.{lock.blockedByIntId}"
-    return (
-        *_object_cells(lock),
-        _member_name(LockState, lock.state),
-        blocker,
-        _member_name(LockType, lock.type),
-        _txn_text(lock),
-        str(lock.lastheartbeat or 0),
-        _NOTHING if lock.acquiredat is None else str(lock.acquiredat),
-        *(shown_text(text) for text in (lock.user, lock.hostname, lock.agentInfo)),
-    )
-
-
-def _blocking_cells(blocking: BlockingLock) -> tuple[str, ...]:
-    lock, blocked = blocking.lock, blocking.blocked or []
-    assert lock is not None
-    more = (blocking.blocked_count or 0) - len(blocked)
-    return (
-        *_object_cells(lock),
-        _member_name(LockState, lock.state),
-        _member_name(LockType, lock.type),
-        _txn_text(lock),
-        shown_text(lock.user),
-        shown_text(lock.hostname),
-        _NOTHING if lock.acquiredat is None else _time(lock.acquiredat),
-        _time(blocking.last_heartbeat),
-        _time(blocking.lost_at),
-        ",".join(map(str, blocked)) + (f" and {more} more" if more else ""),
-        shown_text(lock.agentInfo),
-    )
-
-
-def _object_cells(lock: ShowLocksResponseElement) -> tuple[str, ...]:
-    names = (lock.dbname, lock.tablename, lock.partname)
-    return (f"{lock.lockid}.{lock.lockIdInternal}", *(shown_text(name) or _NOTHING for name in names))
-
-
-def _member_name(enum: type[LockState] | type[LockType], number: int | None) -> str:
-    """Other metastores may know more members."""
-    return next((member.name for member in enum if member == number), str(number))
-
-
-def _txn_text(lock: ShowLocksResponseElement) -> str:
-    return str(lock.txnid) if lock.txnid else _NOTHING
-
-
-def _time(milliseconds: int | None) -> str:
-    return datetime.fromtimestamp((milliseconds or 0) // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _legacy_order(lock: ShowLocksResponseElement) -> tuple[str, bool, int, int]:
     is_shared = _legacy_mode(lock) == "SHARED"
     return _legacy_name(lock), is_shared, lock.lockid or 0, lock.lockIdInternal or 0
 
 
 def _legacy_name(lock: ShowLocksResponseElement) -> str:
-    return "@".join(name for name in (lock.dbname, lock.tablename, lock.partname) if name)
+    return "@".join(name for name in (shown_key(lock.dbname or ""), lock.tablename, lock.partname) if name)
 
 
 def _legacy_mode(lock: ShowLocksResponseElement) -> str:
@@ -166,4 +91,4 @@ def _legacy_mode(lock: ShowLocksResponseElement) -> str:
 
 
 def _place_text(place: LockPlace) -> str:
-    return ".".join(name for name in (place.db_name, place.table_name, place.partition_name) if name)
+    return ".".join(name for name in (shown_key(place.db_name), place.table_name, place.partition_name) if name)

@@ -3,11 +3,13 @@
 import itertools
 import ssl
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
+from hms_gateway.client.in_catalog import call_in_catalog, catalog_named, lack_of_catalog
 from hms_gateway.client.transaction import MetastoreTransaction
 from hms_gateway.rpc.structs import METHODS, Method, Struct
 from hms_gateway.rpc.wire import (
@@ -65,6 +67,10 @@ class NotAuthorized(ClientError):
     """The server does not take who we are, or does not let us in (HTTP 401 or 403); or we have no ticket."""
 
 
+class NoCatalog(ClientError):
+    """The metastore does not have the catalog of the client, or knows no catalogs."""
+
+
 class NotAMetastore(ClientError):
     """Something answered, but not with the Thrift message that belongs to the call."""
 
@@ -105,12 +111,29 @@ class TokenAuth(httpx.Auth):
                 yield request
 
 
-class MetastoreClient:
+class OfCatalog:
+    """Base of clients: calls about one catalog, empty for the default one, which is looked for before the first."""
+
+    def __init__(self, place: str, catalog: str) -> None:
+        self._place = place
+        self._catalog = catalog_named(catalog)
+        self._has_catalog = not self._catalog
+
+    def _about_catalog(self, sending: Callable[..., Any], name: str, arguments: Struct) -> Any:
+        """Raises NoCatalog."""
+        if not self._has_catalog and (lack := lack_of_catalog(sending, self._catalog)) is not None:
+            raise NoCatalog(f"{self._place}: {lack}", "give another --catalog, or none")
+        self._has_catalog = True
+        return call_in_catalog(sending, self._catalog, name, arguments)
+
+
+class MetastoreClient(OfCatalog):
     """Calls methods by IDL name over one kept connection; nothing is retried. Use it as a context manager or close it.
 
     A context as `verify` that has loaded a certificate shows it, as the login where there is no `auth`.
     `methods` are those of the dialect in which the server speaks at this URL; without them it is that of 2.3, as
-    the protocol says (design D2).
+    the protocol says (design D2). With a `catalog` (Hive 3.1 and later), names of databases are names in it, and
+    `@other#database` is in another one.
     """
 
     def __init__(
@@ -124,7 +147,9 @@ class MetastoreClient:
         methods: Mapping[str, Method] = METHODS,
         limits: Limits | None = None,
         transport: httpx.BaseTransport | None = None,
+        catalog: str = "",
     ) -> None:
+        super().__init__(url, catalog)
         self._url = url
         self._codec = TJsonCodec(limits or Limits())
         self._methods = methods
@@ -169,6 +194,22 @@ class MetastoreClient:
         as such (an unknown method, for instance), ClientError without an answer, TypeError for an unknown method
         or argument name.
         """
+        sending = partial(
+            self._call, on_progress=on_progress, idempotency_key=idempotency_key, fields=fields, headers=headers
+        )
+        return self._about_catalog(sending, name, self.arguments(name, arguments, named))
+
+    def _call(
+        self,
+        name: str,
+        /,
+        *arguments: Any,
+        on_progress: Progress | None,
+        idempotency_key: str | None,
+        fields: Fields | None,
+        headers: Mapping[str, str] | None,
+        **named: Any,
+    ) -> Any:
         method = method_of(self._methods, name)
         # With a key the same call has to be the same message.
         seqid = next(self._seqids) if idempotency_key is None else 1

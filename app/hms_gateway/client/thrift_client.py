@@ -10,6 +10,7 @@ from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TT
 from hms_gateway.client.metastore_client import (
     NotAMetastore,
     NotReached,
+    OfCatalog,
     application_error,
     arguments_of,
     method_of,
@@ -24,7 +25,7 @@ from hms_gateway.runtime.limits import Limits
 _BUFFER_BYTES = 64 * 1024
 
 
-class ThriftClient:
+class ThriftClient(OfCatalog):
     """Calls methods by IDL name over one connection; nothing is retried. Use it as a context manager or close it.
 
     Without encryption and without SASL; `framed` where the server has framed transport enabled. Replies are decoded
@@ -39,9 +40,10 @@ class ThriftClient:
         framed: bool = False,
         timeout_seconds: float = 600.0,
         limits: Limits | None = None,
+        catalog: str = "",
     ) -> None:
         """Raises NotReached."""
-        self._place = f"thrift://{host}:{port}"
+        super().__init__(f"thrift://{host}:{port}", catalog)
         self._seqids = itertools.count(1)
         socket = TSocket(host, port)
         socket.setTimeout(int(timeout_seconds * 1000))
@@ -65,6 +67,9 @@ class ThriftClient:
 
     def call(self, name: str, /, *arguments: Any, fields: Fields | None = None, **named: Any) -> Any:
         """As `MetastoreClient.call`; every field is read."""
+        return self._about_catalog(self._call, name, arguments_of(method_of(METHODS, name), arguments, named))
+
+    def _call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
         method = method_of(METHODS, name)
         try:
             self._send(method, arguments_of(method, arguments, named))

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import gc
 import resource
 import signal
@@ -21,6 +20,7 @@ from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.http.http_protocol import TOO_MANY, BoundedConfig, BoundedHttpProtocol
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.door import Arrival, Door, listening_sockets
+from hms_gateway.runtime.heap import keep_little_free_memory
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger
 
@@ -29,14 +29,6 @@ _log = structlog.get_logger("hms_gateway.server")
 # A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
 SWITCH_SECONDS = 0.0001
-# Below what hashing a password and a large body take, above what replies are sent in. While 40 clients repeat uploads
-# of 32 MiB, 343 MiB are resident (peak 702); with 16 MiB here it was 510 (peak 728). Long replies cost the same.
-LARGE_BLOCK_BYTES = 4 * 1024 * 1024
-# glibc gives threads arenas of their own, eight for each core, and what is freed in one helps no other: after 200,000
-# mutated messages 292 MiB stayed, with one arena 135. Threads that hold Python's lock have nothing to gain from more.
-ARENAS_MAX = 2
-# The numbers of malloc.h.
-MALLOC_TRIM_THRESHOLD, MALLOC_MMAP_THRESHOLD, MALLOC_ARENA_MAX = -1, -3, -8
 # Files besides connections: database, log, libraries.
 OTHER_FILES = 200
 
@@ -187,15 +179,3 @@ def _quiet_collector() -> None:
     gc.freeze()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     keep_little_free_memory()
-
-
-def keep_little_free_memory() -> None:
-    """From now on give every large block back at once, such as the 19 MiB of a password's hash, and share the rest.
-
-    glibc would keep both for the next call in each thread, for ever.
-    """
-    with contextlib.suppress(AttributeError, OSError):
-        glibc = ctypes.CDLL(None)
-        glibc.mallopt(MALLOC_ARENA_MAX, ARENAS_MAX)
-        glibc.mallopt(MALLOC_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
-        glibc.mallopt(MALLOC_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES)

@@ -52,7 +52,7 @@ from hms_gateway.rpc.structs import (
     TxnState,
     UniqueConstraintsRequest,
 )
-from hms_gateway.rpc.structs.catalogs import catalog_of, catalog_prefix, plain_name, prefix_of
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, marked, plain_name, prefix_of
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
 from hms_gateway.txn.rules.write_ids import ValidIds, valid_txns_text
 
@@ -82,8 +82,13 @@ class CatalogCaller(Protocol):
         """The value of a method; raises the declared exception."""
 
 
-def databases_everywhere(client: CatalogCaller) -> list[str]:
-    """The names of all databases of the default catalog, and `@catalog#database` of others."""
+def is_elsewhere(database: str) -> bool:
+    """True for the database of another catalog than the client's."""
+    return database.startswith("@")
+
+
+def databases_everywhere(client: CatalogCaller, own: str = "") -> list[str]:
+    """The names of all databases of the client's `own` catalog, and `@catalog#database` of others."""
     names: list[str] = list(client.call("get_all_databases"))
     try:
         catalogs = client.call("get_catalogs").names or ()
@@ -92,8 +97,9 @@ def databases_everywhere(client: CatalogCaller) -> list[str]:
             raise
         # Before Hive 3.1.
         return names
-    for prefix in filter(None, map(catalog_prefix, catalogs)):
-        names += [f"{prefix}{name}" for name in client.call("get_databases", prefix)]
+    for catalog in catalogs:
+        if catalog != (own or DEFAULT_CATALOG):
+            names += [marked(catalog, name) for name in client.call("get_databases", marked(catalog, "*"))]
     return names
 
 
@@ -103,12 +109,13 @@ def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> 
     Those of `@catalog#database` have that as their database.
     """
     capabilities = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
-    prefix = prefix_of(database)
     try:
-        request = GetTablesRequest(dbName=plain_name(database), tblNames=list(names), capabilities=capabilities)
-        if not prefix:
+        request = GetTablesRequest(dbName=database, tblNames=list(names), capabilities=capabilities)
+        if not is_elsewhere(database):
             return client.call("get_table_objects_by_name_req", request).tables or []
-        request.catName = catalog_of(database)
+        if prefix_of(database):
+            # Hive reads no marker in a struct. That of the default catalog is only sent by a client of another one.
+            request.dbName, request.catName = plain_name(database), catalog_of(database)
         tables = client.call("get_table_objects_by_name_req", request).tables or []
         return [msgspec.structs.replace(table, dbName=database) for table in tables]
     except ApplicationError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from hms_gateway.client.in_catalog import catalog_named
 from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth, TokenAuth
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.pipeline.errors import OptionError
@@ -17,6 +18,7 @@ from hms_gateway.runtime.logins.client_certificate import ClientCertificate, Cli
 THRIFT_PORT: Final = 9083
 CONNECTION_OPTIONS: Final = (
     *("url", "user", "password", "token", "auth", "certificate", "key", "cafile", "verify", "framed", "timeout"),
+    *("catalog",),
 )
 # Read on the driver where the option is not given.
 VARIABLES: Final = {
@@ -27,6 +29,7 @@ VARIABLES: Final = {
     "certificate": "HMS_GATEWAY_CERTIFICATE",
     "key": "HMS_GATEWAY_KEY",
     "cafile": "HMS_GATEWAY_CACERT",
+    "catalog": "HMS_GATEWAY_CATALOG",
 }
 _CONTEXTS_MAX: Final = 8
 
@@ -75,6 +78,7 @@ class Connection:
             is_verified=choice("verify", found["verify"], {"": True, "true": True, "false": False}),
             is_framed=choice("framed", found["framed"], {"": False, "true": True, "false": False}),
             timeout_seconds=whole_number("timeout", found["timeout"], 600),
+            catalog=catalog_named(found["catalog"]),
         )
 
     @property
@@ -97,6 +101,7 @@ class Connection:
             _tls_context(self.ca_text, self.is_verified, self.shown_text),
             headers=headers,
             timeout_seconds=self.timeout_seconds,
+            catalog=self.catalog,
         )
 
     def _auth(self) -> TokenAuth | TicketAuth | tuple[str, str] | None:
@@ -111,7 +116,13 @@ class Connection:
     def _thrift(self) -> ThriftClient:
         place = urlsplit(self.url)
         port = place.port or THRIFT_PORT
-        client = ThriftClient(place.hostname or "", port, framed=self.is_framed, timeout_seconds=self.timeout_seconds)
+        client = ThriftClient(
+            place.hostname or "",
+            port,
+            framed=self.is_framed,
+            timeout_seconds=self.timeout_seconds,
+            catalog=self.catalog,
+        )
         if self.user:
             client.call("set_ugi", self.user, [])
         return client

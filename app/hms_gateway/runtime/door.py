@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import structlog
 
+from hms_gateway.runtime.heap import keep_place_for_handshake
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger, Silence
 
@@ -313,6 +314,7 @@ class Door:
     async def _shake_hands(self, arrival: Arrival, protocol: asyncio.Protocol, tls: ssl.SSLContext) -> None:
         left = arrival.accepted_at + self._silent_seconds_max - self._loop.time()
         self._handshakes.enter(arrival, self._share(arrival.address))
+        keep_place_for_handshake(self._loop)
         try:
             await self._loop.connect_accepted_socket(
                 lambda: protocol,

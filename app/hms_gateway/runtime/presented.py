@@ -4,9 +4,10 @@ kept with its changes. Calls that record what another metastore knows keep its t
 directory.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Final, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -32,9 +33,6 @@ class bound(AbstractContextManager[None], Generic[T]):
         self._variable.reset(self._token)
 
 
-# In place of a lease: what is done under it changes nothing.
-NO_CHANGES: Final = -1
-
 _lease: ContextVar[tuple[int | None, str | None]] = ContextVar("presented_lease", default=(None, None))
 
 
@@ -51,6 +49,22 @@ def presented_lease_id() -> int | None:
 def presented_lease_holder() -> str | None:
     """The user whose the presented lease has to be, None where every user may present it."""
     return _lease.get()[1]
+
+
+# Of the transaction of the unit of work, which this room does not know.
+Condition: TypeAlias = Callable[[Any], None]
+
+_condition: ContextVar[Condition | None] = ContextVar("condition_of_changes", default=None)
+
+
+def changing_only_if(condition: Condition) -> bound[Condition | None]:
+    """Units of work that this thread starts inside change nothing if `condition` raises something at their end."""
+    return bound(_condition, condition)
+
+
+def condition_of_changes() -> Condition | None:
+    """The condition on changes of the call this thread is answering, None where there is none."""
+    return _condition.get()
 
 
 class LockCaller(msgspec.Struct, frozen=True):

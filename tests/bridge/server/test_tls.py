@@ -15,7 +15,7 @@ import pytest
 import uvloop
 from msgspec.structs import replace
 
-from hms_gateway.bridge.server.admission import BridgeOptions
+from hms_gateway.bridge.server.admission import LOG_EVERY_SECONDS, BridgeOptions, ConnectionRefusals
 from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.thrift.sasl import SaslStatus, negotiation_message
@@ -226,19 +226,23 @@ def test_a_login_by_sasl_precedes_that_of_the_certificate(tmp_path, clients):
 )
 def test_certificates_that_do_not_let_in_are_named_in_the_log(tmp_path, clients, logged, issue, says):
     context, _ = issue(tmp_path, clients)
+    now = [100.0]
 
     async def work():
         options = {"client_authority": tmp_path / "clients.pem", "client_certificates": "require"}
         async with served(tmp_path, **options) as (upstream, server):
+            server.admission.refusals = ConnectionRefusals(seconds=lambda: now[0])
             for _ in range(3):
                 assert await is_refused(server, context)
+            now[0] += LOG_EVERY_SECONDS
+            assert await is_refused(server, context)
             assert not upstream.requests
-            assert b'refused_total{reason="handshake"} 3.0' in server.metrics.text()
+            assert b'refused_total{reason="handshake"} 4.0' in server.metrics.text()
 
     uvloop.run(work())
-    (line,) = [line for line in logged() if line.get("reason") == "handshake"]
-    assert says in line["problem"]
-    assert line["address"] == "127.0.0.1"
+    lines = [line for line in logged() if line.get("reason") == "handshake"]
+    assert [line["left_out"] for line in lines] == [0, 2]
+    assert all(says in line["problem"] and line["address"] == "127.0.0.1" for line in lines)
 
 
 @pytest.mark.parametrize("use", ["allow", "require"])

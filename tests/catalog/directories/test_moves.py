@@ -1,12 +1,16 @@
 """Moves that survive a crash: whoever finds a pending move puts the directory back to its source."""
 
+import re
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import FileSystemError, OutcomeUnknown, PendingMove, TableId
-from tests.support.catalog import Catalog
+from hms_gateway.rpc.structs import Database, MetaException
+from tests.support.catalog import Catalog, new_table
 
 TABLE = TableId(7)
 
@@ -115,3 +119,64 @@ def test_what_cannot_be_put_back_stays_pending(catalog: Catalog) -> None:
         assert moves.recover() == 1
         assert len(pending(catalog)) == 1
         assert is_at(catalog, "b")
+
+
+@pytest.mark.parametrize("used_by", ["table", "database"])
+def test_a_start_leaves_a_directory_where_another_object_lies_by_now(
+    catalog: Catalog, used_by: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as a database, made after a rename that was killed: its files would go away with the directory."""
+    old, new = places(catalog)
+    catalog.store.write(lambda tx: tx.insert_pending_move(TABLE, new, old))
+    if used_by == "table":
+        catalog.store.write(lambda tx: tx.delete_pending_move(pending(catalog)[0].move_id))
+        catalog.tables.create(new_table("other", location=old))
+        catalog.store.write(lambda tx: tx.insert_pending_move(TABLE, new, old))
+    else:
+        catalog.databases.create(Database(name="other", locationUri=old))
+    assert moves_of(catalog).recover() == 1
+    assert is_at(catalog, "a")
+    assert f"Files of {new} stay at {old}, which another object of the catalog uses" in caplog.text
+    assert pending(catalog) == []
+
+
+@pytest.mark.parametrize("name", ["a", "b", "b/below"])
+def test_no_table_is_stored_where_a_directory_is_being_moved(catalog: Catalog, name: str) -> None:
+    """If the rename is taken back, the directory with the new table's files would go with it."""
+    moves = moves_of(catalog)
+    location = f"{catalog.root}/{name}"
+    text = f"{location} cannot be used while a directory there is being moved; try again later"
+
+    def change() -> None:
+        with moves.moved(TABLE, *places(catalog)):
+            with pytest.raises(MetaException, match=re.escape(text)):
+                catalog.tables.create(new_table("other", location=location))
+            catalog.tables.create(new_table("beside", location=f"{catalog.root}/b2"))
+            raise ValueError
+
+    with pytest.raises(ValueError):
+        change()
+    assert is_at(catalog, "a")
+    catalog.tables.create(new_table("other", location=location))
+
+
+def test_a_table_of_the_new_name_does_not_lose_its_directory(catalog: Catalog) -> None:
+    """The rename is in the middle when others create a table of its new name."""
+    catalog.tables.create(new_table("a"))
+    (catalog.warehouse / "a/file").write_text("x")
+    write, seen = catalog.store.write, []
+
+    def create_first(work: Any) -> Any:
+        seen.append(work)
+        if len(seen) == 2:
+            with pytest.raises(MetaException, match="is being moved"):
+                catalog.tables.create(new_table("b"))
+        return write(work)
+
+    renamed = catalog.tables.get(TableName("default", "a"))
+    renamed.tableName = "b"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalog.store, "write", create_first)
+        catalog.alterations.alter(TableName("default", "a"), renamed)
+    assert is_at(catalog, "b")
+    assert catalog.tables.get(TableName("default", "b")).sd.location == f"{catalog.root}/b"

@@ -77,9 +77,10 @@ def test_a_long_list_has_the_place_of_databases_and_partitions(gateway, shop):
     [
         (["ls", "nowhere"], "database nowhere does not exist"),
         (["ls", "default.nothing"], "table default.nothing does not exist"),
-        (["ls", "a.b.c"], "'a.b.c' is not a name"),
+        (["ls", "a.b.c"], "catalog a does not exist; the metastore has hive"),
+        (["ls", "a.b.c.d"], "'a.b.c.d' is not a name"),
         (["ls", "default.t/2024"], "'default.t/2024' is not a name"),
-        (["export", "default.t/ds=1"], "write database or database.table"),
+        (["export", "default.t/ds=1"], "write database, database.table or catalog.database.table"),
         (["describe", "default.nothing"], "table default.nothing does not exist"),
         (["export", "default.nothing"], "NoSuchObjectException"),
     ],

@@ -25,7 +25,7 @@ def test_yes_names_what_gives_it(run: Run) -> None:
 
 @pytest.mark.slow
 def test_what_cannot_be_asked_is_an_error(run: Run) -> None:
-    assert "'a.b.c' is not an object" in run("may", "alice", "see", "a.b.c").stderr
+    assert "'a.b.c.d' is not a name" in run("may", "alice", "see", "a.b.c.d").stderr
     assert "the user is empty" in run("may", "", "see", "*").stderr
     assert "the action look is not known" in run("may", "alice", "look", "*").stderr
     assert "is not an administrator" in run("may", "alice", "see", "*", user=OTHER_USER).stderr

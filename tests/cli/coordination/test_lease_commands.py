@@ -32,9 +32,9 @@ def test_grab_show_extend_drop(run):
     words = ("-x", "sales.orders/ds=1", "--shared", "hr.*", "-s", "t", "--database", "sales", "--seconds", "60")
     lease_id = grabbed(run, *words)
     assert shown(run) == [
-        ["hr", "NULL", "NULL", "SHARED"],
+        ["hr", "\\N", "\\N", "SHARED"],
         ["sales", "orders", "ds=1", "EXCLUSIVE"],
-        ["sales", "t", "NULL", "SHARED"],
+        ["sales", "t", "\\N", "SHARED"],
     ]
     assert shown(run, "*") == shown(run)
     assert shown(run, "sales.*") == shown(run)[1:]
@@ -46,7 +46,7 @@ def test_grab_show_extend_drop(run):
     assert first["end_utc"] > second["end_utc"]
     assert run("leases", "extend", lease_id, "--exclusive", "hr.*").exit_code == 0
     assert run("leases", "drop", lease_id, "sales.orders/ds=1").exit_code == 0
-    assert shown(run) == [["hr", "NULL", "NULL", "EXCLUSIVE"], ["sales", "t", "NULL", "SHARED"]]
+    assert shown(run) == [["hr", "\\N", "\\N", "EXCLUSIVE"], ["sales", "t", "\\N", "SHARED"]]
     assert run("leases", "drop", lease_id).exit_code == 0
     assert run("leases", "drop", lease_id).exit_code == 0
     assert shown(run) == []
@@ -63,7 +63,7 @@ def test_who_is_in_the_way_is_told(run):
     ("words", "exit_code", "text"),
     [
         (("grab",), 2, "the lease has no object"),
-        (("grab", "-x", "a.b.c"), 2, "'a.b.c' is not an object"),
+        (("grab", "-x", "a.b.c.d"), 2, "'a.b.c.d' is not an object"),
         (("grab", "-x", "t", "--seconds", "0"), 1, "must be above zero"),
         (("grab", "-x", "t", "--seconds", "315360000"), 1, "ExceedsMaxLeaseTimeException"),
         (("grab", "-x", "t", "--wait", "-1"), 1, "lease_wait_duration_sec must be in 0 to 300"),
@@ -92,9 +92,9 @@ def test_a_lease_belongs_to_its_user_until_an_administrator_takes_it(run):
     assert (nothing.exit_code, nothing.stderr) == (1, "error: no lease has sales.nothing\n")
     dropped = run("leases", "force-drop", "sales.*")
     assert (dropped.exit_code, dropped.stderr) == (0, f"dropped from the leases {lease_id}\n")
-    assert shown(run) == [["hr", "people", "NULL", "EXCLUSIVE"]]
+    assert shown(run) == [["hr", "people", "\\N", "EXCLUSIVE"]]
     found = run("leases", "show", "--format", "json").stdout.splitlines()
-    assert [json.loads(line)["Table"] for line in found] == ["people"]
+    assert [json.loads(line)["table"] for line in found] == ["people"]
     assert run("leases", "force-drop", "*").exit_code == 0
     assert shown(run) == []
 

@@ -98,7 +98,7 @@ def test_explain_structured_and_as_hive_does():
         (("drop table t", "--on", "t"), "belong to --operation"),
         (("make t",), "'make t': expected a statement whose locks are known, found make"),
         (("--operation", "frobnicate"), "unknown operation 'frobnicate'"),
-        (("--operation", "insert", "--on", "a.b.c"), "'a.b.c' is not an object"),
+        (("--operation", "insert", "--on", "a.b.c.d"), "'a.b.c.d' is not an object"),
         (("--operation", "insert", "--on", ".t"), "'.t' is not an object"),
         (("--operation", "insert", "--on", "t/"), "'t/' is not an object"),
         (("--operation", "insert", "--on", "d.*/p"), "'d.*/p' is not an object"),
@@ -213,10 +213,10 @@ def test_show_in_both_forms_and_as_json(run, client):
     run("locks", "acquire", "lock table sales.t exclusive")
     other_lock(client, "u", type=LockType.SHARED_READ)
     header, *lines = (line.split("\t") for line in run("locks", "show").stdout.splitlines())
-    assert header[:4] == ["Lock ID", "Database", "Table", "Partition"]
+    assert header[:4] == ["lockid", "database", "table", "partition"]
     assert [line[1:3] for line in lines] == [["default", "u"], ["sales", "t"]]
     (line,) = run("locks", "show", "--table", "SALES.T").stdout.splitlines()[1:]
-    assert line.split("\t")[4:8] == ["ACQUIRED", " " * 12, "EXCLUSIVE", "NULL"]
+    assert line.split("\t")[4:8] == ["ACQUIRED", "\\N", "EXCLUSIVE", "\\N"]
     assert run("locks", "show", "--legacy").stdout == "default@u\tSHARED\nsales@t\tEXCLUSIVE\n"
     extended = run("locks", "show", "--table", "sales.t", "--extended").stdout.splitlines()
     assert extended[3:] == ["LOCK_MODE:EXPLICIT", "LOCK_QUERYSTRING:lock table sales.t exclusive"]
@@ -240,10 +240,10 @@ def test_orphans_are_found_by_what_they_block_and_freed_by_an_administrator(run,
     assert waiting.state == LockState.WAITING
     header, *lines = (line.split("\t") for line in run("locks", "show", "--blocking").stdout.splitlines())
     (found,) = (dict(zip(header, line, strict=True)) for line in lines)
-    assert (found["Lock ID"], found["User"], found["Hostname"], found["Agent Info"], found["Blocks"]) == (
+    assert (found["lockid"], found["user"], found["hostname"], found["agent_info"], found["blocks"]) == (
         f"{orphan.lockid}.1", "bob", "far", "job 7", str(waiting.lockid),
     )  # fmt: skip
-    assert found["Acquired At"] <= found["Last Heartbeat"] < found["Lost At"]
+    assert found["acquired_at"] <= found["last_heartbeat"] < found["lost_at"]
     (shown,) = json.loads(run("locks", "show", "--blocking", "--json", "--table", "t").stdout)
     assert (shown["lock"]["lockid"], shown["blocked"]) == (orphan.lockid, [waiting.lockid])
     refused = run("locks", "force-release", str(orphan.lockid), user=OTHER_USER)

@@ -24,7 +24,7 @@ def test_locks_are_aligned_and_have_dates(shown, client):
     lock_id = client.call("lock", LockRequest([component], 0, "ann", "host", "job")).lockid
     try:
         header, line, *rows = shown("locks", "show", "--table", "default.seen")
-        assert header.index("Database") == line.index("-", 8) == rows[0].index("default")
+        assert header.index("database") == line.index("-", 8) == rows[0].index("default")
         assert "T" in rows[0].split()[8]
         assert rows[0].split()[8].endswith("Z")
         assert "\t" not in "".join([header, *rows])
@@ -36,6 +36,6 @@ def test_leases_are_aligned(shown, client):
     lease_id = client.call("grab_lease", [LeaseObject("default", "seen", None, "x")], 60, 0)
     try:
         header, _, *rows = shown("leases", "show", "default.seen")
-        assert header.index("User") == rows[0].index("admin")
+        assert header.index("user") == rows[0].index("admin")
     finally:
         client.call("drop_lease", lease_id, [])

@@ -1,186 +1,147 @@
 """Statements as values, and where reading stops for those that are none."""
 
+import inspect
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_gateway.cli.hiveql.altering import (
-    AddedPartition,
-    AddKey,
-    AddPartitions,
-    AlterDatabase,
-    AlterTable,
-    Compact,
-    DropConstraint,
-    DropPartitions,
-    ExchangePartition,
-    Rename,
-    RenamePartition,
-    SetBuckets,
-    SetLocation,
-    SetOwner,
-    SetProperties,
-    SetSerde,
-    Touch,
-    UnsetProperties,
-)
-from hms_gateway.cli.hiveql.defining import (
-    AlterViewQuery,
-    CreateTable,
-    CreateTableLike,
-    DropDatabase,
-    DropFunction,
-    DropTable,
-    Truncate,
-)
-from hms_gateway.cli.hiveql.granting import (
-    CreateRole,
-    DropRole,
-    GrantPrivileges,
-    GrantRoles,
-    ShowGrants,
-    ShowPrincipals,
-    ShowRoles,
-)
-from hms_gateway.cli.hiveql.locking import (
-    AbortTransactions,
-    DropLeases,
-    ShowCompactions,
-    ShowLeases,
-    ShowLocks,
-    ShowTransactions,
-    Unlock,
-)
-from hms_gateway.cli.hiveql.session import ForEngines, Repair, SetOption, Use
+from hms_gateway.cli.hiveql import altering, defining, granting, locking, session, showing
 from hms_gateway.cli.hiveql.shell_state import KeyValue, PlaceName, PrincipalName, QualifiedName
-from hms_gateway.cli.hiveql.showing import (
-    Describe,
-    DescribeDatabase,
-    DescribeFunction,
-    ShowCatalogs,
-    ShowColumns,
-    ShowCreateDatabase,
-    ShowCreateTable,
-    ShowDatabases,
-    ShowFunctions,
-    ShowPartitions,
-    ShowTableProperties,
-    ShowTables,
-)
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
-from hms_gateway.rpc.structs import HiveObjectType, PrincipalType
+from hms_gateway.rpc.structs import HiveObjectType, Order, PrincipalType
 
 T = QualifiedName("sales", "t")
 DS = (KeyValue("ds", "1"),)
 USER = PrincipalName(PrincipalType.USER, "ann")
 
 READ = {
-    "show databases like 'a*'": ShowDatabases("a*"),
-    "SHOW SCHEMAS": ShowDatabases(),
-    "show catalogs": ShowCatalogs(),
-    "show tables": ShowTables("sales"),
-    "show tables in `@spark#d`": ShowTables("@spark#d"),
-    "show tables in D 'a*|b'": ShowTables("d", "a*|b"),
-    "show views": ShowTables("sales", kind="VIRTUAL_VIEW"),
-    "show partitions T": ShowPartitions(T),
-    "show partitions t partition (ds='1')": ShowPartitions(T, DS),
-    "show partitions t where ds > '1' and hr = 2 limit 5": ShowPartitions(T, (), "ds > '1' and hr = 2", 5, 24),
-    "show columns in t in d": ShowColumns(QualifiedName("d", "t")),
-    "show functions like 'f*'": ShowFunctions(None, "f*"),
-    "show tblproperties t ('a')": ShowTableProperties(T, "a"),
-    "show create table `t`": ShowCreateTable(T),
-    "show create database d": ShowCreateDatabase("d"),
-    "show transactions": ShowTransactions(),
-    "show compactions": ShowCompactions(),
-    "show locks": ShowLocks(),
-    "show locks extended": ShowLocks(None, True),
-    "show locks t partition (ds='1') extended": ShowLocks(PlaceName("sales", "t", DS), True),
-    "show locks database d": ShowLocks(PlaceName("d")),
-    "show lease *": ShowLeases(),
-    "show lease t, database d": ShowLeases((PlaceName("sales", "t"), PlaceName("d"))),
-    "show lease hr.*": ShowLeases((PlaceName("hr"),)),
-    "drop force lease *": DropLeases(),
-    "drop force lease hr.*, d.t": DropLeases((PlaceName("hr"), PlaceName("d", "t"))),
-    "drop force lease d.t": DropLeases((PlaceName("d", "t"),)),
-    "show grant user ann on table t": ShowGrants(USER, HiveObjectType.TABLE, PlaceName("sales", "t")),
-    "show grant role r": ShowGrants(PrincipalName(PrincipalType.ROLE, "r"), None),
-    "show grant on database d": ShowGrants(None, HiveObjectType.DATABASE, PlaceName("d")),
-    "show roles": ShowRoles(),
-    "show role grant user ann": ShowRoles(USER),
-    "show principals r": ShowPrincipals("r"),
-    "desc t": Describe(T),
-    "describe formatted d.t partition (ds='1')": Describe(QualifiedName("d", "t"), DS, is_detailed=True),
-    "describe extended t": Describe(T, is_detailed=True),
-    "describe t a": Describe(T, column="a"),
-    "describe database extended d": DescribeDatabase("d", True),
-    "describe function d.f": DescribeFunction("d", "f"),
-    "use D": Use("d"),
-    "set": SetOption(),
-    "set hive.lock.numretries=3": SetOption("hive.lock.numretries", "3"),
-    "set metaconf:a.b": SetOption("metaconf:a.b"),
-    "drop database if exists d cascade": DropDatabase("d", True, True),
-    "drop table t purge": DropTable(T, is_purging=True),
-    "drop view if exists t": DropTable(T, True, True),
-    "drop function f": DropFunction("sales", "f"),
-    "truncate table t partition (ds='1')": Truncate(T, DS),
-    "alter table t rename to u": AlterTable(T, Rename(QualifiedName("sales", "u"))),
-    "alter table d.t rename to u": AlterTable(QualifiedName("d", "t"), Rename(QualifiedName("d", "u"))),
-    "alter view t rename to d.u": AlterTable(T, Rename(QualifiedName("d", "u")), is_view=True),
+    "show databases like 'a*'": showing.show_databases("a*"),
+    "SHOW SCHEMAS": showing.show_databases(),
+    "show catalogs": showing.show_catalogs(),
+    "show tables": showing.show_tables("sales"),
+    "show tables in `@spark#d`": showing.show_tables("@spark#d"),
+    "show tables in D 'a*|b'": showing.show_tables("d", "a*|b"),
+    "show views": showing.show_tables("sales", kind="VIRTUAL_VIEW"),
+    "show partitions T": showing.show_partitions(T),
+    "show partitions t partition (ds='1')": showing.show_partitions(T, DS),
+    "show partitions t where ds > '1' and hr = 2 limit 5": showing.show_partitions(T, (), "ds > '1' and hr = 2", 5, 24),
+    "show columns in t in d": showing.show_columns(QualifiedName("d", "t")),
+    "show functions like 'f*'": showing.show_functions(None, "f*"),
+    "show tblproperties t ('a')": showing.show_table_properties(T, "a"),
+    "show create table `t`": showing.show_create_table(T),
+    "show create database d": showing.show_create_database("d"),
+    "show transactions": locking.show_transactions(),
+    "show compactions": locking.show_compactions(),
+    "show locks": locking.show_locks(),
+    "show locks extended": locking.show_locks(None, True),
+    "show locks t partition (ds='1') extended": locking.show_locks(PlaceName("sales", "t", DS), True),
+    "show locks database d": locking.show_locks(PlaceName("d")),
+    "show lease *": locking.show_leases(),
+    "show lease t, database d": locking.show_leases((PlaceName("sales", "t"), PlaceName("d"))),
+    "show lease hr.*": locking.show_leases((PlaceName("hr"),)),
+    "drop force lease *": locking.drop_leases(),
+    "drop force lease hr.*, d.t": locking.drop_leases((PlaceName("hr"), PlaceName("d", "t"))),
+    "drop force lease d.t": locking.drop_leases((PlaceName("d", "t"),)),
+    "show grant user ann on table t": granting.show_grants(USER, HiveObjectType.TABLE, PlaceName("sales", "t")),
+    "show grant role r": granting.show_grants(PrincipalName(PrincipalType.ROLE, "r"), None),
+    "show grant on database d": granting.show_grants(None, HiveObjectType.DATABASE, PlaceName("d")),
+    "show roles": granting.show_roles(),
+    "show role grant user ann": granting.show_roles(USER),
+    "show principals r": granting.show_principals("r"),
+    "desc t": showing.describe(T),
+    "describe formatted d.t partition (ds='1')": showing.describe(QualifiedName("d", "t"), DS, is_detailed=True),
+    "describe extended t": showing.describe(T, is_detailed=True),
+    "describe t a": showing.describe(T, column="a"),
+    "describe database extended d": showing.describe_database("d", True),
+    "describe function d.f": showing.describe_function("d", "f"),
+    "use D": session.use("d"),
+    "set": session.set_option(),
+    "set hive.lock.numretries=3": session.set_option("hive.lock.numretries", "3"),
+    "set metaconf:a.b": session.set_option("metaconf:a.b"),
+    "drop database if exists d cascade": defining.drop_database("d", True, True),
+    "drop table t purge": defining.drop_table(T, is_purging=True),
+    "drop view if exists t": defining.drop_table(T, True, True),
+    "drop function f": defining.drop_function("sales", "f"),
+    "truncate table t partition (ds='1')": defining.truncate(T, DS),
+    "alter table t rename to u": altering.alter_table(T, altering.rename(QualifiedName("sales", "u"))),
+    "alter table d.t rename to u":
+        altering.alter_table(QualifiedName("d", "t"), altering.rename(QualifiedName("d", "u"))),
+    "alter view t rename to d.u": altering.alter_table(T, altering.rename(QualifiedName("d", "u")), is_view=True),
     "alter table t set tblproperties ('a'='b', 'c'='it\\'s')":
-        AlterTable(T, SetProperties({"a": "b", "c": "it's"})),
-    "alter table t unset tblproperties if exists ('a')": AlterTable(T, UnsetProperties(["a"], True)),
+        altering.alter_table(T, altering.set_properties({"a": "b", "c": "it's"})),
+    "alter table t unset tblproperties if exists ('a')":
+        altering.alter_table(T, altering.unset_properties(["a"], True)),
     "alter table t set serde 'x' with serdeproperties ('a'='b')":
-        AlterTable(T, SetSerde("x", {"a": "b"})),
-    "alter table t set serdeproperties ('a'='b')": AlterTable(T, SetSerde(None, {"a": "b"})),
-    "alter table t partition (ds='1') set location 'x'": AlterTable(T, SetLocation("x"), (DS,)),
-    "alter table t set owner role r": AlterTable(T, SetOwner(PrincipalName(PrincipalType.ROLE, "r"))),
-    "alter table t not clustered": AlterTable(T, SetBuckets((), (), -1)),
+        altering.alter_table(T, altering.set_serde("x", {"a": "b"})),
+    "alter table t set serdeproperties ('a'='b')": altering.alter_table(T, altering.set_serde(None, {"a": "b"})),
+    "alter table t partition (ds='1') set location 'x'": altering.alter_table(T, altering.set_location("x"), (DS,)),
+    "alter table t set owner role r":
+        altering.alter_table(T, altering.set_owner(PrincipalName(PrincipalType.ROLE, "r"))),
+    "alter table t not clustered": altering.alter_table(T, altering.set_buckets((), (), -1)),
     "alter table t clustered by (a) sorted by (b desc, c) into 4 buckets":
-        AlterTable(T, SetBuckets(["a"], [("b", 0), ("c", 1)], 4)),
-    "alter table t touch partition (ds='1')": AlterTable(T, Touch(), (DS,)),
+        altering.alter_table(T, altering.set_buckets(["a"], [Order("b", 0), Order("c", 1)], 4)),
+    "alter table t touch partition (ds='1')": altering.alter_table(T, altering.touch(), (DS,)),
     "alter table t partition (ds='1') rename to partition (ds='2')":
-        AlterTable(T, RenamePartition((KeyValue("ds", "2"),)), (DS,)),
+        altering.rename_partition(T, DS, (KeyValue("ds", "2"),)),
     "alter table t add if not exists partition (ds='1') location 'x' partition (ds=-2)":
-        AddPartitions(T, [AddedPartition(DS, "x"), AddedPartition((KeyValue("ds", "-2"),), None)], True),
+        altering.add_partitions(
+            T, [altering.AddedPartition(DS, "x"), altering.AddedPartition((KeyValue("ds", "-2"),), None)], True),
     "alter table t drop if exists partition (ds < '1', hr != 2) purge":
-        DropPartitions(T, [(KeyValue("ds", "1", "<"), KeyValue("hr", "2", "!="))], True, True),
+        altering.drop_partitions(T, [(KeyValue("ds", "1", "<"), KeyValue("hr", "2", "!="))], True, True),
     "alter table t exchange partition (ds='1') with table d.u":
-        ExchangePartition(T, DS, QualifiedName("d", "u")),
-    "alter table t partition (ds='1') compact 'major'": Compact(T, DS, "MAJOR"),
-    "alter table t drop constraint c": DropConstraint(T, "c"),
-    "alter table t add constraint c primary key (a, b) disable novalidate": AddKey(T, "c", ["a", "b"]),
+        altering.exchange_partition(T, DS, QualifiedName("d", "u")),
+    "alter table t partition (ds='1') compact 'major'": altering.compact(T, DS, "MAJOR"),
+    "alter table t drop constraint c": altering.drop_constraint(T, "c"),
+    "alter table t add constraint c primary key (a, b) disable novalidate": altering.add_key(T, "c", ["a", "b"]),
     "alter table t add constraint c foreign key (a) references d.u (b)":
-        AddKey(T, "c", ["a"], QualifiedName("d", "u"), ["b"]),
-    "alter database d set dbproperties ('a'='b')": AlterDatabase("d", parameters={"a": "b"}),
-    "alter database d set owner user ann": AlterDatabase("d", owner=USER),
-    "alter view t as select 1": AlterViewQuery(T, "select 1", 16),
-    "unlock table t": Unlock(PlaceName("sales", "t")),
-    "abort transactions 1 2, 3": AbortTransactions([1, 2, 3]),
+        altering.add_key(T, "c", ["a"], QualifiedName("d", "u"), ["b"]),
+    "alter database d set dbproperties ('a'='b')": altering.alter_database("d", parameters={"a": "b"}),
+    "alter database d set owner user ann": altering.alter_database("d", owner=USER),
+    "alter view t as select 1": defining.alter_view_query(T, "select 1", 16),
+    "unlock table t": locking.unlock(PlaceName("sales", "t")),
+    "abort transactions 1 2, 3": locking.abort_transactions([1, 2, 3]),
     "grant select, all privileges on t to user ann, role r with grant option":
-        GrantPrivileges(["SELECT", "ALL"], HiveObjectType.TABLE, PlaceName("sales", "t"),
+        granting.grant_privileges(["SELECT", "ALL"], HiveObjectType.TABLE, PlaceName("sales", "t"),
                             [USER, PrincipalName(PrincipalType.ROLE, "r")], is_option=True),
     "revoke grant option for insert on database d from ann":
-        GrantPrivileges(["INSERT"], HiveObjectType.DATABASE, PlaceName("d"), [USER], True, True),
-    "grant role r to user ann with admin option": GrantRoles(["r"], [USER], is_option=True),
-    "revoke r from ann": GrantRoles(["r"], [USER], True),
-    "create role r": CreateRole("r"),
-    "drop role r": DropRole("r"),
-    "msck repair table t sync partitions": Repair(T, True, True),
-    "repair table t": Repair(T),
-    "select 1 from t": ForEngines("SELECT"),
-    "insert into t values (1)": ForEngines("INSERT"),
-    "create table t as select 1": ForEngines("CREATE TABLE … AS SELECT"),
-    "alter table t concatenate": ForEngines("ALTER TABLE … CONCATENATE"),
-    "explain select 1": ForEngines("EXPLAIN"),
+        granting.grant_privileges(["INSERT"], HiveObjectType.DATABASE, PlaceName("d"), [USER], True, True),
+    "grant role r to user ann with admin option": granting.grant_roles(["r"], [USER], is_option=True),
+    "revoke r from ann": granting.grant_roles(["r"], [USER], True),
+    "create role r": granting.create_role("r"),
+    "drop role r": granting.drop_role("r"),
+    "msck repair table t sync partitions": session.repair(T, True, True),
+    "repair table t": session.repair(T),
+    "select 1 from t": session.for_engines("SELECT"),
+    "insert into t values (1)": session.for_engines("INSERT"),
+    "create table t as select 1": session.for_engines("CREATE TABLE … AS SELECT"),
+    "alter table t concatenate": session.for_engines("ALTER TABLE … CONCATENATE"),
+    "explain select 1": session.for_engines("EXPLAIN"),
     "create table if not exists t like d.u location 'x'":
-        CreateTableLike(T, QualifiedName("d", "u"), True, False, "x"),
+        defining.create_table_like(T, QualifiedName("d", "u"), True, False, "x"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "expected"), READ.items())
 def test_what_statements_say(text, expected):
-    assert parse_statement(text, "Sales") == expected
+    assert words_of(parse_statement(text, "Sales")) == words_of(expected)
+
+
+def words_of(statement):
+    """The function of a statement, and all words as the function gets them."""
+    words = inspect.signature(statement.work).bind(None, *statement.given, **statement.named)
+    words.apply_defaults()
+    named = {name: words_of_change(value) for name, value in words.arguments.items()}
+    return statement.work, named
+
+
+def words_of_change(value):
+    if not isinstance(value, altering.Change):
+        return value
+    words = inspect.signature(value.work).bind(None, None, *value.given, **value.named)
+    words.apply_defaults()
+    return value._replace(given=tuple(words.arguments.items()))
 
 
 # The mark is below the place where reading stops; the text is what was expected there.
@@ -239,8 +200,8 @@ TYPES = {
 @pytest.mark.parametrize(("text", "expected"), TYPES.items())
 def test_types_are_kept_as_the_metastore_keeps_them(text, expected):
     statement = parse_statement(f"create table t (a {text})")
-    assert isinstance(statement, CreateTable)
-    assert [column.type for column in statement.table.sd.cols] == [expected]
+    table, _ = statement.given
+    assert [column.type for column in table.sd.cols] == [expected]
 
 
 def test_a_table_with_everything():
@@ -250,9 +211,8 @@ def test_a_table_with_everything():
            row format delimited fields terminated by ',' null defined as 'n' stored as textfile
            location 'file:/x' tblproperties ('k'='v')"""
     )
-    assert isinstance(statement, CreateTable)
-    table = statement.table
-    assert (table.dbName, table.tableName, table.tableType, statement.if_not_exists) == (
+    table, if_not_exists = statement.given
+    assert (table.dbName, table.tableName, table.tableType, if_not_exists) == (
         "d", "t", "EXTERNAL_TABLE", True,
     )  # fmt: skip
     assert table.parameters == {"comment": "c", "k": "v", "EXTERNAL": "TRUE"}

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from hms_gateway.cli.application import application
 from hms_gateway.cli.hiveql.shell_state import ShellState
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
-from hms_gateway.cli.sql.session import Watch
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
 from hms_gateway.rpc.structs import (
@@ -413,26 +412,6 @@ def test_a_lock_that_nothing_keeps_alive_is_named(gateway, client):
     client.call("unlock", UnlockRequest(lock_id))
     assert "nothing keeps" not in run_sql(gateway, "-e", f"{statements}; unlock table held").stderr
     client.call("drop_table", "default", "held", True)
-
-
-def test_the_time_of_a_statement_is_without_that_of_the_pager():
-    class Clock:
-        now = 0.0
-
-        def monotonic(self):
-            return self.now
-
-    clock = Clock()
-
-    def rows():
-        for number in range(3):
-            clock.now += 0.1
-            yield (number,)
-
-    watch = Watch(clock.monotonic)
-    for _ in watch.each(rows()):
-        clock.now += 60
-    assert round(watch.seconds, 3) == 0.3
 
 
 def test_hiveconf_is_checked(gateway):

@@ -332,6 +332,8 @@ def test_a_form_encoded_body_of_a_trusted_proxy_is_decoded_once(server, client):
         assert client.post(trusting.url, content=body, headers=headers).content == ANSWER
         assert client.post(trusting.url, content=body + b"=", headers=headers).content == ANSWER
         assert client.post(trusting.url, content=body).status_code == 400
+        cut = client.post(trusting.url, content=body.replace(b"all", b"a=&ll"), headers=headers)
+        assert (cut.status_code, "The body has an &" in cut.text) == (400, True)
     refused = client.post(server.url, content=body, headers=headers)
     assert (refused.status_code, "trusted_proxy.addresses" in refused.text) == (400, True)
     assert client.post(server.url, content=CALL, headers=headers).content == ANSWER

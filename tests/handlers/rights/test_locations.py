@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ groups = ["team"]
 locations = ["s3://bucket/team/", "file:/data/team/*"]
 """
 REFUSED = "MetaException: Permission denied: user {} may not use location {}"
-PARTED = "file:/w/sales.db/parted"
+SALES = "file:/w/sales.db"
+PARTED = f"{SALES}/parted"
 
 
 def descriptor(location: str | None) -> StorageDescriptor:
@@ -121,6 +123,48 @@ def made(everybody: Everybody, who: str, name: str, location: str) -> bool:
 )
 def test_a_table_lies_at_its_own_place(everybody: Everybody, location: str) -> None:
     assert made(everybody, "alice", "sales.mine", location)
+
+
+def before_the_next_write(everybody: Everybody, monkeypatch: pytest.MonkeyPatch, *call: Any) -> None:
+    """Make a call of the administrator behind all checks of the next changing call, and before its unit of work."""
+    store, waiting = everybody.metastore.store, [call]
+    write = store.write
+
+    def delayed(unit: Any) -> Any:
+        if waiting:
+            with ThreadPoolExecutor(1) as another:
+                assert another.submit(everybody.ask, "root", *waiting.pop()).result() is None
+        return write(unit)
+
+    monkeypatch.setattr(store, "write", delayed)
+
+
+@pytest.mark.parametrize("below", ["", "/deep"])
+@pytest.mark.parametrize(
+    ("before", "given", "place"),
+    [
+        (None, f"{SALES}/mine-1", f"{SALES}/mine-1"),
+        (None, None, f"{SALES}/mine"),
+        ("mine", f"{SALES}/mine-1", f"{SALES}/mine-1"),
+        ("other", f"{SALES}/other", f"{SALES}/mine"),
+    ],
+)
+def test_a_place_is_still_free_in_the_unit_of_work(
+    everybody: Everybody, monkeypatch: pytest.MonkeyPatch, before: str | None, given: str | None, place: str, below: str
+) -> None:
+    """Bob's table comes to the place after it was found free; a drop of the one would delete the other's data."""
+    if before is not None:
+        assert everybody.ask("alice", "create_table", table(f"sales.{before}", None)) is None
+    how = ["create_table"] if before is None else ["alter_table", "sales", before]
+    before_the_next_write(everybody, monkeypatch, "create_table", table("sales.bob", f"{place}{below}", "bob"))
+    try:
+        assert everybody.ask("alice", *how, table("sales.mine", given)) == REFUSED.format("alice", place)
+        assert everybody.ask("root", "get_table", "sales", "bob").sd.location == f"{place}{below}"
+        names = everybody.ask("root", "get_all_tables", "sales")
+        assert [name for name in names if name in ("mine", "other")] == [before] * (before is not None)
+    finally:
+        for name in ("mine", "other", "bob"):
+            everybody.ask("root", "drop_table", "sales", name, False)
 
 
 @pytest.mark.parametrize(

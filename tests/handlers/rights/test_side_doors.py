@@ -168,7 +168,7 @@ def test_names_of_tables_with_more_points_are_those_that_the_handler_reads(every
     metadata = CreationMetadata("hive", "mine", "v", {"mine.x.hr.people"}, "")
     assert everybody.ask("alice", "get_materialization_invalidation_info", metadata, "") in (
         REFUSED,
-        "MetaException: Permission denied: user alice lacks SEE on table @x#hr.people",
+        "MetaException: Permission denied: user alice lacks SEE on table x.hr.people",
     )
 
 

@@ -7,16 +7,17 @@ import json
 import msgspec
 import pytest
 
+from hms_gateway.client.in_catalog import call_in_catalog
 from hms_gateway.pipeline.migrate.events import Changes, partition_names
-from hms_gateway.rpc.structs import NotificationEvent
+from hms_gateway.rpc.structs import METHODS, NotificationEvent, NotificationEventRequest, NotificationEventResponse
 
 
 def event(kind, table="t", database="d", **message):
     return NotificationEvent(eventType=kind, dbName=database, tableName=table, message=json.dumps(message))
 
 
-def changes(*events, catalog="hive"):
-    found = Changes(catalog)
+def changes(*events):
+    found = Changes()
     found.note(events)
     return found
 
@@ -40,8 +41,12 @@ def test_events_of_other_catalogs_touch_nothing():
         event("CREATE_TABLE", "hive"),
         event("CREATE_DATABASE", None, "@spark#e"),
     ]
+    asked = METHODS["get_next_notification"].arguments(NotificationEventRequest(0, 10))
     for catalog, databases in (("hive", set()), ("spark", {"e"}), ("lake", set())):
-        found = changes(*told, catalog=catalog)
+        answer = NotificationEventResponse([msgspec.structs.replace(one) for one in told])
+        if catalog != "hive":
+            call_in_catalog(lambda name, rqst, answer=answer: answer, catalog, "get_next_notification", asked)
+        found = changes(*answer.events)
         assert (set(found.tables), found.databases) == ({("d", catalog)} - {("d", "lake")}, databases)
 
 

@@ -112,6 +112,9 @@ def directories(folder: Path) -> set[str]:
 
 def test_a_catalog_arrives_whole_and_what_changes_later_too(spark, source, target, options):
     before = directories(target.folder)
+    without = MigrateArguments(source=dataclasses.replace(source.connection, catalog="spark"))
+    with pytest.raises(CallsRefused, match="catalog spark cannot be there: the metastore has no catalogs"):
+        migrate(options, without, spark=spark)
     planned = migrate(dataclasses.replace(options, dry_run=True), from_(source), spark=spark)
     assert (planned.status, planned.counts["tables"]) == ("planned", 9)
     again = dataclasses.replace(options, resume=planned.run)
@@ -241,8 +244,19 @@ def small(tmp_path_factory):
         yield Side(gateway, 0, gateway.server.data_dir)
 
 
-def test_conflicts_are_skipped_replaced_or_end_the_run(spark, small, target, options):
+@pytest.fixture
+def lake(target, options):
+    """Options for the catalog `lake` of the target."""
     with target.metastore.client() as client:
+        new = Catalog("lake", None, f"file:{target.folder}/warehouse/lake")
+        client.call("create_catalog", CreateCatalogRequest(new))
+    return dataclasses.replace(options, connection=dataclasses.replace(options.connection, catalog="lake"))
+
+
+def test_conflicts_are_skipped_replaced_or_end_the_run(spark, small, target, lake):
+    """In another catalog than the default one, which stays empty."""
+    options, connection = lake, lake.connection
+    with PatientClient(connection, 20) as client:
         client.call("create_database", Database(name="sales"))
         make_table(client, "sales", "customers", ("other", "string"))
         make_table(client, "sales", "days", ("d", "date"))
@@ -256,9 +270,32 @@ def test_conflicts_are_skipped_replaced_or_end_the_run(spark, small, target, opt
     assert {one.object for one in skipped.differences} >= {"sales", "sales.customers"}
     replaced = migrate(only, from_(small, on_conflict="replace"), spark=spark)
     assert (replaced.refusals, replaced.differences) == ((), ())
-    with target.metastore.client() as client:
+    with PatientClient(connection, 20) as client:
         assert client.call("get_partition_names", "sales", "customers", -1) == []
         assert len(client.call("get_partition_names", "sales", "days", -1)) == 3
+    with target.metastore.client() as client:
+        assert client.call("get_all_databases") == ["default"]
+
+
+@pytest.mark.whole
+def test_a_catalog_goes_into_another_one_and_back(spark, small, target, options, lake):
+    result = migrate(lake, from_(small), spark=spark)
+    assert (result.status, result.refusals, result.differences) == ("done", (), ())
+    assert "--catalog lake drop_database sales " in Path(result.rollback).read_text()
+    missing = dataclasses.replace(lake.connection, catalog="missing")
+    for wrong in (dataclasses.replace(options, connection=missing), options):
+        source = small.connection if wrong is not options else missing
+        with pytest.raises(CallsRefused, match="catalog missing does not exist; the metastore has hive, lake"):
+            migrate(wrong, MigrateArguments(source=source), spark=spark)
+    with pytest.raises(UsageRefused, match="source and target are both"):
+        migrate(lake, MigrateArguments(source=lake.connection), spark=spark)
+    back = migrate(options, MigrateArguments(source=lake.connection), spark=spark)
+    assert (back.status, back.refusals, back.differences) == ("done", (), ())
+    assert back.counts == {**result.counts, "events": back.counts.get("events", 0)}
+    with target.metastore.client() as client, PatientClient(lake.connection, 20) as within:
+        names = client.call("get_all_databases")
+        assert names == within.call("get_all_databases")
+        assert all(client.call("get_all_tables", name) == within.call("get_all_tables", name) for name in names)
 
 
 def test_users_who_may_not_record_are_refused_before_anything_is_done(spark, small, target, options, tmp_path):

@@ -88,6 +88,8 @@ def test_texts_say_catalog_and_database() -> None:
     text = "Partition(dbName:@lake#sales, tableName:t)"
     assert shown_text(text, ["@lake#sales.t"]) == "Partition(dbName:sales, tableName:t)"
     assert shown_text("no @lake#sales.t", ["lake.sales.t"]) == "no lake.sales.t"
+    assert shown_text("no @lake#sales.t", ["mine.lake.sales.t"]) == "no lake.sales.t"
+    assert shown_text("no @lake#sales.t", ["a.@lake#b.c"]) == "no @lake#sales.t"
     assert shown_text(text, ["sales.t"]) == text
     assert shown_text("a@b and c#d", ["@b#x"]) == "a@b and c#d"
 

@@ -4,6 +4,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -173,6 +174,59 @@ def test_a_move_keeps_what_others_write_to_the_old_place(bucket: PrivateBucket, 
     assert bucket.keys(f"{top}/") == ["t/b", "t/d", "u/a", "u/b", "u/c"]
 
 
+@pytest.mark.parametrize("part_bytes", [3, 20])
+def test_an_undone_move_keeps_what_others_write_to_the_new_place(
+    part_bytes: int, bucket: PrivateBucket, files: Directories, top: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buckets, "_PART_BYTES_MAX", part_bytes)
+    monkeypatch.setattr(buckets, "_KEYS_PER_REQUEST", 3)
+    for name in "abcdef":
+        bucket.put(f"{top}/t/{name}", b"12345")
+    copied = files.move_directory(f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u")
+    assert bucket.keys(f"{top}/u/") == list("abcdef")
+    bucket.put(f"{top}/u/b", b"54321")
+    bucket.put(f"{top}/u/g", b"12345")
+    bucket.put(f"{top}/u2/a", b"12345")
+    copied.undo()
+    assert bucket.keys(f"{top}/u") == ["/b", "/g", "2/a"]
+    assert bucket.s3.cat_file(f"{BUCKET}/{top}/u/b") == b"54321"
+
+
+def test_a_bucket_with_versions_shows_the_newest_only(bucket: PrivateBucket, top: str) -> None:
+    """What was deleted leaves a mark there, which is no object; what others wrote over a copy stays the newest."""
+    call = partial(bucket.s3.call_s3, Bucket="versions")
+    call("create_bucket")
+    call("put_bucket_versioning", VersioningConfiguration={"Status": "Enabled"})
+    files = opened(bucket.options, "versions")
+    old, new = (f"s3a://versions/{top}/{name}" for name in "tu")
+    for key in ("t/a", "t/b", "t2/a"):
+        call("put_object", Key=f"{top}/{key}", Body=b"1")
+    files.move_directory(old, new).finish()
+    assert not files.exists(old)
+    copied = files.move_directory(new, old)
+    call("put_object", Key=f"{top}/t/a", Body=b"2")
+    copied.undo()
+    listed = call("list_objects_v2", Prefix=top)["Contents"]
+    assert [one["Key"].removeprefix(f"{top}/") for one in listed] == ["t/a", "t2/a", "u/a", "u/b"]
+    assert call("get_object", Key=f"{top}/t/a")["ContentLength"] == 1
+    for place in (old, new):
+        files.delete_directory(place)
+        assert not files.is_directory(place)
+
+
+def test_an_undone_move_keeps_a_later_object_of_the_same_content(
+    bucket: PrivateBucket, files: Directories, top: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An empty `_SUCCESS` is like another one; only its time tells that another writer made it."""
+    put_many(bucket, [f"{top}/t/{name}" for name in ("_SUCCESS", "f")])
+    copied = files.move_directory(f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u")
+    bucket.let_pass(seconds=5)
+    bucket.put(f"{top}/u/_SUCCESS")
+    copied.undo()
+    assert bucket.keys(f"{top}/") == ["t/_SUCCESS", "t/f", "u/_SUCCESS"]
+    assert f"Objects stay at {top}/u/ in bucket lake" in caplog.text
+
+
 def test_an_end_of_a_move_after_a_crash_deletes_only_older_objects(
     bucket: PrivateBucket, files: Directories, top: str
 ) -> None:
@@ -209,6 +263,18 @@ def test_a_bucket_is_neither_made_nor_deleted(bucket: PrivateBucket) -> None:
     assert not bucket.s3.exists("missing")
     with pytest.raises(FileSystemError, match="is not deleted"):
         opened(bucket.options).delete_directory(f"s3a://{BUCKET}")
+
+
+def test_credentials_that_expire_in_the_middle_of_a_move_lose_nothing(
+    bucket: PrivateBucket, files: Directories, top: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    put_many(bucket, [f"{top}/t/{number:02}" for number in range(20)])
+    bucket.fail("", code="ExpiredToken", status=403, after=8)
+    with pytest.raises(FileSystemError, match=r"^bucket lake refuses the gateway: ExpiredToken; the log has the mess"):
+        files.move_directory(f"s3a://{BUCKET}/{top}/t", f"s3a://{BUCKET}/{top}/u")
+    bucket.fail()
+    assert len(bucket.keys(f"{top}/t/")) == 20
+    assert f"Copies stay at {top}/u/ in bucket lake; remove them: bucket lake refuses the gateway" in caplog.text
 
 
 def test_wrong_credentials_are_said_and_the_log_has_the_words_of_the_bucket(

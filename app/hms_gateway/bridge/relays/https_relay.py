@@ -31,13 +31,7 @@ import structlog
 
 from hms_gateway.bridge.relays.relay import RelayedReply
 from hms_gateway.bridge.relays.transcoding import Unchanged, payload_begin
-from hms_gateway.bridge.relays.upstream import (
-    Answer,
-    TooSlow,
-    UpstreamError,
-    UpstreamNotTrusted,
-    UpstreamPool,
-)
+from hms_gateway.bridge.relays.upstream import Answer, TooSlow, UpstreamError, UpstreamNotTrusted, UpstreamPool
 from hms_gateway.bridge.thrift.connection import Session
 from hms_gateway.bridge.thrift.messages import CallFailed, NotTried, ReplyBroken, ThriftMessage, codec_of
 from hms_gateway.bridge.thrift.sasl import Credentials
@@ -247,8 +241,7 @@ class HttpsRelay:
             raise CallFailed(text, "unauthorized")
         is_changing = changes_something(message.name)
         attempts = _Attempts(
-            key=uuid.uuid4().hex if is_changing else None,
-            give_up_at=self._loop.time() + self._options.patience_seconds,
+            key=uuid.uuid4().hex if is_changing else None, give_up_at=self._loop.time() + self._options.patience_seconds
         )
         body = await self._encoding.request(message)
         held = None if self._held is None or is_changing else self._held.find(message)

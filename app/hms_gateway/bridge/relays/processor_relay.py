@@ -1,13 +1,12 @@
 """Answers the Thrift port of the gateway's own process: no HTTP, straight to the processor in a worker thread.
 
-Threads, streaming and the reply cache belong to the gateway; what is needed of them here is written down as ports, and
-the composition of the process hands them in.
+Threads, streaming and the reply cache are the gateway's.
 """
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -22,8 +21,10 @@ from hms_gateway.bridge.thrift.messages import (
     application_exception,
     codec_of,
 )
+from hms_gateway.cache import ReplyCache, ReplyKey
+from hms_gateway.gateway.calls.dispatcher import CompletedCall, Dispatcher
+from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.rpc.call import Call, Caller, Dialect, Unavailable
-from hms_gateway.rpc.processor import Reply as ProcessorReply
 from hms_gateway.rpc.wire import ApplicationError, Codec, Codecs, Message, MessageType
 from hms_gateway.runtime.call_record import Objects
 from hms_gateway.runtime.shares import Holder
@@ -31,74 +32,6 @@ from hms_gateway.runtime.shares import Holder
 ANONYMOUS = "anonymous"
 
 _log = structlog.get_logger("hms_gateway.bridge")
-
-
-class RelayedStream(Protocol):
-    """A long reply that a thread is making."""
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The chunks in order. Raises when the reply cannot be finished."""
-
-    def cancel(self) -> None:
-        """The rest is not wanted."""
-
-
-class Ran(Protocol):
-    """The result of a call; the payload of a long reply is in `stream`."""
-
-    @property
-    def reply(self) -> ProcessorReply: ...
-
-    @property
-    def stream(self) -> RelayedStream | None: ...
-
-
-class Answers(Protocol):
-    """Answers calls in worker threads, so many at once as the gateway allows."""
-
-    async def answer(
-        self,
-        codec: Codec,
-        message: Message,
-        call: Call,
-        wrap: Callable[[Iterator[bytes]], Iterator[bytes]],
-        until_gone: Callable[[], Awaitable[None]],
-    ) -> Ran: ...
-
-
-class Cache(Protocol):
-    """Replies that are known and current, by the key (codec, dialect, method, encoded arguments, viewer)."""
-
-    @property
-    def with_lists(self) -> frozenset[str]:
-        """Methods whose arguments may say which write ids the reader sees."""
-
-    @property
-    def is_apart(self) -> bool:
-        """True if keys end with `viewer`."""
-
-    def viewer(self, user: str, groups: frozenset[str], may_administer: bool = True) -> Any:
-        """Whose reply it is."""
-
-    def lookup(self, key: Any) -> Any: ...
-
-    def scopes_of(self, key: Any) -> Objects:
-        """The objects that the reply kept for the key depends on."""
-
-    def reading(self, key: Any, codec: Codec, sent: bytes | None) -> Any:
-        """The call as that of a reader with such a list, whose `key` is without it; None for one without."""
-
-    def lookup_for(self, reading: Any) -> Any: ...
-
-    def tag_reading(self, reading: Any) -> Any:
-        """A function to call first in the thread of such a call, its `confirm` last, and to hand to `remember`."""
-
-    def ticket(self) -> int: ...
-
-    def note_answered(self, method: str) -> None:
-        """A call that was not answered from memory is over."""
-
-    def remember(self, key: Any, arguments: Any, payload: bytes, ticket: int, tagged: Any = None) -> None: ...
 
 
 async def user_as_named(session: Session) -> Caller:
@@ -120,11 +53,11 @@ class ProcessorRelay:
 
     def __init__(
         self,
-        answers: Answers,
+        answers: Dispatcher,
         codecs: Codecs,
         *,
         dialect: Dialect = Dialect.HIVE_2_3,
-        cache: Cache | None = None,
+        cache: ReplyCache | None = None,
         identify: Callable[[Session], Awaitable[Caller]] = user_as_named,
         failure_of: Callable[[Exception, Session], BridgeError | None] = lambda error, session: None,
         note_limit: Callable[[str, Session], None] = lambda limit, session: None,
@@ -153,7 +86,7 @@ class ProcessorRelay:
     async def _answer(self, message: ThriftMessage, session: Session, caller: Caller) -> RelayedReply | None:
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
-        key: tuple[object, ...] = (codec.name, self._dialect, message.name, call.payload)
+        key: ReplyKey = (codec.name, self._dialect, message.name, call.payload)
         if self._cache is not None and self._cache.is_apart:
             key = (*key, self._cache.viewer(caller.user, caller.groups, caller.may_administer))
         known = await self._known(key, message)
@@ -215,14 +148,8 @@ class ProcessorRelay:
         return found if isinstance(found, bytes) else None
 
     async def _run(
-        self,
-        codec: Codec,
-        message: Message,
-        caller: Caller,
-        session: Session,
-        request_id: str,
-        tagged: Any,
-    ) -> Ran:
+        self, codec: Codec, message: Message, caller: Caller, session: Session, request_id: str, tagged: Any
+    ) -> CompletedCall:
         call = Call(
             principal=caller.user,
             groups=caller.groups,
@@ -256,7 +183,7 @@ class ProcessorRelay:
             _log.exception("call failed", method=message.name, request=request_id)
             raise CallFailed(f"Internal error processing {message.name}", "internal_error") from error
 
-    async def _long_reply(self, stream: RelayedStream, session: Session, request_id: str) -> RelayedReply:
+    async def _long_reply(self, stream: ReplyStream, session: Session, request_id: str) -> RelayedReply:
         chunks = _passed_on(stream)
         if not session.needs_length:
             return RelayedReply(chunks=chunks, request_id=request_id)
@@ -274,7 +201,7 @@ class ProcessorRelay:
         return RelayedReply(b"".join(parts), request_id=request_id)
 
 
-async def _passed_on(stream: RelayedStream) -> AsyncGenerator[bytes, None]:
+async def _passed_on(stream: ReplyStream) -> AsyncGenerator[bytes, None]:
     is_finished = False
     try:
         async for chunk in stream.chunks():

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from hms_gateway.bridge.thrift.messages import CallFailed, ThriftMessage, application_exception, codec_of
+from hms_gateway.bridge.thrift.messages import (
+    CallFailed,
+    Head,
+    ThriftMessage,
+    application_exception,
+    codec_of,
+    read_head,
+)
 from hms_gateway.rpc.idl import StructType
 from hms_gateway.rpc.structs import METHODS, SkewedInfo, Struct
 from hms_gateway.rpc.wire import (
@@ -23,6 +30,7 @@ from hms_gateway.rpc.wire import (
 )
 
 _STRUCT = 12
+_REPLIES = (MessageType.REPLY, MessageType.EXCEPTION)
 
 
 def reply_outcome(method: str, beginning: bytes, *, is_compact: bool) -> str:
@@ -30,22 +38,18 @@ def reply_outcome(method: str, beginning: bytes, *, is_compact: bool) -> str:
 
     `beginning` is a reply in strict binary or compact, or enough of it. Raises ValueError when it is neither.
     """
-    if beginning[:1] != b"\x82" if is_compact else beginning[:2] != b"\x80\x01":
-        raise ValueError("not a Thrift message")
+    head = _head(beginning, is_compact)
+    if head.type is MessageType.EXCEPTION:
+        return "exception"
     try:
-        kind, position = _compact_head(beginning) if is_compact else _binary_head(beginning)
-        if kind == MessageType.EXCEPTION:
-            return "exception"
-        if kind != MessageType.REPLY:
-            raise ValueError("no reply")
-        return _outcome(method, *_first_field(beginning, position, is_compact=is_compact))
+        return _outcome(method, *_first_field(beginning, head.size, is_compact=is_compact))
     except IndexError:
         raise ValueError("a reply of too few bytes") from None
 
 
 def payload_begin(reply: bytes, *, is_compact: bool) -> int:
     """The position of the struct in a reply, in strict binary or compact."""
-    return (_compact_head(reply) if is_compact else _binary_head(reply))[1]
+    return _head(reply, is_compact).size
 
 
 def _outcome(method: str, type_code: int, number: int) -> str:
@@ -60,21 +64,15 @@ def _declared(method: str) -> dict[int, str]:
     return {field.id: field.type.name for field in throws if isinstance(field.type, StructType)}
 
 
-def _binary_head(reply: bytes) -> tuple[int, int]:
-    """Message type, and where the struct begins."""
-    return reply[3], 8 + int.from_bytes(reply[4:8], "big") + 4
-
-
-def _compact_head(reply: bytes) -> tuple[int, int]:
-    position = 2
-    while reply[position] >= 0x80:  # the seqid
-        position += 1
-    position += 1
-    length = reply[position]
-    if length >= 0x80:
-        length = (length & 0x7F) | reply[position + 1] << 7
-        position += 1
-    return reply[1] >> 5, position + 1 + length
+def _head(reply: bytes, is_compact: bool) -> Head:
+    """Raises ValueError when it is not a reply in this protocol, or not all of the header is there."""
+    try:
+        head = read_head(reply, _REPLIES)
+    except ProtocolError as error:
+        raise ValueError(error.message) from None
+    if head is None or (head.protocol == "compact") != is_compact:
+        raise ValueError("not a Thrift reply")
+    return head
 
 
 def _first_field(reply: bytes, position: int, *, is_compact: bool) -> tuple[int, int]:

@@ -9,8 +9,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
-from itertools import islice
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -33,7 +32,6 @@ HELD_BYTES_MAX = 256 * 1024
 # Of an answer that is being handed on, so much may wait before the server is made to wait.
 QUEUED_BYTES_MAX = 1024 * 1024
 HEADER_BYTES_MAX = 64 * 1024
-PEEKED_PARTS = 8
 # A connection that has been idle for longer may be closed by the server in the very moment a request is sent.
 FRESH_SECONDS = 2.0
 CONNECT_SECONDS_MAX = 10.0
@@ -59,25 +57,6 @@ class TooSlow(UpstreamError):
     """No answer in time."""
 
 
-class ResumingContext(ssl.SSLContext):
-    """Client side of TLS that takes up the last session again, which saves most of a handshake.
-
-    asyncio has no way to hand a session to a connection, but it asks the context for the TLS object.
-    """
-
-    last_session: ssl.SSLSession | None = None
-
-    def wrap_bio(
-        self,
-        incoming: ssl.MemoryBIO,
-        outgoing: ssl.MemoryBIO,
-        server_side: bool = False,
-        server_hostname: str | bytes | None = None,
-        session: ssl.SSLSession | None = None,
-    ) -> ssl.SSLObject:
-        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session or self.last_session)
-
-
 class ClientTls:
     """Checks the server against the system's authorities or those in the file `cacert`, or not at all, and shows it
     `certificate`.
@@ -101,7 +80,7 @@ class ClientTls:
         self._have_changed(at_once=True)
         self._context = self._make()
 
-    def context(self, *, at_once: bool) -> ResumingContext:
+    def context(self, *, at_once: bool) -> ssl.SSLContext:
         """For the files of now, or with `at_once` False of within a second: another one after each change.
 
         Files that cannot be used leave the one before: of a certificate and its key one is written first.
@@ -116,8 +95,8 @@ class ClientTls:
     def _have_changed(self, *, at_once: bool) -> bool:
         return bool([file for file in self._watched if file.has_changed(at_once=at_once)])
 
-    def _make(self) -> ResumingContext:
-        context = ResumingContext(ssl.PROTOCOL_TLS_CLIENT)
+    def _make(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         if self._is_insecure:
@@ -152,18 +131,6 @@ class Origin(msgspec.Struct, frozen=True):
 class Answer:
     """One HTTP answer. `body` when all of it is there; else it comes by `chunks`, and `length` if it is known."""
 
-    __slots__ = (
-        "_connection",
-        "body",
-        "content_type",
-        "is_not_tried",
-        "length",
-        "login_answer",
-        "request_id",
-        "status",
-        "tag",
-    )
-
     def __init__(self, connection: "UpstreamConnection", status: int, headers: dict[bytes, bytes]) -> None:
         self._connection = connection
         self.status = status
@@ -185,183 +152,164 @@ class Answer:
             while chunk := await self._connection.next_chunk():
                 yield chunk
         finally:
-            self._connection.finish_answer()
+            self._connection.finish()
 
     def beginning(self) -> bytes:
         """The first bytes of the body; not fewer than a message's header has, unless it is shorter."""
-        return self.body if self.body is not None else self._connection.peek()
+        return self.body if self.body is not None else b"".join(self._connection.parts)
 
     async def whole(self, bytes_max: int) -> bytes | None:
         """The body, None when it is longer than `bytes_max`. Raises UpstreamError."""
-        if self.body is None:
-            parts, size = [], 0
-            async with aclosing(self.chunks()) as chunks:
-                async for chunk in chunks:
-                    parts.append(chunk)
-                    size += len(chunk)
-                    if size > bytes_max:
-                        return None
-            self.body = b"".join(parts)
+        await self.held(bytes_max)
+        self.abandon()
         return self.body
 
     async def held(self, bytes_max: int) -> None:
         """Wait until all of the body is there, or more than `bytes_max` of it. Raises UpstreamError."""
-        await self._connection.hold(self, bytes_max)
+        if self.body is None and await self._connection.fill(bytes_max):
+            self.body = self._connection.taken()
 
     def abandon(self) -> None:
         """The rest is not wanted: a connection with an unread answer is closed."""
         if self.body is None:
-            self._connection.abort()
+            self._connection.close()
 
 
-class UpstreamConnection(asyncio.Protocol):
-    """One connection; one request at a time."""
+class UpstreamConnection(asyncio.StreamReader):
+    """One connection; one request at a time. Nothing more is read from the server than is wanted."""
 
     def __init__(
-        self, give_back: Callable[["UpstreamConnection"], None], tls_context: ResumingContext | None = None
+        self, give_back: Callable[["UpstreamConnection"], None], tls_context: ssl.SSLContext | None = None
     ) -> None:
         """`tls_context` is what it is made with."""
+        super().__init__(limit=QUEUED_BYTES_MAX // 2)
+        self.transport: asyncio.WriteTransport
         self.tls_context = tls_context
+        # What arrived of the answer's body and was not taken yet.
+        self.parts: deque[bytes] = deque()
+        self.idle_since = 0.0
         self._give_back = give_back
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
+        self._clock = asyncio.get_running_loop().time
+        self._call_later = asyncio.get_running_loop().call_later
         self._parser: Any = None
+        self._seconds_max = 0.0
         self._headers: dict[bytes, bytes] = {}
         self._header_bytes = 0
-        self._parts: deque[bytes] = deque()
-        self._held = 0
+        self._size = self._unread = 0
         self._answer: Answer | None = None
-        self._future: asyncio.Future[Answer] | None = None
-        self._arrived: asyncio.Future[None] | None = None
-        self._seconds_max = 0.0
+        self._is_asked = False
         self._is_whole = False
         self._ends_with_connection = False
         self._may_stay_open = False
-        self._is_session_known = False
-        self._is_reading = True
-        self._is_returned = True
-        self._failure: Exception | None = None
-        self.is_closed = False
-        self.is_new = True
-        self.idle_since = 0.0
+        self._is_new = True
 
-    # What the pool and the answer use.
+    def set_transport(self, transport: asyncio.BaseTransport) -> None:
+        """Called by asyncio."""
+        super().set_transport(transport)
+        self.transport = cast("asyncio.WriteTransport", transport)
+
+    def feed_data(self, data: bytes) -> None:  # type: ignore[override]
+        """Called by asyncio. What arrives unasked could be taken for the next answer, and ends the connection."""
+        self._unread += len(data)
+        if self._is_asked:
+            super().feed_data(data)
+        else:
+            self.close()
 
     def is_usable(self) -> bool:
         """True for an open connection."""
-        return not self.is_closed and self._transport is not None and not self._transport.is_closing()
+        return not self.transport.is_closing() and not self.at_eof()
 
     def is_fresh(self) -> bool:
         """True if the server can hardly have closed it unnoticed."""
-        return self.is_new or self._loop.time() - self.idle_since < FRESH_SECONDS
+        return self._is_new or self._clock() - self.idle_since < FRESH_SECONDS
 
     async def request(self, head: bytes, body: bytes, seconds_max: float) -> Answer:
         """Send one request, wait for its answer or the beginning of a long one. Raises UpstreamError, TooSlow."""
-        transport = self._transport
-        if transport is None or not self.is_usable():
+        if not self.is_usable():
+            self.close()
             raise UpstreamError("the connection is closed", was_sent=False)
         self._parser = httptools.HttpResponseParser(self)
-        self._headers, self._header_bytes, self._held = {}, 0, 0
-        self._answer, self._is_whole, self._is_returned, self._seconds_max = None, False, False, seconds_max
-        future: asyncio.Future[Answer] = self._loop.create_future()
-        self._future = future
-        timer = self._loop.call_later(seconds_max, self._too_slow, seconds_max)
-        try:
-            if len(body) < HELD_BYTES_MAX:
-                transport.write(head + body)
-            else:
-                transport.write(head)
-                transport.write(body)
-            return await future
-        except asyncio.CancelledError:
-            self.abort()
-            raise
-        finally:
-            timer.cancel()
+        self._headers, self._header_bytes, self._answer = {}, 0, None
+        self._is_asked, self._is_whole, self._seconds_max = True, False, seconds_max
+        self.transport.write(head + body)
+        is_held = await self.fill(HELD_BYTES_MAX)
+        answer = cast("Answer", self._answer)
+        if is_held:
+            answer.body = self.taken()
+        return answer
 
     async def next_chunk(self) -> bytes:
         """More of a long answer, b"" at its end. Raises UpstreamError."""
-        while not self._parts:
-            if self._is_whole:
-                return b""
-            if self._failure is not None or self.is_closed:
-                raise UpstreamError(f"the answer ended early: {self._failure or 'connection closed'}", was_sent=True)
-            self._resume_reading()
-            self._arrived = self._loop.create_future()
-            timer = self._loop.call_later(self._seconds_max, self._too_slow, self._seconds_max)
-            try:
-                await self._arrived
-            finally:
-                timer.cancel()
-        chunk = self._parts.popleft()
-        self._held -= len(chunk)
-        if self._held < QUEUED_BYTES_MAX // 2:
-            self._resume_reading()
+        if not self.parts:
+            await self.fill(0)
+        chunk = self.parts.popleft() if self.parts else b""
+        self._size -= len(chunk)
         return chunk
 
-    def peek(self) -> bytes:
-        """The beginning of what arrived and was not taken yet; the first piece alone may be very short."""
-        return b"".join(islice(self._parts, PEEKED_PARTS))
+    async def fill(self, bytes_max: int) -> bool:
+        """Wait until the answer is whole (True), or more than `bytes_max` of it are there. Raises UpstreamError."""
+        timer = self._call_later(self._seconds_max, self.set_exception, TimeoutError())
+        try:
+            while not self._is_whole and (self._answer is None or self._size <= bytes_max):
+                await self._read()
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            timer.cancel()
+        return self._is_whole and self._size <= bytes_max
 
-    async def hold(self, answer: Answer, bytes_max: int) -> None:
-        """Let the answer arrive without taking it, up to `bytes_max`. Raises UpstreamError."""
-        parts: list[bytes] = []
-        size = 0
-        while size <= bytes_max:
-            chunk = await self.next_chunk()
-            if not chunk:
-                answer.body = b"".join(parts)
-                self.finish_answer()
-                return
-            parts.append(chunk)
-            size += len(chunk)
-        self._parts.extendleft(reversed(parts))
-        self._held += size
+    def taken(self) -> bytes:
+        """The rest of a whole answer."""
+        body = b"".join(self.parts)
+        self.parts.clear()
+        self._size = 0
+        self.finish()
+        return body
 
-    def finish_answer(self) -> None:
-        """The answer has been taken, or will not be."""
-        if not self._is_whole or self._parts:
-            self.abort()
-        elif not self._is_returned:
-            self._hand_back()
-
-    def abort(self) -> None:
-        self.is_closed = True
-        if self._transport is not None:
-            self._transport.abort()
+    def finish(self) -> None:
+        """The answer has been taken, or will not be: the connection is ready for another request, or done with."""
+        if not self._is_whole or self.parts or self._unread or not self._may_stay_open:
+            self.close()
+        elif self._is_asked:
+            self._is_asked, self.idle_since = False, self._clock()
+            self._is_new = False
+            self._give_back(self)
 
     def close(self) -> None:
-        self.is_closed = True
-        if self._transport is not None:
-            self._transport.close()
-
-    # asyncio's protocol.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-
-    def data_received(self, data: bytes) -> None:
-        if self._parser is None or self._is_whole:
-            # Nothing was asked: whatever the server says, its next answer could be taken for this.
-            self.abort()
-            return
-        self.is_new = False
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self._fail(UpstreamError(f"the server's answer is not HTTP: {error}", was_sent=True))
-            return
-        self._deliver()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.is_closed = True
-        if self._ends_with_connection and error is None and self._failure is None:
-            self._is_whole = True
-            self._deliver()
-            self._wake()
-        elif not self._is_whole:
-            self._fail(self._failure or self._closed(error))
+        """End the connection at once."""
+        self.transport.abort()
         self._give_back(self)
+
+    async def _read(self) -> None:
+        """Take what the server sends next. Raises UpstreamError."""
+        try:
+            data = await self.read(QUEUED_BYTES_MAX)
+            self._unread -= len(data)
+            self._parser.feed_data(data)
+        except TimeoutError as error:
+            raise TooSlow(f"no answer within {self._seconds_max:g} seconds", was_sent=True) from error
+        except httptools.HttpParserError as error:
+            raise UpstreamError(f"the server's answer is not HTTP: {error}", was_sent=True) from error
+        except OSError as error:
+            raise self._closed(error) from error
+        if not data and self._ends_with_connection:
+            self._is_whole, self._may_stay_open = True, False
+        elif not data:
+            raise self._closed(None)
+
+    def _closed(self, error: OSError | None) -> UpstreamError:
+        """The error that the end of the connection is."""
+        if isinstance(error, ssl.SSLError) and (refused := refused_certificate(error)) is not None:
+            return refused
+        if self._answer is not None:
+            return UpstreamError(f"the answer ended early: {error or 'connection closed'}", was_sent=True)
+        reason = f": {error}" if error else ""
+        if self._is_new and self.tls_context is not None:
+            # asyncio's servers end a refused handshake without an alert.
+            reason += " before its first answer; one that refuses the bridge's certificate, or needs one, does so"
+        return UpstreamError(f"the server closed the connection{reason}", was_sent=True)
 
     # The parser's callbacks.
 
@@ -384,8 +332,8 @@ class UpstreamConnection(asyncio.Protocol):
             self._ends_with_connection = not is_delimited and status not in (204, 304)
 
     def on_body(self, chunk: bytes) -> None:
-        self._parts.append(chunk)
-        self._held += len(chunk)
+        self.parts.append(chunk)
+        self._size += len(chunk)
 
     def on_message_complete(self) -> None:
         # 100 Continue is a message of its own to the parser.
@@ -393,73 +341,6 @@ class UpstreamConnection(asyncio.Protocol):
         self._ends_with_connection = False
         # Only right here does the parser know.
         self._may_stay_open = self._parser.should_keep_alive()
-
-    # Inside.
-
-    def _deliver(self) -> None:
-        answer, future = self._answer, self._future
-        if answer is None:
-            return
-        if future is None or future.done():
-            self._wake()
-        elif self._is_whole:
-            parts = self._parts
-            answer.body = parts[0] if len(parts) == 1 else b"".join(parts)
-            parts.clear()
-            future.set_result(answer)
-            self._hand_back()
-        elif self._held > HELD_BYTES_MAX:
-            future.set_result(answer)
-        if self._held > QUEUED_BYTES_MAX and self._is_reading and self._transport is not None:
-            self._is_reading = False
-            self._transport.pause_reading()
-
-    def _hand_back(self) -> None:
-        """Ready for the next request, or done with."""
-        self._is_returned = True
-        self.idle_since = self._loop.time()
-        self._future = None
-        if self.is_closed or not self._may_stay_open:
-            self.close()
-        else:
-            self._remember_session()
-            self._give_back(self)
-
-    def _remember_session(self) -> None:
-        """Tickets of TLS 1.3 come with the first data, not with the handshake."""
-        assert self._transport is not None
-        tls = self._transport.get_extra_info("ssl_object")
-        if self.tls_context is not None and tls is not None and not self._is_session_known:
-            self._is_session_known = True
-            self.tls_context.last_session = tls.session
-
-    def _closed(self, error: Exception | None) -> UpstreamError:
-        """The error that the end of the connection is."""
-        refused = refused_certificate(error) if isinstance(error, ssl.SSLError) else None
-        reason = f": {error}" if error else ""
-        if self.is_new and self.tls_context is not None:
-            # asyncio's servers end a refused handshake without an alert.
-            reason += " before its first answer; one that refuses the bridge's certificate, or needs one, does so"
-        return refused or UpstreamError(f"the server closed the connection{reason}", was_sent=True)
-
-    def _resume_reading(self) -> None:
-        if not self._is_reading and self._transport is not None and not self.is_closed:
-            self._is_reading = True
-            self._transport.resume_reading()
-
-    def _too_slow(self, seconds: float) -> None:
-        self._fail(TooSlow(f"no answer within {seconds:g} seconds", was_sent=True))
-
-    def _fail(self, error: Exception) -> None:
-        self._failure = error
-        self.abort()
-        if self._future is not None and not self._future.done():
-            self._future.set_exception(error)
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._arrived is not None and not self._arrived.done():
-            self._arrived.set_result(None)
 
 
 def refused_certificate(error: ssl.SSLError) -> UpstreamNotTrusted | None:
@@ -486,7 +367,7 @@ class UpstreamPool:
 
     @property
     def open_connections(self) -> int:
-        return len(self._open)
+        return sum(connection.is_usable() for connection in self._open)
 
     async def acquire(self, *, must_be_fresh: bool) -> UpstreamConnection:
         """A connection for one request, after which it comes back by itself.
@@ -511,31 +392,26 @@ class UpstreamPool:
         while self._idle:
             connection = self._idle.pop()
             is_too_old = self._loop.time() - connection.idle_since > IDLE_SECONDS_MAX
-            if not connection.is_usable():
-                continue
-            is_outdated = connection.tls_context is not tls_context
-            if is_too_old or is_outdated or (must_be_fresh and not connection.is_fresh()):
-                connection.close()
-                self._open.discard(connection)
-                continue
-            return connection
+            is_outdated = is_too_old or connection.tls_context is not tls_context
+            if connection.is_usable() and not is_outdated and (not must_be_fresh or connection.is_fresh()):
+                return connection
+            connection.close()
         return None
 
     async def _connect(self) -> UpstreamConnection:
         origin = self._origin
         tls_context = None if origin.tls is None else origin.tls.context(at_once=True)
         server_name = origin.host if origin.tls is not None else None
-        connection: UpstreamConnection | None = None
+        connection = UpstreamConnection(self._returned, tls_context)
+        protocol = asyncio.StreamReaderProtocol(connection)
+        is_connected = False
         self._connecting += 1
         try:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                _, connection = await self._loop.create_connection(
-                    lambda: UpstreamConnection(self._returned, tls_context),
-                    origin.host,
-                    origin.port,
-                    ssl=tls_context,
-                    server_hostname=server_name,
+                await self._loop.create_connection(
+                    lambda: protocol, origin.host, origin.port, ssl=tls_context, server_hostname=server_name
                 )
+            is_connected = True
         except ssl.SSLCertVerificationError as error:
             text = f"the certificate of {origin.host}:{origin.port} is not accepted: {error.verify_message}"
             raise UpstreamNotTrusted(text, was_sent=False) from error
@@ -549,7 +425,7 @@ class UpstreamPool:
             raise UpstreamError(text, was_sent=False) from error
         finally:
             self._connecting -= 1
-            if connection is None:
+            if not is_connected:
                 self._wake_one()
         self._open.add(connection)
         return connection

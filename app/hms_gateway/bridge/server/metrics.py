@@ -79,8 +79,6 @@ class BridgeMetrics:
         )
         self._bytes = Counter("hms_bridge_bytes", "Bytes of messages", ["direction"], registry=self.registry)
         self._bytes_in, self._bytes_out = self._bytes.labels("in"), self._bytes.labels("out")
-        self._observers: dict[str, Callable[[float], None]] = {}
-        self._counters: dict[tuple[str, str], Callable[[], None]] = {}
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
 
@@ -90,15 +88,9 @@ class BridgeMetrics:
 
     def write(self, record: CallRecord) -> None:
         """Record one call that was answered, or not."""
-        name, outcome = record.method if record.method in METHODS else UNKNOWN_METHOD, record.outcome
-        observe = self._observers.get(name)
-        if observe is None:
-            observe = self._observers[name] = self._seconds.labels(name).observe
-        observe(record.seconds)
-        count = self._counters.get((name, outcome))
-        if count is None:
-            count = self._counters[name, outcome] = self._calls.labels(name, outcome).inc
-        count()
+        name = record.method if record.method in METHODS else UNKNOWN_METHOD
+        self._seconds.labels(name).observe(record.seconds)
+        self._calls.labels(name, record.outcome).inc()
         self._bytes_in.inc(record.bytes_in)
         self._bytes_out.inc(record.bytes_out)
         if self.call_log is not None:

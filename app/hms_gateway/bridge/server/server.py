@@ -353,13 +353,7 @@ class ClientConnection(asyncio.Protocol):
         self.transport.abort()
 
     def _record(
-        self,
-        message: ThriftMessage,
-        started: float,
-        outcome: str,
-        problem: str,
-        sent: int,
-        reply: RelayedReply,
+        self, message: ThriftMessage, started: float, outcome: str, problem: str, sent: int, reply: RelayedReply
     ) -> None:
         ended = time.perf_counter()
         self._server.metrics.write(

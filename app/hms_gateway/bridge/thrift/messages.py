@@ -5,7 +5,8 @@ exceptions (clients §4.3). Replies of the bridge about failed calls have words 
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -48,19 +49,30 @@ class ThriftMessage(msgspec.Struct, frozen=True):
         return self.type is MessageType.ONEWAY
 
 
-def read_head(buffer: bytearray | bytes) -> Head | None:
-    """The header at the beginning of `buffer`; None when it has not all arrived. Raises ProtocolError."""
+CALLS: Final = (MessageType.CALL, MessageType.ONEWAY)
+
+
+def read_head(buffer: bytearray | bytes, types: Sequence[MessageType] = CALLS) -> Head | None:
+    """The header at the beginning of `buffer`; None when it has not all arrived. Raises ProtocolError.
+
+    A message has to be of one of `types`.
+    """
     if not buffer:
         return None
-    first = buffer[0]
-    if first == 0x82:
-        return _compact_head(buffer)
-    if first == 0x80:
-        return _strict_head(buffer)
-    return _old_head(buffer)
+    read = {0x82: _compact_head, 0x80: _strict_head}.get(buffer[0], _old_head)
+    found = read(buffer)
+    if found is None:
+        return None
+    protocol, name, number, seqid, size = found
+    if number not in types:
+        raise ProtocolError(f"expected a call, got message type {number}", name=name, seqid=seqid)
+    return Head(protocol, name, MessageType(number), seqid, size)
 
 
-def _strict_head(buffer: bytearray | bytes) -> Head | None:
+_Head = tuple[str, str, int, int, int]
+
+
+def _strict_head(buffer: bytearray | bytes) -> _Head | None:
     if len(buffer) >= 2 and buffer[1] != 1:
         raise ProtocolError(f"binary version {bytes(buffer[:2]).hex()} is not known, only 8001")
     if len(buffer) < 8:
@@ -70,10 +82,10 @@ def _strict_head(buffer: bytearray | bytes) -> Head | None:
     if len(buffer) < end:
         return None
     name, seqid = _text(buffer[8 : 8 + length]), int.from_bytes(buffer[8 + length : end], "big", signed=True)
-    return Head("binary", name, _type(buffer[3] & 0x07, name, seqid), seqid, end)
+    return "binary", name, buffer[3] & 0x07, seqid, end
 
 
-def _old_head(buffer: bytearray | bytes) -> Head | None:
+def _old_head(buffer: bytearray | bytes) -> _Head | None:
     """The header of the first Thrift versions: length, name, type, seqid."""
     if len(buffer) < 4:
         return None
@@ -82,10 +94,10 @@ def _old_head(buffer: bytearray | bytes) -> Head | None:
     if len(buffer) < end:
         return None
     name, seqid = _text(buffer[4 : 4 + length]), int.from_bytes(buffer[end - 4 : end], "big", signed=True)
-    return Head("binary", name, _type(buffer[4 + length], name, seqid), seqid, end)
+    return "binary", name, buffer[4 + length], seqid, end
 
 
-def _compact_head(buffer: bytearray | bytes) -> Head | None:
+def _compact_head(buffer: bytearray | bytes) -> _Head | None:
     if len(buffer) < 2:
         return None
     if buffer[1] & 0x1F != 1:
@@ -100,7 +112,7 @@ def _compact_head(buffer: bytearray | bytes) -> Head | None:
         return None
     name = _text(buffer[position:end])
     seqid = (seqid & 0xFFFFFFFF) - ((seqid & 0x80000000) << 1)
-    return Head("compact", name, _type(buffer[1] >> 5, name, seqid), seqid, end)
+    return "compact", name, buffer[1] >> 5, seqid, end
 
 
 def _name_length(length: int) -> int:
@@ -111,12 +123,6 @@ def _name_length(length: int) -> int:
 
 def _text(name: bytes | bytearray) -> str:
     return name.decode("utf-8", "replace")
-
-
-def _type(number: int, name: str, seqid: int) -> MessageType:
-    if number not in (MessageType.CALL, MessageType.ONEWAY):
-        raise ProtocolError(f"expected a call, got message type {number}", name=name, seqid=seqid)
-    return MessageType(number)
 
 
 class BridgeError(Exception):

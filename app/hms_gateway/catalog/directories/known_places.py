@@ -14,6 +14,7 @@ from hms_gateway.catalog.directories.places import DatabasePlace, PartitionPlace
 from hms_gateway.metastore.ports.store import FileSystemError, PendingMove, Reach, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.locations import is_under, parse_location
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
+from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.storage.files.directories import Directories
 
 T = TypeVar("T")
@@ -300,7 +301,7 @@ class OutsidePlaces:
     def add_database(self, place: DatabasePlace) -> None:
         outside = [location for location in place.locations if self.is_outside(location)]
         if outside:
-            self.databases.add(place.name)
+            self.databases.add(shown_key(place.name))
         for location in outside:
             self.roots.add(location)
 

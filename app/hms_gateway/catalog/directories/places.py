@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_KEY, TableType, is_external, is_view
 from hms_gateway.rpc.structs import Database
+from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.storage.partitions.rows import full_location
 from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
@@ -57,7 +58,7 @@ class TablePlace(NamedTuple):
     partition_count: int
 
     def __str__(self) -> str:
-        return f"{self.db_name}.{self.name}"
+        return f"{shown_key(self.db_name)}.{self.name}"
 
 
 class PartitionPlace(NamedTuple):
@@ -138,7 +139,7 @@ class PlaceRows(AggregateRows):
         )
         rows = [row for statement in (elsewhere, absolute) for row in self._connection.execute(statement)]
         return [
-            PartitionsBelow(f"{db_name}.{name}", location, count)
+            PartitionsBelow(f"{shown_key(db_name)}.{name}", location, count)
             for db_name, name, parameters, location, count in rows
             if _owns_data(parameters)
         ]

@@ -260,6 +260,23 @@ class DirectoryMoves:
                 left.append(LeftDirectory(move.target, may_be_used=True))
         return left
 
+    def check_at_rest(self, tx: Transaction, location: str) -> None:
+        """Part of the unit of work that stores a new table: raises MetaException if a directory there is being moved.
+
+        What is stored there would lose its directory if the move is taken back. Copies in a bucket are told apart.
+        """
+        for move in tx.pending_moves():
+            for place in (move.source, move.target):
+                if not (is_under(place, location) or is_under(location, place)):
+                    continue
+                with file_errors_as_meta():
+                    is_copied = self._files.copies(move.target)
+                if not is_copied:
+                    raise MetaException(
+                        f"{location} cannot be used while a directory there is being moved; try again later, or after "
+                        "the next start of a gateway"
+                    )
+
     def is_being_moved(self, snapshot: Snapshot, table_id: TableId) -> bool:
         """True while a directory of this table is being moved."""
         return any(move.table_id == table_id for move in snapshot.pending_moves())
@@ -302,18 +319,19 @@ class DirectoryMoves:
         for move in pending:
             with answering(None):
                 claimed = self._store.write(partial(_claim, move))
-            if claimed is not None:
-                self._take_back(claimed)
+            if claimed is not None and self._put_back(claimed, may_be_used=True):
+                self._forget(claimed)
         return len(pending)
 
-    def _put_back(self, move: PendingMove) -> bool:
+    def _put_back(self, move: PendingMove, *, may_be_used: bool = False) -> bool:
+        """False if it has to be tried again. `may_be_used`: others may have stored something there since the move."""
         try:
             if any(self._files.reach(place) is Reach.OUTSIDE for place in (move.source, move.target)):
                 _LOG.error("%s stays, and belongs at %s: name both in file_roots", move.target, move.source)
                 return False
-            if self._files.copies(move.target) and not self._known.is_unused(move.target):
+            if may_be_used and not self._known.is_unused(move.target):
                 _LOG.warning(
-                    "Objects of %s stay at %s, which another object of the catalog uses", move.source, move.target
+                    "Files of %s stay at %s, which another object of the catalog uses", move.source, move.target
                 )
             elif self._files.put_back(move.source, move.target):
                 _LOG.warning(

@@ -24,6 +24,7 @@ from hms_gateway.metastore.vocabulary.locations import (
 )
 from hms_gateway.metastore.vocabulary.names import EventId
 from hms_gateway.rpc.structs import HiveObjectType, PrincipalType
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 # As many as a file of rules may have objects, roughly.
 _PATTERNS_KEPT: Final = 10_000
@@ -183,7 +184,8 @@ class Securable(NamedTuple):
     def __str__(self) -> str:
         if not self.database:
             return "the whole catalog"
-        return f"table {self.database}.{self.table}" if self.table else f"database {self.database}"
+        database = shown_key(self.database)
+        return f"table {database}.{self.table}" if self.table else f"database {database}"
 
 
 EVERYTHING: Final = Securable()

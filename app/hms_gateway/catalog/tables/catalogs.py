@@ -36,7 +36,7 @@ from hms_gateway.rpc.structs import (
     NoSuchObjectException,
     PrincipalType,
 )
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_prefix
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_prefix, shown_key
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.files.directories import Directories
 from hms_gateway.storage.schema.catalog import CATALOGS, DATABASES, TABLES
@@ -259,7 +259,8 @@ class Catalogs:
             for database, table, found in snapshot.connection.execute(others):
                 is_around = is_under(found, location) and not is_under(found, self._warehouse.root)
                 if is_around or is_under(location, found):
-                    thing = f"table {database}.{table}" if table else f"database {database}"
+                    shown = shown_key(database)
+                    thing = f"table {shown}.{table}" if table else f"database {shown}"
                     raise _overlap(location, thing, found)
 
     def _check_unchanged(self, new: Catalog) -> None:

@@ -217,8 +217,12 @@ class TableService:
         return with_parameters(table, with_fast_statistics(parameters, file_count, total_bytes, properties))
 
     def _insert(self, table: Table, given: Table, complete: Callable[[Transaction, TableId], None]) -> None:
+        location = table.sd.location if table.sd else None
+
         def work(tx: Transaction) -> None:
             database = _check_name_free(tx, table, given)
+            if location and not is_view(table.tableType):
+                self._moves.check_at_rest(tx, location)
             table_id = tx.insert_table(database.database_id, table)
             tx.append_event(self._events.create_table(table))
             complete(tx, table_id)

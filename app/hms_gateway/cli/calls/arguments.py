@@ -6,13 +6,14 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
 from hms_gateway.rpc.idl import BaseType, EnumType, Field, ListType, StructType, Type
 from hms_gateway.rpc.structs import STRUCTS, Method
+from hms_gateway.rpc.structs.catalogs import marked
 from hms_gateway.txn.rules.names import Target
 
 _NUMBERS = {BaseType.I8, BaseType.I16, BaseType.I32, BaseType.I64, BaseType.DOUBLE}
@@ -21,6 +22,9 @@ _FALSE = {"false", "no", "0"}
 _NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
 # A text such as `ds=1` is a value; one that begins nearly as an argument is called is not.
 _SURELY_MEANT = 0.85
+
+# Of `catalog.database.table`, what the table lies in.
+_PLACES_MAX: Final = 2
 
 
 class ArgumentError(ValueError):
@@ -163,15 +167,15 @@ def _add_request_fields(method: Method, given: dict[str, Any], request_fields: d
 def parse_object(text: str, database: str) -> Target:
     """`table`, `database.table`, `database.table/ds=1/hr=2`, or `database.*` for the database as a whole.
 
-    A table without a database is in `database`. Names stay as they are spelled.
+    `catalog.` may stand before a database. A table without one is in `database`. Names stay as they are spelled.
     """
     named, slash, partition = text.partition("/")
-    db_name, point, table_name = named.partition(".")
-    if not point:
-        db_name, table_name = database, named
-    is_database = point and table_name == "*"
-    if not db_name or not table_name or "." in table_name or (slash and (is_database or not partition)):
+    *places, table_name = named.split(".")
+    is_database = bool(places) and table_name == "*"
+    is_whole = all((*places, table_name)) and len(places) <= _PLACES_MAX and bool(places or database)
+    if not is_whole or (slash and (is_database or not partition)):
         fail(f"{text!r} is not an object", "write database.table, database.table/partition, or database.*")
+    db_name = database if not places else places[0] if len(places) == 1 else marked(*places)
     if is_database:
         return Target(db_name)
     return Target(db_name, table_name, partition or None)

@@ -108,6 +108,7 @@ def open_client(target: CallTarget) -> MetastoreClient:
         headers=target.headers,
         timeout_seconds=target.timeout_seconds,
         methods=methods_of(dialect_at(target.url)),
+        catalog=target.catalog,
     )
 
 

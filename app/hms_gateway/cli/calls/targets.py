@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import click
 import msgspec
 from click.core import ParameterSource
 
-from hms_gateway.cli.terminal.commands import Option, Subject, option, repeatable
+from hms_gateway.cli.terminal.commands import Option, Subject, command, option, repeatable
 from hms_gateway.cli.terminal.output import fail, find_token, first_line, line_of_input
 from hms_gateway.metastore.vocabulary.texts import did_you_mean
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
@@ -50,6 +50,7 @@ _KEYS: Final[Mapping[str, type]] = MappingProxyType(
         "certificate": str,
         "key": str,
         "timeout": float,
+        "catalog": str,
         "headers": list,
     }
 )
@@ -129,6 +130,13 @@ CACERT: Final = connection_option(
     "--cacert FILE", "Certificate (PEM) to trust, such as var/certificate.pem.", variable="HMS_GATEWAY_CACERT"
 )
 TIMEOUT: Final = connection_option("--timeout SECONDS", "How long to wait for an answer.", type=SECONDS, default=600.0)
+CATALOG: Final = connection_option(
+    "--catalog NAME",
+    "Catalog of all names that do not say theirs (Hive 3.1 and later). [default: hive]",
+    variable="HMS_GATEWAY_CATALOG",
+    default="",
+    show_default=False,
+)
 LOGIN: Final[tuple[Option, ...]] = (
     connection_option(
         "--profile NAME",
@@ -140,26 +148,23 @@ LOGIN: Final[tuple[Option, ...]] = (
 )
 
 
-class CallTarget(msgspec.Struct, frozen=True):
-    """URL and login: a token, a password or tickets, else the certificate of `verify`."""
-
-    url: str
-    user: str
-    password: str | None
-    token: LoginToken | None
-    negotiates: bool
-    verify: bool | ssl.SSLContext
-    headers: dict[str, str]
-    timeout_seconds: float
-
-
-class TargetLogin(NamedTuple):
-    """The user, and what proves the user; with neither, a client certificate does."""
+class TargetLogin(msgspec.Struct, frozen=True):
+    """The user, and what proves the user: a password, a token or tickets, else a client certificate."""
 
     user: str
     password: str | None = None
     token: LoginToken | None = None
     negotiates: bool = False
+
+
+class CallTarget(TargetLogin, frozen=True, kw_only=True):
+    """A metastore and the login there; `verify` may show a certificate."""
+
+    url: str
+    verify: bool | ssl.SSLContext
+    headers: dict[str, str]
+    timeout_seconds: float
+    catalog: str = ""
 
 
 def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
@@ -210,21 +215,34 @@ def target_of(
     cacert: Path | None,
     header: tuple[str, ...],
     timeout: float,
+    catalog: str,
     **words: Any,
 ) -> CallTarget:
     """Read the options; ask for the password where nothing gives it."""
     login = login_of(url=url, certificate=certificate, key=key, **words)
     shown = find_certificate(url, certificate, key)
     return CallTarget(
+        **msgspec.structs.asdict(login),
         url=url,
-        user=login.user,
-        password=login.password,
-        token=login.token,
-        negotiates=login.negotiates,
         verify=find_trust(url, cacert, insecure=insecure, shown=shown),
         headers=parse_headers(header),
         timeout_seconds=timeout,
+        catalog=named_catalog("--catalog", catalog),
     )
+
+
+def named_catalog(option: str, text: str) -> str:
+    """Empty for the default catalog. Ends the command when the option is not the name of one."""
+    if not text:
+        return ""
+    from hms_gateway.client.in_catalog import catalog_named
+    from hms_gateway.metastore.vocabulary.names import InvalidName, check_catalog_name
+
+    try:
+        check_catalog_name(text)
+    except InvalidName as error:
+        fail(f"{option}: {error}")
+    return catalog_named(text)
 
 
 def check_words(given: Mapping[str, Any]) -> None:
@@ -251,6 +269,7 @@ def login_words(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 _OPTIONS: Final = (
     *LOGIN,
+    CATALOG,
     # Calls of jobs carry headers of their own.
     repeatable("--header -H 'NAME: VALUE'", "HTTP header to send", section="Connection options"),
 )
@@ -261,6 +280,7 @@ _EXITS: Final = {
 }
 _NAMES: Final = [str(each.name) for each in _OPTIONS if each.name != "profile"]
 CALLER: Final = Subject(_OPTIONS, lambda given: target_of(**login_words(given, _NAMES)), _EXITS)
+call_command: Final = partial(command, subject=CALLER)
 CALLER_WORDS: Final = Subject(_OPTIONS, lambda given: login_words(given, _NAMES), _EXITS)
 
 

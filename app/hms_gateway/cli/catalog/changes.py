@@ -15,7 +15,7 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json as json_text
 from hms_gateway.cli.calls.plain_values import to_plain
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.exports import CatalogName, parse_name
+from hms_gateway.cli.catalog.exports import CatalogName, placed_name
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
@@ -30,6 +30,7 @@ from hms_gateway.rpc.structs import (
     NotificationEvent,
     NotificationEventRequest,
 )
+from hms_gateway.rpc.structs.catalogs import key_within, shown_key
 
 EXIT_INTERRUPTED: Final = 130
 _EVENTS_A_CALL: Final = 1_000
@@ -43,14 +44,14 @@ def run_tail(
     target: CallTarget, name: str | None, *, lines: int, since: int | None, follows: bool, as_json: bool
 ) -> None:
     """Print the last events, then those that come."""
-    wanted = CatalogName("") if name is None else parse_name(name)
+    target, wanted = placed_name(target, name)
     try:
         with connected(target) as client:
             if since is None:
                 _need_object(client, wanted)
             begin = max(0, _newest(client) - lines) if since is None else since
             for event in events_after(client, begin, follows=follows, pause=time.sleep):
-                if _is_wanted(event, wanted):
+                if _is_wanted(event, wanted, target.catalog):
                     sys.stdout.write(_text(event, as_json=as_json) + "\n")
                     sys.stdout.flush()
     except KeyboardInterrupt as error:
@@ -65,7 +66,7 @@ def _need_object(client: MetastoreClient, wanted: CatalogName) -> None:
         elif wanted.db_name:
             client.call("get_database", wanted.db_name)
     except NoSuchObjectException:
-        text = f"{wanted.db_name}.{wanted.table_name}" if wanted.table_name else f"database {wanted.db_name}"
+        text = str(wanted) if wanted.table_name else f"database {wanted}"
         fail(f"{text} does not exist", "--since EVENT shows events of what is gone", exit_code=EXIT_REFUSED)
 
 
@@ -91,8 +92,15 @@ def events_after(
             pause(_PAUSE_SECONDS)
 
 
-def _is_wanted(event: NotificationEvent, wanted: CatalogName) -> bool:
-    return wanted.db_name in ("", event.dbName) and wanted.table_name in (None, event.tableName)
+def _is_wanted(event: NotificationEvent, wanted: CatalogName, catalog: str) -> bool:
+    """True for an event of the client's catalog; without one and without a name, for each."""
+    is_inside = not (catalog or wanted.db_name) or _name_of(event) == event.dbName
+    return is_inside and wanted.db_name in ("", event.dbName) and wanted.table_name in (None, event.tableName)
+
+
+def _name_of(event: NotificationEvent) -> str:
+    """The database, with its catalog if that is not the client's."""
+    return shown_key(key_within(event.catName, event.dbName) or "")
 
 
 def _text(event: NotificationEvent, *, as_json: bool) -> str:
@@ -102,7 +110,7 @@ def _text(event: NotificationEvent, *, as_json: bool) -> str:
         with contextlib.suppress(msgspec.DecodeError):
             plain["message"] = msgspec.json.decode(event.message or "")
         return msgspec.json.encode(plain).decode()
-    name = ".".join(filter(None, (event.dbName, event.tableName)))
+    name = ".".join(filter(None, (_name_of(event), event.tableName)))
     return f"{event.eventId}  {time_text(event.eventTime)}  {event.eventType:<24}  {name}".rstrip()
 
 
@@ -118,10 +126,9 @@ def show(
     as_json: bool,
 ) -> None:
     """Print changes with their callers, the newest first."""
-    database, table = None, None
-    if named is not None:
-        place = parse_object(named, "") if "." in named else None
-        database, table = (named, None) if place is None else (place.db_name, place.table_name)
+    database, table = named, None
+    if named is not None and "." in named:
+        database, table, _ = parse_object(named, "")
     now = datetime.now(UTC)
     request = ChangesRequest(
         user=changed_by,
@@ -153,7 +160,8 @@ def seconds_of(option: str, text: str | None, now: datetime) -> int | None:
 
 
 def _cells(change: Change) -> tuple[str, ...]:
-    place = f"{change.db_name or ''}.{change.table_name}" if change.table_name else change.db_name or ""
+    database = shown_key(change.db_name or "")
+    place = f"{database}.{change.table_name}" if change.table_name else database
     user = f"{change.real_user} as {change.user}" if change.real_user else change.user
     time = datetime.fromtimestamp(change.event_time or 0, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     texts = (user, change.event_type, place, change.address or "", change.method or "", change.request_id or "")

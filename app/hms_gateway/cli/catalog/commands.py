@@ -4,22 +4,21 @@ from typing import Final
 
 import click
 
-from hms_gateway.cli.calls.targets import CALLER
-from hms_gateway.cli.terminal.commands import FILE, FORM, argument, command, form_or_json, group, option, repeatable
+from hms_gateway.cli.calls.targets import call_command
+from hms_gateway.cli.terminal.commands import FILE, FORM, argument, form_or_json, group, option, repeatable
 
 OBJECTS: Final = (
-    command(
+    call_command(
         "ls",
         "List databases, the tables of a database, or the partitions of a table.",
         argument("name", required=False, metavar="[DB[.TABLE[/PARTITION]]]"),
         option("--long -l is_long", "Show owner, time of creation, location and more of each object."),
-        option("--limit N", "List at most N names.", type=click.IntRange(min=1)),
+        option("--limit N", "List at most N names."),
         FORM,
         work="catalog.listing:run_list",
-        subject=CALLER,
         examples=["ls", "ls -l sales", "ls sales.orders --limit 10", "ls sales.orders/region=eu"],
     ),
-    command(
+    call_command(
         "describe",
         """Describe a database, table or partition.
 
@@ -28,14 +27,13 @@ OBJECTS: Final = (
         argument("name", metavar="DB[.TABLE[/PARTITION]]"),
         FORM,
         work="catalog.listing:run_describe",
-        subject=CALLER,
         examples=[
             "describe sales.orders",
             "describe sales.orders/region=eu/ds=2026-01-01",
             "describe sales --format json",
         ],
     ),
-    command(
+    call_command(
         "export",
         """Write the catalog, a database or a table as JSON lines.
 
@@ -44,14 +42,9 @@ OBJECTS: Final = (
         argument("name", required=False, metavar="[DB[.TABLE]]"),
         option("--output -o FILE", "File to write; unset means standard output."),
         work="catalog.exports:run_export",
-        subject=CALLER,
-        examples=[
-            "export sales -o sales.jsonl",
-            "export sales.orders | gzip > orders.jsonl.gz",
-            "export > all.jsonl",
-        ],
+        examples=["export sales -o sales.jsonl", "export sales.orders | gzip > orders.jsonl.gz", "export > all.jsonl"],
     ),
-    command(
+    call_command(
         "import",
         """Create the objects of an export, from FILE or standard input.
 
@@ -67,14 +60,13 @@ OBJECTS: Final = (
             "--relocate relocated OLD=NEW", "Replace directory OLD by NEW in locations, such as another warehouse"
         ),
         work="catalog.exports:run_import",
-        subject=CALLER,
         examples=[
             "import sales.jsonl",
             "import --skip-existing < sales.jsonl",
             "import sales.jsonl --relocate file:/old/warehouse=file:/new/warehouse",
         ],
     ),
-    command(
+    call_command(
         "diff",
         """Compare two catalogs, or a catalog and an export.
 
@@ -89,7 +81,6 @@ OBJECTS: Final = (
         repeatable("--ignore ignored FIELD", "Field that may differ, * stands for any text"),
         *form_or_json(),
         work="catalog.comparing:run_diff",
-        subject=CALLER,
         examples=[
             "diff yesterday.jsonl",
             "diff --only sales yesterday.jsonl today.jsonl",
@@ -97,20 +88,15 @@ OBJECTS: Final = (
         ],
         exits={0: "The catalogs are equal.", 1: "They are different, or the metastore refused."},
     ),
-    command(
+    call_command(
         "tail",
         "Show the last changes of the catalog, then new ones.",
         argument("name", required=False, metavar="[DB[.TABLE]]"),
         option("--lines -n N", "Show the last N events first.", type=click.IntRange(min=0), default=10),
-        option(
-            "--since EVENT",
-            "Show the events after this one first; replaces --lines.",
-            type=click.IntRange(min=0),
-        ),
+        option("--since EVENT", "Show the events after this one first; replaces --lines.", type=click.IntRange(min=0)),
         option("--follow/--no-follow follows", "Wait for further events, until Ctrl-C.", default=True),
         option("--json as_json", "Print a JSON object for each event, with its message."),
         work="catalog.changes:run_tail",
-        subject=CALLER,
         examples=["tail -n 50", "tail sales.orders --no-follow --json"],
         exits={130: "Ctrl-C ended it."},
     ),
@@ -122,7 +108,7 @@ _PARTY: Final = argument("party", "A user, group:NAME or role:NAME.")
 _ROLE: Final = argument("role", "Name of the role.")
 
 RIGHTS: Final = (
-    command(
+    call_command(
         "grant",
         """Grant a privilege on an object, or a role, to a user, group or role.
 
@@ -131,22 +117,20 @@ RIGHTS: Final = (
         *(_PRIVILEGE, _OBJECT, _PARTY),
         option("--grant-option is_option", "Let the party grant it to others."),
         work="catalog.granting:grant",
-        subject=CALLER,
         examples=[
             "grant select sales.orders alice",
             "grant all sales group:sales-team",
             "grant role analyst group:staff",
         ],
     ),
-    command(
+    call_command(
         "revoke",
         "Revoke a privilege or a role.",
         *(_PRIVILEGE, _OBJECT, _PARTY),
         work="catalog.granting:revoke",
-        subject=CALLER,
         examples=["revoke select sales.orders alice", "revoke role analyst group:staff"],
     ),
-    command(
+    call_command(
         "grants",
         """List what was granted to a party or on an object.
 
@@ -157,40 +141,36 @@ RIGHTS: Final = (
         option("--on thing OBJECT", "Show the parties with rights on this database or database.table, owners too."),
         FORM,
         work="catalog.granting:show",
-        subject=CALLER,
         examples=["grants alice", "grants role:analyst", "grants --on sales.orders"],
     ),
     group(
         "role",
         "Create, drop and list roles.",
-        command(
+        call_command(
             "create",
             "Create a role; `hms-gateway grant` gives it privileges and members.",
             _ROLE,
             work="catalog.granting:create_role",
-            subject=CALLER,
             examples=["role create analyst"],
         ),
-        command(
+        call_command(
             "drop",
             "Drop a role with its grants.",
             _ROLE,
             work="catalog.granting:drop_role",
-            subject=CALLER,
             examples=["role drop analyst"],
         ),
-        command(
+        call_command(
             "list",
             "List the roles, or the members of one.",
             argument("role", "Name of a role, to list who has it.", required=False),
             FORM,
             work="catalog.granting:show_role",
-            subject=CALLER,
             examples=["role list", "role list analyst"],
         ),
         examples=["role create analyst", "grant role analyst group:staff"],
     ),
-    command(
+    call_command(
         "may",
         """Tell if a user may do something, and the grant, role, rule or ownership that decides.
 
@@ -201,7 +181,6 @@ RIGHTS: Final = (
         argument("thing", "A database, database.table, or * for everything.", metavar="OBJECT"),
         repeatable("--group groups GROUP", "Group that the login proves"),
         work="catalog.granting:explain",
-        subject=CALLER,
         examples=["may alice select sales.orders", "may alice create sales --group sales-team"],
         exits={0: "Yes.", 1: "No, or the metastore refused."},
     ),

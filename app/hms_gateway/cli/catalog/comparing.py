@@ -17,6 +17,7 @@ from hms_gateway.cli.catalog.exports import (
     Record,
     opened,
     parse_name,
+    placed_name,
     read_header,
     read_records,
     records_of,
@@ -44,6 +45,9 @@ def run_diff(
 ) -> None:
     """Ends with EXIT_REFUSED when they differ. `form` None is a line for people."""
     with contextlib.ExitStack() as stack:
+        if only is not None:
+            target, named = placed_name(target, only)
+            only = str(named)
         files = [(text, stack.enter_context(opened(Path(text)))) for text in (before, after) if _is_file(text)]
         wanted = _wanted([(text, read_header(stream, text)) for text, stream in files], only)
         exports = (_in_order(_chosen(read_records(stream, text), wanted), text) for text, stream in files)

@@ -10,27 +10,21 @@ from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain, to_plain
-from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.calls.targets import CallTarget, named_catalog
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.idl import ListType, StructType
-from hms_gateway.rpc.structs import (
-    AddForeignKeyRequest,
-    AddPartitionsRequest,
-    AddPrimaryKeyRequest,
-    AlreadyExistsException,
-    ForeignKeysRequest,
-    MetaException,
-    PrimaryKeysRequest,
-)
 
 _RECORDED: Final = "x-hms-recorded-at"
 VERSION: Final = 1
 _HEADER: Final = {"format": "hms-gateway export", "version": VERSION}
 _PARTITIONS_A_CALL: Final = 500
+# catalog.database.table
+_POINTS_OF_CATALOG: Final = 2
 _PLACES: Final = {"database": 0, "function": 1, "table": 2, "primary_key": 3, "foreign_key": 4, "partition": 5}
 STRUCTS: Final = {
     "database": "Database",
@@ -62,11 +56,22 @@ def parse_name(text: str, *, is_partition_too: bool = False) -> CatalogName:
     db_name, point, table_name = named.partition(".")
     is_partition = bool(is_partition_too and point and "=" in partition)
     if not db_name or (point and not table_name) or "." in table_name or (slash and not is_partition):
-        forms = (
-            "database, database.table or database.table/key=value" if is_partition_too else "database or database.table"
-        )
-        fail(f"{text!r} is not a name", f"write {forms}")
+        forms = "database, database.table or catalog.database.table"
+        fail(f"{text!r} is not a name", f"write {forms}{', a table with /key=value' if is_partition_too else ''}")
     return CatalogName(db_name.lower(), table_name.lower() or None, partition or None)
+
+
+def placed_name(
+    target: CallTarget, text: str | None, *, is_partition_too: bool = False
+) -> tuple[CallTarget, CatalogName]:
+    """The name, empty for none, and the target with its catalog: that of `catalog.database.table`, else as it was."""
+    if text is None:
+        return target, CatalogName("")
+    named, slash, partition = text.partition("/")
+    if named.count(".") == _POINTS_OF_CATALOG:
+        catalog, _, named = named.partition(".")
+        target = msgspec.structs.replace(target, catalog=named_catalog(f"{text!r}", catalog))
+    return target, parse_name(f"{named}{slash}{partition}", is_partition_too=is_partition_too)
 
 
 class Record(NamedTuple):
@@ -121,10 +126,10 @@ def _table(client: MetastoreClient, database: str, name: str) -> Iterator[Record
 
 
 def _keys(client: MetastoreClient, database: str, name: str) -> Iterator[Record]:
-    primary = client.call("get_primary_keys", PrimaryKeysRequest(database, name)).primaryKeys
+    primary = client.call("get_primary_keys", structs.PrimaryKeysRequest(database, name)).primaryKeys
     if primary:
         yield Record("primary_key", database, name, "", [_plain("SQLPrimaryKey", each) for each in primary])
-    foreign = client.call("get_foreign_keys", ForeignKeysRequest(None, None, database, name)).foreignKeys
+    foreign = client.call("get_foreign_keys", structs.ForeignKeysRequest(None, None, database, name)).foreignKeys
     if foreign:
         yield Record("foreign_key", database, name, "", [_plain("SQLForeignKey", each) for each in foreign])
 
@@ -181,7 +186,7 @@ def opened(file: Path) -> IO[str]:
 
 
 def run_export(target: CallTarget, name: str | None, output: Path | None) -> None:
-    wanted = CatalogName("") if name is None else parse_name(name)
+    target, wanted = placed_name(target, name)
     with connected(target) as client:
         found = records_of(client, wanted.db_name or None, wanted.table_name)
         if output is None:
@@ -262,12 +267,12 @@ class _Importer:
             return
         try:
             self._call(record)
-        except MetaException as error:
+        except structs.MetaException as error:
             if record.kind not in ("database", "table") or self._moves:
                 raise
             text = f"{record.shown}: {error.message}"
             fail(text, "--relocate OLD=NEW gives objects of another warehouse a place in this one", EXIT_REFUSED)
-        except AlreadyExistsException as error:
+        except structs.AlreadyExistsException as error:
             if not self._skips_existing:
                 fail(f"{record.shown}: {error.message}", "--skip-existing leaves what is there as it is", EXIT_REFUSED)
             self.skipped += 1
@@ -277,25 +282,19 @@ class _Importer:
             self.counts[record.kind] = self.counts.get(record.kind, 0) + 1
 
     def _call(self, record: Record) -> None:
-        value = self._struct(record)
-        match record.kind:
-            case "database":
-                self._client.call("create_database", value)
-            case "function":
-                self._client.call("create_function", value)
-            case "table":
-                self._client.call("create_table", value)
-            case "primary_key":
-                self._client.call("add_primary_key", AddPrimaryKeyRequest(value))
-            case _:
-                self._client.call("add_foreign_key", AddForeignKeyRequest(value))
+        value, method = self._struct(record), f"create_{record.kind}"
+        if record.kind == "primary_key":
+            value, method = structs.AddPrimaryKeyRequest(value), "add_primary_key"
+        elif record.kind == "foreign_key":
+            value, method = structs.AddForeignKeyRequest(value), "add_foreign_key"
+        self._client.call(method, value)
 
     def _add_partitions(self, database: str, table: str, records: Iterator[Record]) -> None:
         while some := list(itertools.islice(records, _PARTITIONS_A_CALL)):
             partitions = [self._struct(record) for record in some]
             # Only the answer says which were there.
             skips = self._skips_existing
-            request = AddPartitionsRequest(database, table, partitions, skips, needResult=skips)
+            request = structs.AddPartitionsRequest(database, table, partitions, skips, needResult=skips)
             answer = self._client.call("add_partitions_req", request)
             made = len(answer.partitions or ()) if skips else len(some)
             self.skipped += len(some) - made

@@ -1,22 +1,19 @@
 """Work of `grant`, `revoke`, `grants`, `role` and `may`: statements of HiveQL, run for a command."""
 
 import contextlib
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import click
 
 from hms_gateway.cli.calls.calling import connected
+from hms_gateway.cli.calls.statements import answer, print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.listing import answer_of
-from hms_gateway.cli.hiveql.granting import CreateRole, DropRole, GrantPrivileges, GrantRoles, ShowPrincipals, ShowRoles
-from hms_gateway.cli.hiveql.shell_state import PlaceName, PrincipalName, ResultRows, ShellState, Statement
+from hms_gateway.cli.catalog.exports import placed_name
+from hms_gateway.cli.hiveql import granting
+from hms_gateway.cli.hiveql.shell_state import Cell, PlaceName, PrincipalName, ResultRows, ShellCaller, Statement
 from hms_gateway.cli.hiveql.statement_reader import PRIVILEGES
-from hms_gateway.cli.terminal.commands import rows_form
-from hms_gateway.cli.terminal.formats import Cell, write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
-from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.rpc.structs import HiveObjectRef, HiveObjectType, PrincipalType, ThriftException
 from hms_gateway.rpc.wire import ApplicationError
 
@@ -42,36 +39,38 @@ def _change(target: CallTarget, privilege: str, thing: str, party: str, *, is_re
     principal = _party(party)
     statement: Statement
     if privilege == ROLE:
-        statement = GrantRoles([thing], [principal], is_revoked, is_option)
+        statement = granting.grant_roles([thing], [principal], is_revoked, is_option)
     else:
         if privilege.upper() not in PRIVILEGES:
             known = ", ".join(PRIVILEGES).lower()
             fail(f"the privilege {privilege} is not known", f"known are {known}; and the word role")
-        kind, place = _place(thing)
-        statement = GrantPrivileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
+        target, kind, place = _place(target, thing)
+        statement = granting.grant_privileges([privilege.upper()], kind, place, [principal], is_revoked, is_option)
     hint = f"hms-gateway grants {party} lists what it has" if is_revoked else ""
-    with connected(target, hint) as client:
+    with session(target, hint) as state:
         if privilege != ROLE and not is_revoked:
-            _need_object(client, place)
-        _answered(client, target, statement)
+            _need_object(state.caller, place)
+        statement.run(state)
         if not is_revoked:
-            for note in _notes(client, target.user, principal):
+            for note in _notes(state.caller, target.user, principal):
                 click.echo(f"note: {note}", err=True)
 
 
 def show(target: CallTarget, party: str | None, thing: str | None, form: str | None) -> None:
     """Print grants to a party, on an object, or all."""
     principal = None if party is None else _party(party)
-    place = None if thing is None else _place(thing)[1]
+    place = None
+    if thing is not None:
+        target, _, place = _place(target, thing)
     with connected(target) as client:
         found = list(_grants(client, principal, place))
-    write_rows(sys.stdout, rows_form(form), _COLUMNS, found)
+    print_rows(ResultRows(_COLUMNS, found), form)
     if all(thing == PUBLIC for _, _, thing, *_ in found) and party is not None and place is None and "." in party:
         click.echo(f"note: hms-gateway grants --on {party} shows who has rights on a table of that name", err=True)
 
 
 def _grants(
-    client: MetastoreClient, principal: PrincipalName | None, place: PlaceName | None
+    client: ShellCaller, principal: PrincipalName | None, place: PlaceName | None
 ) -> Iterator[tuple[Cell, ...]]:
     kind, name = (None, None) if principal is None else principal
     if place is not None:
@@ -86,7 +85,7 @@ def _grants(
             yield _shown_party(principal.kind, principal.name), ROLE, role.roleName, None, None
 
 
-def _owners(client: MetastoreClient, principal: PrincipalName | None, place: PlaceName) -> Iterator[tuple[Cell, ...]]:
+def _owners(client: ShellCaller, principal: PrincipalName | None, place: PlaceName) -> Iterator[tuple[Cell, ...]]:
     """They have all rights, without a grant."""
     if not place.db_name:
         return
@@ -111,34 +110,22 @@ def _is_about(ref: HiveObjectRef, place: PlaceName) -> bool:
 
 def show_role(target: CallTarget, role: str | None, form: str | None) -> None:
     """Print the roles, or the members of one."""
-    statement = ShowRoles() if role is None else ShowPrincipals(role)
-    _answer(target, statement, form)
+    answer(target, granting.show_roles() if role is None else granting.show_principals(role), form)
 
 
 def create_role(target: CallTarget, role: str) -> None:
     """Run CREATE ROLE."""
-    _answer(target, CreateRole(role))
+    answer(target, granting.create_role(role))
 
 
 def drop_role(target: CallTarget, role: str) -> None:
     """Run DROP ROLE."""
-    _answer(target, DropRole(role))
-
-
-def _answer(target: CallTarget, statement: Statement, form: str | None = None) -> None:
-    with connected(target) as client:
-        found = _answered(client, target, statement)
-        if found is not None:
-            write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
-
-
-def _answered(client: MetastoreClient, target: CallTarget, statement: Statement) -> ResultRows | None:
-    return answer_of(statement, ShellState(client, target.user or "admin", ""))
+    answer(target, granting.drop_role(role))
 
 
 def explain(target: CallTarget, name: str, action: str, thing: str, groups: Iterable[str]) -> None:
     """Say if a user may do something; ends the command with EXIT_REFUSED for no."""
-    place = _place(thing)[1]
+    target, _, place = _place(target, thing)
     with connected(target) as client:
         asked = (name, list(groups), action.lower(), place.db_name, place.table_name or "")
         answer = client.call("explain_right", *asked)
@@ -149,7 +136,7 @@ def explain(target: CallTarget, name: str, action: str, thing: str, groups: Iter
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
-def _notes(client: MetastoreClient, user: str | None, principal: PrincipalName) -> Iterator[str]:
+def _notes(client: ShellCaller, user: str | None, principal: PrincipalName) -> Iterator[str]:
     """Nothing where the metastore is no gateway, or the caller may not ask."""
     kind, name = principal
     is_user = kind == PrincipalType.USER
@@ -165,7 +152,7 @@ def _notes(client: MetastoreClient, user: str | None, principal: PrincipalName) 
                 yield f"it is the first grant to group {name}; is that its name?"
 
 
-def _need_object(client: MetastoreClient, place: PlaceName) -> None:
+def _need_object(client: ShellCaller, place: PlaceName) -> None:
     """The metastore ignores a grant on what does not exist, as Hive does; this ends the command."""
     if place.table_name is not None:
         client.call("get_table", place.db_name, place.table_name)
@@ -182,15 +169,13 @@ def _party(text: str) -> PrincipalName:
     return PrincipalName(_KINDS[kind], name)
 
 
-def _place(text: str) -> tuple[HiveObjectType, PlaceName]:
-    """Ends the command when the text is not `*`, a database or a table."""
+def _place(target: CallTarget, text: str) -> tuple[CallTarget, HiveObjectType, PlaceName]:
+    """The object, and the target with its catalog. Ends the command when it is not `*`, a database or a table."""
     if text == EVERYTHING:
-        return HiveObjectType.GLOBAL, PlaceName("")
-    parts = text.split(".")
-    if len(parts) > 2 or not all(part.strip() for part in parts):
-        fail(f"{text!r} is not an object", "write *, database or database.table")
-    database, _, table = text.partition(".")
-    return (HiveObjectType.TABLE if table else HiveObjectType.DATABASE), PlaceName(database, table or None)
+        return target, HiveObjectType.GLOBAL, PlaceName("")
+    target, named = placed_name(target, text)
+    kind = HiveObjectType.TABLE if named.table_name else HiveObjectType.DATABASE
+    return target, kind, PlaceName(named.db_name, named.table_name)
 
 
 def _shown_party(kind: int | None, name: str | None) -> str:

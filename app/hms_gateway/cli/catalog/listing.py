@@ -1,152 +1,126 @@
 """Work of `hms-gateway ls` and `hms-gateway describe`: statements of HiveQL, run for a command."""
 
-import re
-import sys
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json
+from hms_gateway.cli.calls.statements import answer, print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.catalog.exports import CatalogName, parse_name
+from hms_gateway.cli.catalog.exports import CatalogName, placed_name
+from hms_gateway.cli.hiveql import showing
 from hms_gateway.cli.hiveql.shell_state import (
-    Cell,
-    CommandRefused,
     KeyValue,
     PartitionSpec,
     QualifiedName,
     ResultRows,
-    ShellState,
+    ShellCaller,
     Statement,
     keys_of,
+    table_of,
 )
-from hms_gateway.cli.hiveql.showing import Describe, DescribeDatabase, ShowDatabases, ShowPartitions, ShowTables
-from hms_gateway.cli.terminal.commands import rows_form
-from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
-from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
 from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.idl import StructType
-from hms_gateway.rpc.structs import Database, Partition, Table
 
-# Words of the shell, and of the command line.
-_COMMANDS: Final = (
-    (re.compile(r"SHOW DATABASES lists"), "hms-gateway ls lists"),
-    (re.compile(r"SHOW (?:TABLES IN|PARTITIONS) (\S+) lists"), r"hms-gateway ls \1 lists"),
-)
 _OBJECTS_A_CALL: Final = 200
-_OF_DATABASES: Final = ("name", "owner", "created", "location", "comment")
-_OF_TABLES: Final = ("name", "type", "owner", "created", "columns", "partition_keys", "location")
-_OF_PARTITIONS: Final = ("name", "created", "rows", "bytes", "location")
 
 
 def run_list(target: CallTarget, name: str | None, *, is_long: bool, limit: int | None, form: str | None) -> None:
     """Print databases, tables of one, or partitions of a table."""
-    with connected(target) as client:
-        state = ShellState(client, target.user, "")
-        place = None if name is None else parse_name(name, is_partition_too=True)
-        rows = _listed(state, place, limit)
+    target, named = placed_name(target, name, is_partition_too=True)
+    place = named if named.db_name else None
+    with session(target) as state:
+        found = _names(place, limit).run(state)
+        assert found is not None
+        names = [str(row[0]) for row in itertools.islice(found.rows, limit)]
         if is_long:
-            rows = _details(client, place, [str(row[0]) for row in rows.rows])
-        if form is None and not is_long:
-            for row in rows.rows:
-                sys.stdout.write(f"{row[0]}\n")
+            print_rows(_details(state.caller, place, names), form)
+        elif form is not None:
+            print_rows(found._replace(rows=zip(names)), form)
         else:
-            write_rows(sys.stdout, rows_form(form), rows.columns, rows.rows)
+            for each in names:
+                print(each)
 
 
-def _listed(state: ShellState, name: CatalogName | None, limit: int | None) -> ResultRows:
+def _names(name: CatalogName | None, limit: int | None) -> Statement:
     if name is None:
-        found = _rows(ShowDatabases(), state)
-    elif name.table_name is None:
-        found = _rows(ShowTables(name.db_name), state)
-    else:
-        table = QualifiedName(name.db_name, name.table_name)
-        found = _rows(ShowPartitions(table, _spec(name), limit=limit), state)
-    return found._replace(rows=list(found.rows)[:limit])
+        return showing.show_databases()
+    if name.table_name is None:
+        return showing.show_tables(name.db_name)
+    return showing.show_partitions(QualifiedName(name.db_name, name.table_name), _spec(name), limit=limit)
 
 
-def _details(client: MetastoreClient, place: CatalogName | None, names: Sequence[str]) -> ResultRows:
+def _details(client: ShellCaller, place: CatalogName | None, names: Sequence[str]) -> ResultRows:
     if place is None:
-        return ResultRows(_OF_DATABASES, (_of_database(client.call("get_database", name)) for name in names))
-    if place.table_name is None:
-        return ResultRows(
-            _OF_TABLES, map(_of_table, _in_parts(client, "get_table_objects_by_name", names, place.db_name))
+        return table_of(
+            (client.call("get_database", name) for name in names),
+            name="name",
+            owner="ownerName",
+            created=_created,
+            location="locationUri",
+            comment="description",
         )
-    table = client.call("get_table", place.db_name, place.table_name)
-    of_table = (place.db_name, place.table_name)
-    found = _in_parts(client, "get_partitions_by_names", names, *of_table)
-    return ResultRows(_OF_PARTITIONS, (_of_partition(keys_of(table), partition) for partition in found))
+    if place.table_name is None:
+        return table_of(
+            _in_parts(client, "get_table_objects_by_name", names, place.db_name),
+            name="tableName",
+            type="tableType",
+            owner="owner",
+            created=_created,
+            columns=lambda table: len((table.sd and table.sd.cols) or ()),
+            partition_keys=lambda table: ",".join(keys_of(table)),
+            location=_location,
+        )
+    keys = keys_of(client.call("get_table", place.db_name, place.table_name))
+    return table_of(
+        _in_parts(client, "get_partitions_by_names", names, place.db_name, place.table_name),
+        name=lambda partition: make_name(keys, partition.values or ()),
+        created=_created,
+        rows=lambda partition: (partition.parameters or {}).get("numRows"),
+        bytes=lambda partition: (partition.parameters or {}).get("totalSize"),
+        location=_location,
+    )
 
 
-def _in_parts(client: MetastoreClient, method: str, names: Sequence[str], *place: str) -> Iterator[Any]:
+def _in_parts(client: ShellCaller, method: str, names: Sequence[str], *place: str) -> Iterator[Any]:
     for begin in range(0, len(names), _OBJECTS_A_CALL):
         yield from client.call(method, *place, list(names[begin : begin + _OBJECTS_A_CALL]))
 
 
-def _of_database(found: Database) -> tuple[Cell, ...]:
-    return found.name, found.ownerName, time_text(found.createTime), found.locationUri, found.description
+def _created(found: Any) -> str | None:
+    return time_text(found.createTime)
 
 
-def _of_table(found: Table) -> tuple[Cell, ...]:
-    columns = len((found.sd and found.sd.cols) or ())
-    created, keys = time_text(found.createTime), ",".join(keys_of(found))
-    return found.tableName, found.tableType, found.owner, created, columns, keys, _location(found)
-
-
-def _of_partition(keys: Sequence[str], found: Partition) -> tuple[Cell, ...]:
-    counts = [(found.parameters or {}).get(name) for name in ("numRows", "totalSize")]
-    return make_name(keys, found.values or ()), time_text(found.createTime), *counts, _location(found)
-
-
-def _location(found: Table | Partition) -> str | None:
+def _location(found: Any) -> str | None:
     return found.sd.location if found.sd else None
 
 
 def run_describe(target: CallTarget, name: str, *, form: str | None) -> None:
     """Print the rows of DESCRIBE FORMATTED; as JSON, the struct."""
-    place = parse_name(name, is_partition_too=True)
+    target, place = placed_name(target, name, is_partition_too=True)
+    if form != "json":
+        answer(target, _description(place), form)
+        return
     with connected(target) as client:
-        if form == "json":
-            kind, value = _struct(client, place)
-            sys.stdout.write(as_json(kind, value) + "\n")
-            return
-        found = _rows(_statement(place), ShellState(client, target.user, ""))
-        write_rows(sys.stdout, rows_form(form), found.columns, found.rows)
+        print(as_json(*_struct(client, place)))
 
 
-def _statement(name: CatalogName) -> Statement:
+def _description(name: CatalogName) -> Statement:
     if name.table_name is None:
-        return DescribeDatabase(name.db_name, True)
-    return Describe(QualifiedName(name.db_name, name.table_name), _spec(name), is_detailed=True)
+        return showing.describe_database(name.db_name, True)
+    return showing.describe(QualifiedName(name.db_name, name.table_name), _spec(name), is_detailed=True)
 
 
 def _spec(name: CatalogName) -> PartitionSpec:
     return tuple(KeyValue(key, value) for key, value in name_to_spec(name.partition_name or "").items())
 
 
-def _struct(client: MetastoreClient, name: CatalogName) -> tuple[Any, Any]:
+def _struct(client: ShellCaller, name: CatalogName) -> tuple[Any, Any]:
     if name.table_name is None:
         return StructType("Database"), client.call("get_database", name.db_name)
     if name.partition_name is None:
         return StructType("Table"), client.call("get_table", name.db_name, name.table_name)
     found = client.call("get_partition_by_name", name.db_name, name.table_name, name.partition_name)
     return StructType("Partition"), found
-
-
-def answer_of(statement: Statement, state: ShellState) -> ResultRows | None:
-    """Run a statement and return its rows. Ends the command when it is refused."""
-    try:
-        return statement.run(state)
-    except CommandRefused as error:
-        text = str(error)
-        for statement_words, command in _COMMANDS:
-            text = statement_words.sub(command, text)
-        fail(text, exit_code=EXIT_REFUSED)
-
-
-def _rows(statement: Statement, state: ShellState) -> ResultRows:
-    found = answer_of(statement, state)
-    assert found is not None
-    return found

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from hms_gateway.cli.calls.targets import CALLER
+from hms_gateway.cli.calls.targets import call_command
 from hms_gateway.cli.terminal.commands import FORM, STRUCTS_AS_JSON, argument, command, group, option, repeatable
 
 _DATABASE: Final = option("--database NAME", "Database of tables that are named without one.", default="default")
@@ -34,7 +34,7 @@ LOCKS: Final = group(
             "locks explain --operation insert --on sales.t/ds=1 --reads sales.u",
         ],
     ),
-    command(
+    call_command(
         "acquire",
         """Acquire the locks that a statement needs, all or none, and print their id.
 
@@ -66,7 +66,6 @@ LOCKS: Final = group(
             default=60.0,
         ),
         work="coordination.locks:acquire",
-        subject=CALLER,
         examples=[
             'locks acquire "drop table sales.orders"',
             'locks acquire "insert overwrite table t select * from u" -- ./job.sh',
@@ -75,7 +74,7 @@ LOCKS: Final = group(
         ],
         exits={1: "No try succeeded, or the locks were lost; that of COMMAND otherwise."},
     ),
-    command(
+    call_command(
         "release",
         """Release locks by id.
 
@@ -83,10 +82,9 @@ LOCKS: Final = group(
         """,
         _LOCK_IDS,
         work="coordination.locks:release",
-        subject=CALLER,
         examples=["locks release 42 43"],
     ),
-    command(
+    call_command(
         "show",
         "List the locks, as SHOW LOCKS of Hive does.",
         option("--table TABLE", "Show only locks on this table and its partitions."),
@@ -95,16 +93,14 @@ LOCKS: Final = group(
         option("--legacy is_legacy", "Print the form of Hive without transactions."),
         option("--extended is_extended", "Like --legacy, with query, time and statement of each lock."),
         option(
-            "--blocking is_blocking",
-            "Show only locks that block requests, with owner, age and the waiting requests.",
+            "--blocking is_blocking", "Show only locks that block requests, with owner, age and the waiting requests."
         ),
         FORM,
         STRUCTS_AS_JSON,
         work="coordination.locks:show",
-        subject=CALLER,
         examples=["locks show --table sales.orders", "locks show --blocking"],
     ),
-    command(
+    call_command(
         "force-release",
         """Release locks of other users, and show them.
 
@@ -114,7 +110,6 @@ LOCKS: Final = group(
         _LOCK_IDS,
         option("--reason TEXT", "Reason to put into the error text of the transaction."),
         work="coordination.locks:force_release",
-        subject=CALLER,
         examples=['locks force-release 42 --reason "its host is gone"'],
     ),
     examples=[
@@ -133,7 +128,7 @@ LEASES: Final = group(
 
     Objects are database.table, database.table/partition, or database.* for a database; they need not exist.
     """,
-    command(
+    call_command(
         "grab",
         """Grab a lease on all of the objects or none, and print its id.
 
@@ -148,14 +143,13 @@ LEASES: Final = group(
         option("--wait wait_seconds N", "Seconds to wait for conflicting leases to end.", type=int, default=0),
         _DATABASE,
         work="coordination.leases:grab",
-        subject=CALLER,
         examples=[
             "leases grab --exclusive sales.orders --shared sales.customers",
             "leases grab -x sales.orders/ds=1 --seconds 60 --wait 30 -- ./load.sh",
         ],
         exits={1: "Another lease conflicts, or the lease was lost; that of COMMAND otherwise."},
     ),
-    command(
+    call_command(
         "show",
         """List the leases on some objects and on all that lies in them, or every lease.
 
@@ -166,10 +160,9 @@ LEASES: Final = group(
         FORM,
         STRUCTS_AS_JSON,
         work="coordination.leases:show",
-        subject=CALLER,
         examples=["leases show", "leases show sales.orders"],
     ),
-    command(
+    call_command(
         "extend",
         """Extend one of your leases, or some of its objects, and print the new end.
 
@@ -181,10 +174,9 @@ LEASES: Final = group(
         option("--seconds N", "Seconds from now; 0 extends by the original duration.", type=int, default=0),
         _DATABASE,
         work="coordination.leases:extend",
-        subject=CALLER,
         examples=["leases extend 7 --seconds 600"],
     ),
-    command(
+    call_command(
         "drop",
         """Drop one of your leases, or some of its objects.
 
@@ -194,10 +186,9 @@ LEASES: Final = group(
         _SOME_OBJECTS,
         _DATABASE,
         work="coordination.leases:drop",
-        subject=CALLER,
         examples=["leases drop 7", "leases drop 7 sales.orders"],
     ),
-    command(
+    call_command(
         "force-drop",
         """Drop objects from the leases of all users.
 
@@ -206,13 +197,12 @@ LEASES: Final = group(
         argument("objects", nargs=-1, required=True, metavar="OBJECT..."),
         _DATABASE,
         work="coordination.leases:force_drop",
-        subject=CALLER,
         examples=["leases force-drop sales.orders", "leases force-drop '*'"],
         exits={1: "No lease has any of the objects, or the metastore refused."},
     ),
     examples=["leases grab --exclusive sales.orders --seconds 600 -- ./load.sh", "leases show '*'"],
 )
-AUDIT: Final = command(
+AUDIT: Final = call_command(
     "audit",
     """Show the last changes with user, address and call, the newest first.
 
@@ -226,7 +216,6 @@ AUDIT: Final = command(
     FORM,
     STRUCTS_AS_JSON,
     work="catalog.changes:show",
-    subject=CALLER,
     examples=[
         "audit --object sales.orders",
         "audit --by ann --since 7d --json",

@@ -1,14 +1,19 @@
 """Runs a command for as long as a lock or lease is held, and keeps that alive meanwhile."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 
-from hms_gateway.cli.terminal.output import fail, say
-from hms_gateway.client.metastore_client import ClientError
+import msgspec
+
+from hms_gateway.cli.calls.calling import connected
+from hms_gateway.cli.calls.targets import CallTarget
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
+from hms_gateway.client.metastore_client import ClientError, MetastoreClient
 from hms_gateway.rpc.structs import ThriftException
 
 STOP_SECONDS_MAX = 10.0
@@ -18,10 +23,33 @@ class HoldingLost(Exception):
     """The lock or lease is lost, so the command was stopped; the text says why."""
 
 
+def run_holding(
+    target: CallTarget,
+    what: str,
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    keep: Callable[[MetastoreClient], object],
+    *,
+    every_seconds: float,
+    lost_after_seconds: float,
+) -> int:
+    """Run `command` while `what` is held, with more variables; its exit status. Ends the command when `what` is lost.
+
+    Uses a client of its own, which does not wait so long for an answer that the hold is lost meanwhile.
+    """
+    impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, every_seconds))
+    seconds = {"every_seconds": every_seconds, "lost_after_seconds": lost_after_seconds}
+    with connected(impatient) as client:
+        try:
+            return run_while_held(command, {**os.environ, **variables}, lambda: keep(client), **seconds)
+        except HoldingLost as error:
+            fail(f"{what} lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
+
+
 def run_while_held(
     command: Sequence[str],
     environment: Mapping[str, str],
-    keep: Callable[[], None],
+    keep: Callable[[], object],
     *,
     every_seconds: float,
     lost_after_seconds: float,
@@ -56,7 +84,7 @@ def ended_by_exception() -> Iterator[None]:
 
 
 def _watch(
-    process: subprocess.Popen[bytes], keep: Callable[[], None], every_seconds: float, lost_after_seconds: float
+    process: subprocess.Popen[bytes], keep: Callable[[], object], every_seconds: float, lost_after_seconds: float
 ) -> int:
     kept_at = time.monotonic()
     while True:
@@ -68,7 +96,7 @@ def _watch(
                 kept_at = _kept(keep, kept_at, lost_after_seconds - every_seconds)
 
 
-def _kept(keep: Callable[[], None], kept_at: float, silent_seconds_max: float) -> float:
+def _kept(keep: Callable[[], object], kept_at: float, silent_seconds_max: float) -> float:
     """When it was last kept alive, after another try. Raises HoldingLost."""
     asked_at = time.monotonic()
     try:

@@ -1,23 +1,18 @@
 """Work of `hms-gateway leases`."""
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
 from hms_gateway.cli.calls.arguments import parse_object
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json as json_text
+from hms_gateway.cli.calls.statements import print_rows
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
+from hms_gateway.cli.coordination.holding import run_holding
 from hms_gateway.cli.hiveql.locking import leases_of
-from hms_gateway.cli.terminal.commands import rows_form
-from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
-from hms_gateway.client.lock_text import shown_text
 from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.rpc.idl import ListType, StructType
 from hms_gateway.rpc.structs import LeaseObject
@@ -26,7 +21,6 @@ LEASE_VARIABLE = "HMS_LEASE_ID"
 EVERYTHING = "*"
 
 _LEASES: Any = ListType(StructType("LeaseObject"))
-_HEADER = ("Lease ID", "User", "Database", "Table", "Partition", "Type", "Start", "End")
 # Two extensions may fail before the lease is lost.
 _EXTENSIONS_PER_LEASE = 3
 
@@ -56,10 +50,9 @@ def show(target: CallTarget, objects: Sequence[str], database: str, *, form: str
     with connected(target) as client:
         found: list[LeaseObject] = client.call("list_lease", _objects_or_all(objects or [EVERYTHING], database))
     if as_json:
-        sys.stdout.write(json_text(_LEASES, found) + "\n")
+        print(json_text(_LEASES, found))
     else:
-        rows = (["NULL" if cell is None else shown_text(str(cell)) for cell in row] for row in leases_of(found).rows)
-        write_rows(sys.stdout, rows_form(form), _HEADER, rows)
+        print_rows(leases_of(found), form)
 
 
 def extend(
@@ -90,23 +83,18 @@ def force_drop(target: CallTarget, objects: Sequence[str], database: str) -> Non
 
 
 def _run(target: CallTarget, lease_id: int, seconds: int, command: Sequence[str]) -> int:
-    """Run with a client of its own, which does not wait so long for an answer that the lease is lost meanwhile."""
-    every_seconds = seconds / _EXTENSIONS_PER_LEASE
-    impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, every_seconds))
-    with connected(impatient) as client:
-        try:
-            return run_while_held(
-                command,
-                {**os.environ, LEASE_VARIABLE: str(lease_id)},
-                lambda: client.call("extend_lease", lease_id, [], 0),
-                every_seconds=every_seconds,
-                lost_after_seconds=seconds,
-            )
-        except HoldingLost as error:
-            fail(f"the lease was lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
-        finally:
-            # Nothing is lost meanwhile: this one may wait as long as any call.
-            drop(target, lease_id, [], "")
+    try:
+        return run_holding(
+            target,
+            "the lease was",
+            command,
+            {LEASE_VARIABLE: str(lease_id)},
+            lambda client: client.call("extend_lease", lease_id, [], 0),
+            every_seconds=seconds / _EXTENSIONS_PER_LEASE,
+            lost_after_seconds=seconds,
+        )
+    finally:
+        drop(target, lease_id, [], "")
 
 
 def _objects(texts: Sequence[str], database: str, lease_type: str) -> list[LeaseObject]:

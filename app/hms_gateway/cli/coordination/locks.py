@@ -1,12 +1,9 @@
 """Work of `hms-gateway locks`: statements become lock requests, locks become text."""
 
-import contextlib
-import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -15,39 +12,20 @@ import msgspec
 from hms_gateway.cli.calls.arguments import parse_object
 from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.plain_values import as_json as json_text
+from hms_gateway.cli.calls.statements import print_rows, session
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception, run_while_held
+from hms_gateway.cli.coordination.holding import ended_by_exception, run_holding
 from hms_gateway.cli.hiveql.lock_commands import parse_command, parse_partition
-from hms_gateway.cli.terminal.commands import rows_form
-from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.cli.hiveql.locking import blocking_of, filter_of, locks_of, locks_on
+from hms_gateway.cli.hiveql.shell_state import KeyValue, PlaceName
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, say
-from hms_gateway.client.acquiring import (
-    SETTING_NAMES,
-    ConcurrencySettings,
-    LockAcquirer,
-    LockHolder,
-    LocksDenied,
-    PartitionKeys,
-    SettingError,
-    listing_holders,
-)
-from hms_gateway.client.concurrency import (
-    HIVE_CODE,
-    HIVE_PAGE,
-    Command,
-    LockPlace,
-    NeededLock,
-    NotAKey,
-    Operation,
-    in_key_order,
-    needed_locks,
-)
-from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
+from hms_gateway.client import acquiring, concurrency
+from hms_gateway.client.lock_text import LockReason, explain_locks, show_locks_legacy
+from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
-from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.metastore.vocabulary.texts import time_text
+from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_spec
 from hms_gateway.rpc.idl import ListType, StructType
-from hms_gateway.rpc.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
+from hms_gateway.rpc.structs import BlockingLock, ShowLocksResponseElement
 
 LOCK_VARIABLE = "HMS_LOCK_ID"
 # hive.txn.timeout; the metastore does not return its own value.
@@ -64,11 +42,11 @@ class WantedLocks(msgspec.Struct, frozen=True):
     database: str
     is_as_hive: bool
 
-    def locks_of(self, command: Command) -> list[NeededLock]:
+    def locks_of(self, command: concurrency.Command) -> list[concurrency.NeededLock]:
         """In the order in which they are taken."""
-        return needed_locks(command, HIVE_CODE if self.is_as_hive else HIVE_PAGE)
+        return concurrency.needed_locks(command, concurrency.HIVE_CODE if self.is_as_hive else concurrency.HIVE_PAGE)
 
-    def command(self) -> Command:
+    def command(self) -> concurrency.Command:
         """Ends the command line's command when the statement is none."""
         if (self.statement is None) == (self.operation is None):
             fail("give a statement, or --operation with --on and --reads")
@@ -77,7 +55,7 @@ class WantedLocks(msgspec.Struct, frozen=True):
             if not self.on and not self.reads:
                 fail("--operation needs --on or --reads; name the objects")
             places = [[_place(text, self.database) for text in texts] for texts in (self.on, self.reads)]
-            return Command(operation, tuple(places[0]), tuple(places[1]))
+            return concurrency.Command(operation, tuple(places[0]), tuple(places[1]))
         if self.on or self.reads:
             fail("--on and --reads belong to --operation; a statement names its objects itself")
         try:
@@ -94,15 +72,16 @@ class WantedLocks(msgspec.Struct, frozen=True):
         return f"{self.operation} {' '.join(self.on)}{reading}"
 
 
-def filter_of(table: str | None, partition: str | None, database: str | None) -> ShowLocksRequest:
-    """The locks to show; names that are not given do not matter."""
+def _place_shown(table: str | None, partition: str | None, database: str | None) -> PlaceName | None:
+    """The place of the locks to show; None for all."""
     if table is None:
         if partition is not None:
             fail("--partition needs --table")
-        return ShowLocksRequest(dbname=database)
+        return None if database is None else PlaceName(database)
     place = parse_object(table, database or "default")
     named = place.partition_name if partition is None else _partition_name(partition)
-    return ShowLocksRequest(dbname=place.db_name, tablename=place.table_name, partname=named)
+    spec = tuple(KeyValue(key, value) for key, value in name_to_spec(named or "").items())
+    return PlaceName(place.db_name, place.table_name, spec)
 
 
 def explain(**given: Any) -> None:
@@ -111,12 +90,12 @@ def explain(**given: Any) -> None:
     print(explain_locks(wanted.locks_of(wanted.command())))
 
 
-def concurrency_settings(hiveconf: Sequence[str], *, keeps_place: bool) -> ConcurrencySettings:
+def concurrency_settings(hiveconf: Sequence[str], *, keeps_place: bool) -> acquiring.ConcurrencySettings:
     """Ends the command line's command when a setting is none."""
     given = dict(_setting(text) for text in hiveconf)
     try:
-        settings = ConcurrencySettings.from_configuration(given)
-    except SettingError as error:
+        settings = acquiring.ConcurrencySettings.from_configuration(given)
+    except acquiring.SettingError as error:
         fail(str(error))
     return msgspec.structs.replace(settings, keeps_place=keeps_place)
 
@@ -138,18 +117,20 @@ def acquire(
     settings = concurrency_settings(hiveconf, keeps_place=keeps_place)
     as_written = wanted.command()
     reason = LockReason.of_command(wanted.text, is_explicit=as_written.operation in _EXPLICIT)
-    holder = LockHolder(target.user, socket.gethostname(), str(reason))
+    holder = acquiring.LockHolder(target.user, socket.gethostname(), str(reason))
     with connected(target) as client:
         try:
-            ordered = in_key_order(as_written, PartitionKeys(client)) if settings.is_on else as_written
+            ordered = (
+                concurrency.in_key_order(as_written, acquiring.PartitionKeys(client)) if settings.is_on else as_written
+            )
             locks = wanted.locks_of(ordered)
             say(explain_locks(locks))
             with ended_by_exception():
-                lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
-        except NotAKey as error:
+                lock_id = acquiring.LockAcquirer(client, settings, _pause).acquire(locks, holder)
+        except concurrency.NotAKey as error:
             fail(str(error))
-        except LocksDenied as error:
-            fail(str(error), listing_holders("hms-gateway locks show"), exit_code=EXIT_REFUSED)
+        except acquiring.LocksDenied as error:
+            fail(str(error), acquiring.listing_holders("hms-gateway locks show"), exit_code=EXIT_REFUSED)
         if lock_id is None:
             say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
     if command:
@@ -161,7 +142,7 @@ def acquire(
 def release(target: CallTarget, lock_ids: Sequence[int]) -> None:
     """Release without another try."""
     with connected(target) as client:
-        acquirer = LockAcquirer(client, ConcurrencySettings(unlock_retries=0), _pause)
+        acquirer = acquiring.LockAcquirer(client, acquiring.ConcurrencySettings(unlock_retries=0), _pause)
         for lock_id in lock_ids:
             acquirer.release(lock_id)
 
@@ -179,23 +160,22 @@ def show(
     as_json: bool,
 ) -> None:
     """Print the locks in one of several forms."""
-    filter = filter_of(table, partition, database)
-    with connected(target) as client:
+    place = _place_shown(table, partition, database)
+    with session(target) as state:
         if is_blocking:
-            blocking: list[BlockingLock] = client.call("list_blocking_locks", filter)
+            blocking: list[BlockingLock] = state.call("list_blocking_locks", filter_of(state, place))
             if as_json:
-                _print(json_text(_BLOCKING, blocking))
+                print(json_text(_BLOCKING, blocking))
             else:
-                _print_lines(show_blocking_locks(blocking), rows_form(form))
+                print_rows(blocking_of(blocking), form)
             return
-        filter.isExtended = is_extended
-        shown: list[ShowLocksResponseElement] = client.call("show_locks", filter).locks or []
+        shown = locks_on(state, place, is_extended=is_extended)
     if as_json:
-        _print(json_text(_SHOWN, shown))
+        print(json_text(_SHOWN, shown))
     elif is_legacy or is_extended:
-        _print(show_locks_legacy(shown, is_extended=is_extended))
+        sys.stdout.writelines(f"{line}\n" for line in show_locks_legacy(shown, is_extended=is_extended))
     else:
-        _print_lines(show_locks(shown), rows_form(form))
+        print_rows(locks_of(shown), form)
 
 
 def force_release(target: CallTarget, lock_ids: Sequence[int], reason: str | None) -> None:
@@ -207,36 +187,34 @@ def force_release(target: CallTarget, lock_ids: Sequence[int], reason: str | Non
                     released += client.call("force_release_lock", lock_id, reason)
         finally:
             if released:
-                _print_lines(show_locks(released), rows_form(None))
+                print_rows(locks_of(released), None)
 
 
 def _run(
     target: CallTarget,
-    settings: ConcurrencySettings,
+    settings: acquiring.ConcurrencySettings,
     lock_id: int | None,
     command: Sequence[str],
     heartbeat_seconds: float,
 ) -> int:
-    """Run with a client of its own, which does not wait so long for an answer that the locks are lost meanwhile."""
-    impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, heartbeat_seconds))
-    with connected(impatient) as client, contextlib.ExitStack() as stack:
-        acquirer = LockAcquirer(client, settings, _pause)
-        environment = dict(os.environ)
-        keep: Callable[[], None] = _nothing
+    def keep(client: MetastoreClient) -> None:
         if lock_id is not None:
-            stack.callback(acquirer.release, lock_id)
-            environment[LOCK_VARIABLE] = str(lock_id)
-            keep = partial(acquirer.keep, lock_id)
-        try:
-            return run_while_held(
-                command, environment, keep, every_seconds=heartbeat_seconds, lost_after_seconds=_LOST_AFTER_SECONDS
-            )
-        except HoldingLost as error:
-            fail(f"the locks were lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
+            acquiring.LockAcquirer(client, settings, _pause).keep(lock_id)
 
-
-def _nothing() -> None:
-    """There is nothing to keep alive."""
+    try:
+        return run_holding(
+            target,
+            "the locks were",
+            command,
+            {} if lock_id is None else {LOCK_VARIABLE: str(lock_id)},
+            keep,
+            every_seconds=heartbeat_seconds,
+            lost_after_seconds=_LOST_AFTER_SECONDS,
+        )
+    finally:
+        if lock_id is not None:
+            with connected(target) as client:
+                acquiring.LockAcquirer(client, settings, _pause).release(lock_id)
 
 
 def _partition_name(text: str) -> str:
@@ -251,22 +229,22 @@ def _partition_name(text: str) -> str:
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or name.strip() not in SETTING_NAMES:
-        fail(f"--hiveconf {text!r}: unknown", f"known are {', '.join(SETTING_NAMES)}, each with =VALUE")
+    if not equals or name.strip() not in acquiring.SETTING_NAMES:
+        fail(f"--hiveconf {text!r}: unknown", f"known are {', '.join(acquiring.SETTING_NAMES)}, each with =VALUE")
     return name.strip(), value
 
 
-def _operation(text: str) -> Operation:
+def _operation(text: str) -> concurrency.Operation:
     try:
-        return Operation(" ".join(text.lower().split()))
+        return concurrency.Operation(" ".join(text.lower().split()))
     except ValueError:
-        fail(f"unknown operation {text!r}", f"known are {'; '.join(Operation)}")
+        fail(f"unknown operation {text!r}", f"known are {'; '.join(concurrency.Operation)}")
 
 
-def _place(text: str, database: str) -> LockPlace:
+def _place(text: str, database: str) -> concurrency.LockPlace:
     db_name, table_name, partition = parse_object(text, database)
     names = (db_name.lower(), None if table_name is None else table_name.lower())
-    return LockPlace(*names, tuple(partition.split("/")) if partition else ())
+    return concurrency.LockPlace(*names, tuple(partition.split("/")) if partition else ())
 
 
 def _pause(seconds: float) -> None:
@@ -274,26 +252,7 @@ def _pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def _print(text: str) -> None:
-    """Print a text unchanged: tabs are part of the form, and rich would replace them."""
-    sys.stdout.write(text + "\n" if text else "")
-
-
-def _print_lines(text: str, form: str) -> None:
-    """Lines with a header; as Hive prints them for programs, with dates for people."""
-    if form == "tsv":
-        _print(text)
-        return
-    header, *rows = (line.split("\t") for line in text.split("\n"))
-    times = [number for number, name in enumerate(header) if name in _TIMES]
-    for row in rows if form in ("table", "vertical") else ():
-        for number in times:
-            row[number] = (row[number].isdecimal() and time_text(int(row[number]))) or row[number]
-    write_rows(sys.stdout, form, header, [[cell.strip() for cell in row] for row in rows])
-
-
-_TIMES = ("Last Heartbeat", "Acquired At")
 _SWITCH = "hive.support.concurrency"
-_EXPLICIT = frozenset({Operation.LOCK_SHARED, Operation.LOCK_EXCLUSIVE})
+_EXPLICIT = frozenset({concurrency.Operation.LOCK_SHARED, concurrency.Operation.LOCK_EXCLUSIVE})
 _SHOWN: Any = ListType(StructType("ShowLocksResponseElement"))
 _BLOCKING: Any = ListType(StructType("BlockingLock"))

@@ -1,12 +1,13 @@
 """ALTER of databases and tables; partitions, constraints and compactions."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.hiveql.shell_state import (
+    VIEWS,
     CommandRefused,
     PartitionSpec,
     PlaceName,
@@ -14,161 +15,238 @@ from hms_gateway.cli.hiveql.shell_state import (
     QualifiedName,
     ResultRows,
     ShellState,
-    Statement,
     keys_of,
     known_values,
     new_partition_values,
+    no_such_partition,
     partition_names,
     partition_values,
     place_names,
+    statement,
 )
 from hms_gateway.cli.hiveql.showing import check_database
-from hms_gateway.rpc.structs import (
-    AddForeignKeyRequest,
-    AddPartitionsRequest,
-    AddPrimaryKeyRequest,
-    CompactionRequest,
-    CompactionType,
-    DropConstraintRequest,
-    DropPartitionsRequest,
-    EnvironmentContext,
-    FieldSchema,
-    Partition,
-    RequestPartsSpec,
-    SerDeInfo,
-    SQLForeignKey,
-    SQLPrimaryKey,
-    StorageDescriptor,
-    Table,
-)
-from hms_gateway.rpc.structs import Order as SortOrder
+from hms_gateway.metastore.vocabulary.table_types import FileFormat
 
-_VIEWS: Final = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 _CASCADE: Final = {"CASCADE": "true"}
 _PARTITIONS_PER_CALL: Final = 500
 
 
-class AlterDatabase(Statement, frozen=True):
+@statement
+def alter_database(
+    state: ShellState,
+    database: str,
+    parameters: Mapping[str, str] | None = None,
+    location: str | None = None,
+    managed_location: str | None = None,
+    owner: PrincipalName | None = None,
+) -> None:
     """Attributes that are None stay."""
-
-    database: str
-    parameters: Mapping[str, str] | None = None
-    location: str | None = None
-    managed_location: str | None = None
-    owner: PrincipalName | None = None
-
-    def run(self, state: ShellState) -> None:
-        found = check_database(state, self.database)
-        if self.parameters is not None:
-            found.parameters = {**(found.parameters or {}), **self.parameters}
-        if self.location is not None:
-            found.locationUri = self.location
-        if self.managed_location is not None:
-            found.managedLocationUri = self.managed_location
-        if self.owner is not None:
-            found.ownerType, found.ownerName = self.owner
-        state.call("alter_database", self.database, found)
+    found = check_database(state, database)
+    if parameters is not None:
+        found.parameters = {**(found.parameters or {}), **parameters}
+    if location is not None:
+        found.locationUri = location
+    if managed_location is not None:
+        found.managedLocationUri = managed_location
+    if owner is not None:
+        found.ownerType, found.ownerName = owner
+    state.call("alter_database", database, found)
 
 
-class Change(msgspec.Struct, frozen=True):
-    """A change by ALTER TABLE of a table, or of the partitions that it names."""
+P = ParamSpec("P")
 
 
-class Rename(Change, frozen=True):
-    to: QualifiedName
+class Change(NamedTuple):
+    """A change by ALTER TABLE: a function of the table's name and the part that it changes, with the words given.
 
+    The part is the table itself, or (`is_of_storage`) the storage descriptor of the table or of the partitions named.
+    """
 
-class RenamePartition(Change, frozen=True):
-    to: PartitionSpec
-
-
-class AddColumns(Change, frozen=True):
-    columns: Sequence[FieldSchema]
+    work: Callable[..., Any]
+    given: tuple[Any, ...]
+    named: Mapping[str, Any]
+    is_of_storage: bool
     is_cascading: bool = False
 
 
-class ReplaceColumns(Change, frozen=True):
-    columns: Sequence[FieldSchema]
-    is_cascading: bool = False
+def _of_table(work: Callable[Concatenate[QualifiedName, structs.Table, P], structs.Table]) -> Callable[P, Change]:
+    return lambda *given, **named: Change(work, given, named, False)
 
 
-class ChangeColumn(Change, frozen=True):
+def _of_storage(
+    work: Callable[Concatenate[QualifiedName, structs.StorageDescriptor, P], structs.StorageDescriptor],
+) -> Callable[P, Change]:
+    return lambda *given, **named: Change(work, given, named, True)
+
+
+@_of_table
+def rename(name: QualifiedName, table: structs.Table, to: QualifiedName) -> structs.Table:
+    return replace(table, dbName=to.db_name, tableName=to.table_name)
+
+
+@_of_table
+def set_properties(name: QualifiedName, table: structs.Table, parameters: Mapping[str, str]) -> structs.Table:
+    """EXTERNAL and the type of a table say the same."""
+    merged, kind = {**(table.parameters or {}), **parameters}, table.tableType
+    if kind in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
+        kind = "EXTERNAL_TABLE" if merged.get("EXTERNAL", "").upper() == "TRUE" else "MANAGED_TABLE"
+    return replace(table, parameters=merged, tableType=kind)
+
+
+@_of_table
+def unset_properties(
+    name: QualifiedName, table: structs.Table, names: Sequence[str], if_exists: bool = False
+) -> structs.Table:
+    parameters = table.parameters or {}
+    missing = next((each for each in names if each not in parameters), None)
+    if missing is not None and not if_exists:
+        raise CommandRefused(f"table {name} does not have the property {missing}")
+    return replace(table, parameters=_without(parameters, names))
+
+
+@_of_table
+def set_owner(name: QualifiedName, table: structs.Table, owner: PrincipalName) -> structs.Table:
+    return replace(table, owner=owner.name, ownerType=owner.kind)
+
+
+@_of_table
+def change_partition_column(name: QualifiedName, table: structs.Table, column: structs.FieldSchema) -> structs.Table:
+    keys = table.partitionKeys or []
+    if column.name not in keys_of(table):
+        raise CommandRefused(f"{column.name} is not a partition key of table {name}")
+    retyped = [replace(key, type=column.type) if key.name == column.name else key for key in keys]
+    return replace(table, partitionKeys=retyped)
+
+
+@_of_storage
+def touch(name: QualifiedName, descriptor: structs.StorageDescriptor) -> structs.StorageDescriptor:
+    return descriptor
+
+
+@_of_storage
+def add_columns(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, columns: Sequence[structs.FieldSchema]
+) -> structs.StorageDescriptor:
+    existing = _names(descriptor.cols or [])
+    double = next((column.name for column in columns if column.name in existing), None)
+    if double is not None:
+        raise CommandRefused(f"table {name} has a column {double} already")
+    return replace(descriptor, cols=[*(descriptor.cols or []), *columns])
+
+
+@_of_storage
+def replace_columns(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, columns: Sequence[structs.FieldSchema]
+) -> structs.StorageDescriptor:
+    return replace(descriptor, cols=list(columns))
+
+
+@_of_storage
+def change_column(
+    name: QualifiedName,
+    descriptor: structs.StorageDescriptor,
+    old: str,
+    column: structs.FieldSchema,
+    after: str | None = None,
+) -> structs.StorageDescriptor:
     """`after` is the column before it, empty for the first place, None for where it is."""
-
-    name: str
-    column: FieldSchema
-    after: str | None = None
-    is_cascading: bool = False
-
-
-class SetProperties(Change, frozen=True):
-    parameters: Mapping[str, str]
-
-
-class UnsetProperties(Change, frozen=True):
-    names: Sequence[str]
-    if_exists: bool = False
+    columns = list(descriptor.cols or [])
+    at = _place_of(name, columns, old)
+    before = columns.pop(at)
+    changed = replace(column, comment=before.comment if column.comment is None else column.comment)
+    if after is not None:
+        at = _place_of(name, columns, after) + 1 if after else 0
+    columns.insert(at, changed)
+    return replace(descriptor, cols=columns)
 
 
-class SetSerde(Change, frozen=True):
+@_of_storage
+def set_serde(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, library: str | None, parameters: Mapping[str, str]
+) -> structs.StorageDescriptor:
     """`library` is None where only the properties change."""
-
-    library: str | None
-    parameters: Mapping[str, str]
-
-
-class UnsetSerdeProperties(Change, frozen=True):
-    names: Sequence[str]
+    serde = _serde(descriptor)
+    merged = {**(serde.parameters or {}), **parameters}
+    return replace(descriptor, serdeInfo=replace(_with_library(serde, library), parameters=merged))
 
 
-class SetFormat(Change, frozen=True):
-    input_format: str
-    output_format: str
-    serde: SerDeInfo | None
+@_of_storage
+def unset_serde_properties(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, names: Sequence[str]
+) -> structs.StorageDescriptor:
+    serde = _serde(descriptor)
+    return replace(descriptor, serdeInfo=replace(serde, parameters=_without(serde.parameters or {}, names)))
 
 
-class SetLocation(Change, frozen=True):
-    location: str
+@_of_storage
+def set_format(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, chosen: FileFormat
+) -> structs.StorageDescriptor:
+    """The serde stays where the format names none."""
+    serde = _with_library(_serde(descriptor), chosen.serde or None)
+    return replace(descriptor, inputFormat=chosen.input_format, outputFormat=chosen.output_format, serdeInfo=serde)
 
 
-class SetBuckets(Change, frozen=True):
+@_of_storage
+def set_location(
+    name: QualifiedName, descriptor: structs.StorageDescriptor, location: str
+) -> structs.StorageDescriptor:
+    return replace(descriptor, location=location)
+
+
+@_of_storage
+def set_buckets(
+    name: QualifiedName,
+    descriptor: structs.StorageDescriptor,
+    columns: Sequence[str],
+    sorted_by: Sequence[structs.Order],
+    number: int,
+) -> structs.StorageDescriptor:
     """No columns and a negative number mean not clustered."""
-
-    columns: Sequence[str]
-    sorted_by: Sequence[tuple[str, int]]
-    number: int
+    return replace(descriptor, bucketCols=list(columns), sortCols=list(sorted_by), numBuckets=number)
 
 
-class Touch(Change, frozen=True):
-    pass
+@statement
+def alter_table(
+    state: ShellState, name: QualifiedName, change: Change, specs: tuple[PartitionSpec, ...] = (), is_view: bool = False
+) -> None:
+    table = state.table(name)
+    if is_view and table.tableType not in VIEWS:
+        raise CommandRefused(f"{name} is a table; ALTER TABLE alters it")
+    if not specs:
+        changed = (
+            _with_storage(name, table, change)
+            if change.is_of_storage
+            else change.work(name, table, *change.given, **change.named)
+        )
+        context = structs.EnvironmentContext(properties=dict(_CASCADE) if change.is_cascading else {})
+        state.call("alter_table_with_environment_context", *name, changed, context)
+        return
+    names = [each for spec in specs for each in partition_names(state, name, spec)]
+    if not names:
+        raise no_such_partition(name)
+    for begin in range(0, len(names), _PARTITIONS_PER_CALL):
+        found = state.call("get_partitions_by_names", *name, names[begin : begin + _PARTITIONS_PER_CALL])
+        if not change.is_of_storage:
+            raise CommandRefused("partitions have no TBLPROPERTIES, owner or name of their own; leave PARTITION out")
+        partitions = [_with_storage(name, each, change) for each in found]
+        state.call("alter_partitions_with_environment_context", *name, partitions, structs.EnvironmentContext())
 
 
-class SetOwner(Change, frozen=True):
-    owner: PrincipalName
+Part = TypeVar("Part", structs.Table, structs.Partition)
 
 
-class ChangePartitionColumn(Change, frozen=True):
-    column: FieldSchema
+def _with_storage(name: QualifiedName, part: Part, change: Change) -> Part:
+    return replace(part, sd=change.work(name, part.sd or structs.StorageDescriptor(), *change.given, **change.named))
 
 
-class AlterTable(Statement, frozen=True):
-    table: QualifiedName
-    change: Change
-    specs: tuple[PartitionSpec, ...] = ()
-    is_view: bool = False
-
-    def run(self, state: ShellState) -> None:
-        name, change = self.table, self.change
-        table = state.table(name)
-        if self.is_view and table.tableType not in _VIEWS:
-            raise CommandRefused(f"{name} is a table; ALTER TABLE alters it")
-        if self.specs:
-            _alter_partitions(self, state, table)
-            return
-        changed = _changed_table(name, table, change)
-        properties = _CASCADE if getattr(change, "is_cascading", False) else {}
-        context = EnvironmentContext(properties=dict(properties))
-        state.call("alter_table_with_environment_context", name.db_name, name.table_name, changed, context)
+@statement
+def rename_partition(state: ShellState, name: QualifiedName, old: PartitionSpec, new: PartitionSpec) -> None:
+    table = state.table(name)
+    values = partition_values(name, keys_of(table), old)
+    found: structs.Partition = state.call("get_partition", *name, values)
+    renamed = replace(found, values=new_partition_values(name, table, new))
+    state.call("rename_partition", *name, values, renamed)
 
 
 class AddedPartition(NamedTuple):
@@ -176,244 +254,111 @@ class AddedPartition(NamedTuple):
     location: str | None
 
 
-class AddPartitions(Statement, frozen=True):
-    table: QualifiedName
-    partitions: Sequence[AddedPartition]
-    if_not_exists: bool = False
-
-    def run(self, state: ShellState) -> None:
-        name = self.table
-        table = state.table(name)
-        descriptor = table.sd or StorageDescriptor()
-        partitions = [
-            Partition(
-                values=new_partition_values(name, table, new.spec),
-                dbName=name.db_name,
-                tableName=name.table_name,
-                sd=replace(descriptor, location=new.location),
-                parameters={},
-            )
-            for new in self.partitions
-        ]
-        request = AddPartitionsRequest(*name, partitions, self.if_not_exists, needResult=False)
-        state.call("add_partitions_req", request)
-
-
-class DropPartitions(Statement, frozen=True):
-    table: QualifiedName
-    specs: Sequence[PartitionSpec]
-    if_exists: bool = False
-    is_purging: bool = False
-
-    def run(self, state: ShellState) -> None:
-        name = self.table
-        found = [each for spec in self.specs for each in partition_names(state, name, spec)]
-        if not found and not self.if_exists:
-            raise CommandRefused(
-                f"table {name} does not have such a partition; SHOW PARTITIONS {name} lists those it has"
-            )
-        context = EnvironmentContext(properties={"ifPurge": "true"}) if self.is_purging else None
-        names = list(dict.fromkeys(found))
-        for begin in range(0, len(names), _PARTITIONS_PER_CALL):
-            some = RequestPartsSpec(names=names[begin : begin + _PARTITIONS_PER_CALL])
-            request = DropPartitionsRequest(*name, some, deleteData=True, ifExists=True, needResult=False)
-            request.environmentContext = context
-            state.call("drop_partitions_req", request)
-
-
-class ExchangePartition(Statement, frozen=True):
-    table: QualifiedName
-    spec: PartitionSpec
-    source: QualifiedName
-
-    def run(self, state: ShellState) -> None:
-        name, source = self.table, self.source
-        given = dict(known_values(name, keys_of(state.table(name)), self.spec))
-        state.call("exchange_partitions", given, *source, *name)
-
-
-class Compact(Statement, frozen=True):
-    table: QualifiedName
-    spec: PartitionSpec
-    kind: str
-
-    def run(self, state: ShellState) -> ResultRows:
-        place = PlaceName(*self.table, self.spec)
-        database, table, partition = place_names(state, place)
-        kind = CompactionType.MAJOR if self.kind == "MAJOR" else CompactionType.MINOR
-        request = CompactionRequest(database, table, partition, kind, runas=state.user)
-        answer = state.call("compact2", request)
-        return ResultRows(("compaction_id", "state", "accepted"), [(answer.id, answer.state, answer.accepted)])
-
-
-class DropConstraint(Statement, frozen=True):
-    table: QualifiedName
-    name: str
-
-    def run(self, state: ShellState) -> None:
-        state.call("drop_constraint", DropConstraintRequest(*self.table, self.name))
-
-
-class AddKey(Statement, frozen=True):
-    """A primary key, or a foreign key where `references` names a table."""
-
-    table: QualifiedName
-    name: str | None
-    columns: Sequence[str]
-    references: QualifiedName | None = None
-    referenced_columns: Sequence[str] = ()
-
-    def run(self, state: ShellState) -> None:
-        name, target = self.table, self.references
-        # It is enforced by nothing.
-        states = (False, False, False)
-        if target is None:
-            keys = [
-                SQLPrimaryKey(*name, column, number, self.name, *states)
-                for number, column in enumerate(self.columns, 1)
-            ]
-            state.call("add_primary_key", AddPrimaryKeyRequest(keys))
-            return
-        if len(self.columns) != len(self.referenced_columns):
-            raise CommandRefused(
-                f"the foreign key has {len(self.columns)} columns and references another number of them"
-            )
-        pairs = zip(self.referenced_columns, self.columns, strict=True)
-        foreign = [
-            SQLForeignKey(*target, parent, *name, child, number, 0, 0, self.name, None, *states)
-            for number, (parent, child) in enumerate(pairs, 1)
-        ]
-        state.call("add_foreign_key", AddForeignKeyRequest(foreign))
-
-
-def _changed_table(name: QualifiedName, table: Table, change: Change) -> Table:
-    descriptor = table.sd or StorageDescriptor()
-    match change:
-        case Rename(to):
-            return replace(table, dbName=to.db_name, tableName=to.table_name)
-        case SetProperties(parameters):
-            return _with_parameters(table, {**(table.parameters or {}), **parameters})
-        case UnsetProperties(names, if_exists):
-            return replace(table, parameters=_without(name, table.parameters or {}, names, if_exists=if_exists))
-        case SetOwner((kind, owner)):
-            return replace(table, owner=owner, ownerType=kind)
-        case Touch():
-            return table
-        case ChangePartitionColumn(column):
-            return replace(table, partitionKeys=_retyped(name, table.partitionKeys or [], column))
-        case _:
-            return replace(table, sd=_changed_descriptor(name, descriptor, change))
-
-
-def _with_parameters(table: Table, parameters: dict[str, str]) -> Table:
-    """EXTERNAL and the type of a table say the same."""
-    kind = table.tableType
-    if kind in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
-        kind = "EXTERNAL_TABLE" if parameters.get("EXTERNAL", "").upper() == "TRUE" else "MANAGED_TABLE"
-    return replace(table, parameters=parameters, tableType=kind)
-
-
-def _changed_descriptor(name: QualifiedName, descriptor: StorageDescriptor, change: Change) -> StorageDescriptor:
-    serde = descriptor.serdeInfo or SerDeInfo(parameters={})
-    match change:
-        case AddColumns(columns):
-            return replace(descriptor, cols=_added(name, descriptor.cols or [], columns))
-        case ReplaceColumns(columns):
-            return replace(descriptor, cols=list(columns))
-        case ChangeColumn():
-            return replace(descriptor, cols=_changed_columns(name, descriptor.cols or [], change))
-        case SetSerde(library, parameters):
-            named = serde if library is None else replace(serde, serializationLib=library)
-            return replace(descriptor, serdeInfo=replace(named, parameters={**(serde.parameters or {}), **parameters}))
-        case UnsetSerdeProperties(names):
-            kept = {key: value for key, value in (serde.parameters or {}).items() if key not in names}
-            return replace(descriptor, serdeInfo=replace(serde, parameters=kept))
-        case SetFormat(input_format, output_format, chosen):
-            named = serde if chosen is None else replace(serde, serializationLib=chosen.serializationLib)
-            return replace(descriptor, inputFormat=input_format, outputFormat=output_format, serdeInfo=named)
-        case SetLocation(location):
-            return replace(descriptor, location=location)
-        case SetBuckets(columns, sorted_by, number):
-            orders = [SortOrder(col=column, order=order) for column, order in sorted_by]
-            return replace(descriptor, bucketCols=list(columns), sortCols=orders, numBuckets=number)
-        case _:
-            raise AssertionError(f"unknown change {change}")
-
-
-def _added(name: QualifiedName, columns: list[FieldSchema], added: Sequence[FieldSchema]) -> list[FieldSchema]:
-    existing = {column.name for column in columns}
-    double = next((column.name for column in added if column.name in existing), None)
-    if double is not None:
-        raise CommandRefused(f"table {name} has a column {double} already")
-    return [*columns, *added]
-
-
-def _changed_columns(name: QualifiedName, columns: list[FieldSchema], change: ChangeColumn) -> list[FieldSchema]:
-    names = [column.name for column in columns]
-    if change.name not in names:
-        raise CommandRefused(
-            f"table {name} does not have the column {change.name}; it has {', '.join(map(str, names))}"
-        )
-    at = names.index(change.name)
-    comment = columns[at].comment if change.column.comment is None else change.column.comment
-    changed = replace(change.column, comment=comment)
-    if change.after is None:
-        return [*columns[:at], changed, *columns[at + 1 :]]
-    rest = [*columns[:at], *columns[at + 1 :]]
-    others = [column.name for column in rest]
-    if change.after and change.after not in others:
-        raise CommandRefused(
-            f"table {name} does not have the column {change.after}; it has {', '.join(map(str, others))}"
-        )
-    place = others.index(change.after) + 1 if change.after else 0
-    return [*rest[:place], changed, *rest[place:]]
-
-
-def _retyped(name: QualifiedName, keys: list[FieldSchema], column: FieldSchema) -> list[FieldSchema]:
-    if column.name not in [key.name for key in keys]:
-        raise CommandRefused(f"{column.name} is not a partition key of table {name}")
-    return [replace(key, type=column.type) if key.name == column.name else key for key in keys]
-
-
-def _without(
-    name: QualifiedName, parameters: Mapping[str, str], names: Sequence[str], *, if_exists: bool
-) -> dict[str, str]:
-    missing = next((each for each in names if each not in parameters), None)
-    if missing is not None and not if_exists:
-        raise CommandRefused(f"table {name} does not have the property {missing}")
-    return {key: value for key, value in parameters.items() if key not in names}
-
-
-def _alter_partitions(statement: AlterTable, state: ShellState, table: Table) -> None:
-    name, change = statement.table, statement.change
-    if isinstance(change, RenamePartition):
-        _rename_partition(state, table, name, statement.specs[0], change.to)
-        return
-    names = [each for spec in statement.specs for each in partition_names(state, name, spec)]
-    if not names:
-        raise CommandRefused(f"table {name} does not have such a partition; SHOW PARTITIONS {name} lists those it has")
-    for begin in range(0, len(names), _PARTITIONS_PER_CALL):
-        some = names[begin : begin + _PARTITIONS_PER_CALL]
-        found = state.call("get_partitions_by_names", name.db_name, name.table_name, some)
-        changed = [_changed_partition(name, each, change) for each in found]
-        state.call(
-            "alter_partitions_with_environment_context", name.db_name, name.table_name, changed, EnvironmentContext()
-        )
-
-
-def _changed_partition(name: QualifiedName, partition: Partition, change: Change) -> Partition:
-    if isinstance(change, SetProperties | UnsetProperties | SetOwner | Rename):
-        raise CommandRefused("partitions have no TBLPROPERTIES, owner or name of their own; leave PARTITION out")
-    if isinstance(change, Touch):
-        return partition
-    return replace(partition, sd=_changed_descriptor(name, partition.sd or StorageDescriptor(), change))
-
-
-def _rename_partition(
-    state: ShellState, table: Table, name: QualifiedName, old: PartitionSpec, new: PartitionSpec
+@statement
+def add_partitions(
+    state: ShellState, name: QualifiedName, partitions: Sequence[AddedPartition], if_not_exists: bool = False
 ) -> None:
-    keys = keys_of(table)
-    values = partition_values(name, keys, old)
-    found: Partition = state.call("get_partition", name.db_name, name.table_name, values)
-    renamed = replace(found, values=new_partition_values(name, table, new))
-    state.call("rename_partition", name.db_name, name.table_name, values, renamed)
+    table = state.table(name)
+    descriptor = table.sd or structs.StorageDescriptor()
+    made = [
+        structs.Partition(
+            values=new_partition_values(name, table, new.spec),
+            dbName=name.db_name,
+            tableName=name.table_name,
+            sd=replace(descriptor, location=new.location),
+            parameters={},
+        )
+        for new in partitions
+    ]
+    request = structs.AddPartitionsRequest(*name, made, if_not_exists, needResult=False)
+    state.call("add_partitions_req", request)
+
+
+@statement
+def drop_partitions(
+    state: ShellState,
+    name: QualifiedName,
+    specs: Sequence[PartitionSpec],
+    if_exists: bool = False,
+    is_purging: bool = False,
+) -> None:
+    found = [each for spec in specs for each in partition_names(state, name, spec)]
+    if not found and not if_exists:
+        raise no_such_partition(name)
+    context = structs.EnvironmentContext(properties={"ifPurge": "true"}) if is_purging else None
+    names = list(dict.fromkeys(found))
+    for begin in range(0, len(names), _PARTITIONS_PER_CALL):
+        some = structs.RequestPartsSpec(names=names[begin : begin + _PARTITIONS_PER_CALL])
+        request = structs.DropPartitionsRequest(*name, some, deleteData=True, ifExists=True, needResult=False)
+        request.environmentContext = context
+        state.call("drop_partitions_req", request)
+
+
+@statement
+def exchange_partition(state: ShellState, name: QualifiedName, spec: PartitionSpec, source: QualifiedName) -> None:
+    given = dict(known_values(name, keys_of(state.table(name)), spec))
+    state.call("exchange_partitions", given, *source, *name)
+
+
+@statement
+def compact(state: ShellState, name: QualifiedName, spec: PartitionSpec, kind: str) -> ResultRows:
+    database, table, partition = place_names(state, PlaceName(*name, spec))
+    request = structs.CompactionRequest(database, table, partition, structs.CompactionType[kind], runas=state.user)
+    answer = state.call("compact2", request)
+    return ResultRows(("compaction_id", "state", "accepted"), [(answer.id, answer.state, answer.accepted)])
+
+
+@statement
+def drop_constraint(state: ShellState, table: QualifiedName, name: str) -> None:
+    state.call("drop_constraint", structs.DropConstraintRequest(*table, name))
+
+
+@statement
+def add_key(
+    state: ShellState,
+    table: QualifiedName,
+    name: str | None,
+    columns: Sequence[str],
+    references: QualifiedName | None = None,
+    referenced_columns: Sequence[str] = (),
+) -> None:
+    """A primary key, or a foreign key where `references` names a table."""
+    # It is enforced by nothing.
+    states = (False, False, False)
+    if references is None:
+        keys = [
+            structs.SQLPrimaryKey(*table, column, number, name, *states) for number, column in enumerate(columns, 1)
+        ]
+        state.call("add_primary_key", structs.AddPrimaryKeyRequest(keys))
+        return
+    if len(columns) != len(referenced_columns):
+        raise CommandRefused(f"the foreign key has {len(columns)} columns and references another number of them")
+    pairs = zip(referenced_columns, columns, strict=True)
+    foreign = [
+        structs.SQLForeignKey(*references, parent, *table, child, number, 0, 0, name, None, *states)
+        for number, (parent, child) in enumerate(pairs, 1)
+    ]
+    state.call("add_foreign_key", structs.AddForeignKeyRequest(foreign))
+
+
+def _names(columns: Sequence[structs.FieldSchema]) -> list[str]:
+    return [column.name or "" for column in columns]
+
+
+def _place_of(name: QualifiedName, columns: Sequence[structs.FieldSchema], column: str) -> int:
+    names = _names(columns)
+    if column not in names:
+        raise CommandRefused(f"table {name} does not have the column {column}; it has {', '.join(names)}")
+    return names.index(column)
+
+
+def _serde(descriptor: structs.StorageDescriptor) -> structs.SerDeInfo:
+    return descriptor.serdeInfo or structs.SerDeInfo(parameters={})
+
+
+def _with_library(serde: structs.SerDeInfo, library: str | None) -> structs.SerDeInfo:
+    return serde if library is None else replace(serde, serializationLib=library)
+
+
+def _without(parameters: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    return {key: value for key, value in parameters.items() if key not in names}

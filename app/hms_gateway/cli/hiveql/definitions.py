@@ -1,42 +1,15 @@
 """Reads ALTER, and its parts and those of CREATE: types, columns, properties, formats, partition specifications."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from hms_gateway.cli.hiveql.altering import (
-    AddColumns,
-    AddedPartition,
-    AddKey,
-    AddPartitions,
-    AlterDatabase,
-    AlterTable,
-    Change,
-    ChangeColumn,
-    ChangePartitionColumn,
-    Compact,
-    DropConstraint,
-    DropPartitions,
-    ExchangePartition,
-    Rename,
-    RenamePartition,
-    ReplaceColumns,
-    SetBuckets,
-    SetFormat,
-    SetLocation,
-    SetOwner,
-    SetProperties,
-    SetSerde,
-    Touch,
-    UnsetProperties,
-    UnsetSerdeProperties,
-)
-from hms_gateway.cli.hiveql.defining import AlterViewQuery
-from hms_gateway.cli.hiveql.session import ForEngines
+from hms_gateway.cli.hiveql import altering, defining, session
 from hms_gateway.cli.hiveql.shell_state import KeyValue, PartitionSpec, PrincipalName, QualifiedName, Statement
-from hms_gateway.metastore.vocabulary.hiveql_tokens import TokenReader
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError, TokenReader
 from hms_gateway.metastore.vocabulary.table_types import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.rpc.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.rpc.structs import Order as SortOrder
+from hms_gateway.rpc.structs.catalogs import beside, marked
 
 _Item = TypeVar("_Item")
 _PRIMITIVES: Final = frozenset(
@@ -63,17 +36,57 @@ _DELIMITERS: Final = (
 
 
 class DefinitionReader(TokenReader):
-    """`default_db` is the database of names without one."""
+    """`default_db` is the database of names without one.
+
+    For completion: `offered` are words that could come where the text ends, `wanted` is what has to, and `tables` are
+    those that were named.
+    """
 
     def __init__(self, text: str, default_db: str) -> None:
         super().__init__(text)
         self._default_db = default_db.lower()
+        self.offered: dict[str, None] = {}
+        self.wanted = ""
+        self.tables: list[QualifiedName] = []
+
+    def _takes(self, *words: str) -> bool:
+        rest = [token.upper for token in self._tokens[self._at : self._at + len(words)]]
+        if len(rest) < len(words) and rest == list(words[: len(rest)]):
+            self.offered[words[len(rest)]] = None
+        return super()._takes(*words)
+
+    def _takes_any(self, *words: str) -> str:
+        if self._is_at_end():
+            self.offered.update(dict.fromkeys(words))
+        return super()._takes_any(*words)
+
+    def _expected(self, wanted: str, words: Iterable[str] = ()) -> CommandError:
+        if self._is_at_end():
+            self.wanted = wanted
+        return super()._expected(wanted, words)
 
     def _table_name(self) -> QualifiedName:
         first = self._object_name("the name of a table")
-        if self._takes("."):
-            return QualifiedName(first, self._object_name("the name of a table"))
-        return QualifiedName(self._default_db, first)
+        found = self._qualified(self._default_db, first, "the name of a table")
+        self.tables.append(found)
+        return found
+
+    def _qualified(self, db_name: str, first: str, wanted: str) -> QualifiedName:
+        """A name whose first part is read: `table` in the database, `database.table` or `catalog.database.table`."""
+        if not self._takes("."):
+            return QualifiedName(db_name, first)
+        second = self._object_name(wanted)
+        if not self._takes("."):
+            return QualifiedName(beside(self._default_db, first), second)
+        return QualifiedName(marked(first, second), self._object_name(wanted))
+
+    def _database_name(self) -> str:
+        """`database` or `catalog.database`."""
+        first = self._object_name("the name of a database")
+        if self._peek() == "." and self._peek(1) != "*":
+            self._takes(".")
+            return marked(first, self._object_name("the name of a database"))
+        return beside(self._default_db, first)
 
     def _object_name(self, wanted: str) -> str:
         if not self._is_name():
@@ -233,6 +246,9 @@ class DefinitionReader(TokenReader):
     def _property_name(self) -> str:
         return self._string("the name of a property in quotes")
 
+    def _location(self) -> str:
+        return self._string("the location in quotes")
+
     # formats
 
     def _format(self) -> FileFormat:
@@ -242,10 +258,9 @@ class DefinitionReader(TokenReader):
             self._needs("OUTPUTFORMAT")
             output_format = self._string("the class in quotes")
             return FileFormat(input_format, output_format, self._string("") if self._takes("SERDE") else "")
-        word = self._peek()
-        if word not in FORMATS:
+        word = self._takes_any(*FORMATS)
+        if not word:
             raise self._expected(f"a format ({', '.join(FORMATS)}) or INPUTFORMAT")
-        self._at += 1
         return FORMATS[word]
 
     def _row_format(self) -> SerDeInfo:
@@ -329,31 +344,32 @@ class AlterationReader(DefinitionReader):
         return self._alter_view() if what == "VIEW" else self._alter_database()
 
     def _alter_database(self) -> Statement:
-        name = self._object_name("the name of a database")
+        name = self._database_name()
         self._needs("SET")
         what = self._needs_any("DBPROPERTIES", "LOCATION", "MANAGEDLOCATION", "OWNER")
         if what == "DBPROPERTIES":
-            return AlterDatabase(name, parameters=self._properties())
+            return altering.alter_database(name, parameters=self._properties())
+        if what == "OWNER":
+            return altering.alter_database(name, owner=self._principal())
+        location = self._location()
         if what == "LOCATION":
-            return AlterDatabase(name, location=self._string("the location in quotes"))
-        if what == "MANAGEDLOCATION":
-            return AlterDatabase(name, managed_location=self._string("the location in quotes"))
-        return AlterDatabase(name, owner=self._principal())
+            return altering.alter_database(name, location=location)
+        return altering.alter_database(name, managed_location=location)
 
     def _alter_view(self) -> Statement:
         name = self._table_name()
         if self._takes("AS"):
             begin = self._position()
-            return AlterViewQuery(name, self._query_text(), begin)
+            return defining.alter_view_query(name, self._query_text(), begin)
         if self._takes("RENAME"):
             self._needs("TO")
-            return AlterTable(name, Rename(self._table_name()), is_view=True)
+            return altering.alter_table(name, altering.rename(self._table_name()), is_view=True)
         if self._takes("UNSET"):
-            return AlterTable(name, self._unset(), is_view=True)
+            return altering.alter_table(name, self._unset(), is_view=True)
         if not self._takes("SET"):
             raise self._expected("AS, RENAME TO, SET TBLPROPERTIES or UNSET TBLPROPERTIES")
         self._needs("TBLPROPERTIES")
-        return AlterTable(name, SetProperties(self._properties()), is_view=True)
+        return altering.alter_table(name, altering.set_properties(self._properties()), is_view=True)
 
     def _query_text(self) -> str:
         """The rest of the statement, which begins a query."""
@@ -369,9 +385,8 @@ class AlterationReader(DefinitionReader):
             self._needs("(")
             column = FieldSchema(name=self._object_name("a partition key"), type=self._type())
             self._needs(")")
-            return AlterTable(table, ChangePartitionColumn(column))
+            return altering.alter_table(table, altering.change_partition_column(column))
         specs = (self._spec(),) if self._takes("PARTITION") else ()
-        word = self._peek()
         readers: dict[str, Callable[[QualifiedName, tuple[PartitionSpec, ...]], Statement]] = {
             "ADD": self._add,
             "DROP": self._drop_part,
@@ -379,22 +394,24 @@ class AlterationReader(DefinitionReader):
             "EXCHANGE": self._exchange,
             "TOUCH": self._touch,
         }
-        if word in readers:
-            self._at += 1
+        if word := self._takes_any(*readers):
             return readers[word](table, specs)
+        word = self._peek()
         if word in ("CONCATENATE", "ARCHIVE", "UNARCHIVE", "RECOVER"):
             self._at = len(self._tokens)
-            return ForEngines(f"ALTER TABLE … {word}")
-        return AlterTable(table, self._change(table, specs), specs)
+            return session.for_engines(f"ALTER TABLE … {word}")
+        if specs and self._takes("RENAME", "TO"):
+            self._needs("PARTITION")
+            return altering.rename_partition(table, specs[0], self._spec())
+        return altering.alter_table(table, self._change(table), specs)
 
-    def _change(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Change:
+    def _change(self, table: QualifiedName) -> altering.Change:
         if self._takes("RENAME", "TO"):
-            if specs:
-                self._needs("PARTITION")
-                return RenamePartition(self._spec())
-            return Rename(self._table_name_in(table.db_name))
+            # A new name without a database stays in the one where the table is.
+            first = self._object_name("the new name")
+            return altering.rename(self._qualified(table.db_name, first, "the new name"))
         if self._takes("REPLACE", "COLUMNS"):
-            return ReplaceColumns(self._columns(), self._cascades())
+            return self._cascading(altering.replace_columns(self._columns()))
         if self._takes("CHANGE"):
             return self._change_column()
         if self._takes("UNSET"):
@@ -402,10 +419,11 @@ class AlterationReader(DefinitionReader):
         if self._takes("CLUSTERED", "BY"):
             descriptor = StorageDescriptor(sortCols=[])
             self._buckets(descriptor)
-            sorted_by = [(order.col or "", order.order or 0) for order in descriptor.sortCols or ()]
-            return SetBuckets(descriptor.bucketCols or [], sorted_by, descriptor.numBuckets or 0)
+            return altering.set_buckets(
+                descriptor.bucketCols or (), descriptor.sortCols or (), descriptor.numBuckets or 0
+            )
         if self._takes("NOT", "CLUSTERED"):
-            return SetBuckets((), (), -1)
+            return altering.set_buckets((), (), -1)
         if self._takes("SET"):
             return self._set()
         raise self._expected(
@@ -413,63 +431,52 @@ class AlterationReader(DefinitionReader):
             "or TOUCH"
         )
 
-    def _table_name_in(self, db_name: str) -> QualifiedName:
-        """A new name without a database stays in the one where the table is."""
-        first = self._object_name("the new name")
-        return (
-            QualifiedName(first, self._object_name("the new name"))
-            if self._takes(".")
-            else QualifiedName(db_name, first)
-        )
+    def _cascading(self, change: altering.Change) -> altering.Change:
+        return change._replace(is_cascading=self._takes_any("CASCADE", "RESTRICT") == "CASCADE")
 
-    def _cascades(self) -> bool:
-        return self._takes_any("CASCADE", "RESTRICT") == "CASCADE"
-
-    def _change_column(self) -> Change:
+    def _change_column(self) -> altering.Change:
         self._takes("COLUMN")
         name = self._column_name()
         column = self._column()
         after = "" if self._takes("FIRST") else None
         if self._takes("AFTER"):
             after = self._object_name("the name of a column")
-        return ChangeColumn(name, column, after, self._cascades())
+        return self._cascading(altering.change_column(name, column, after))
 
-    def _unset(self) -> Change:
+    def _unset(self) -> altering.Change:
         """After UNSET."""
         what = self._needs_any("TBLPROPERTIES", "SERDEPROPERTIES")
         if_exists = self._if_exists()
         names = self._bracketed(self._property_name)
-        return UnsetProperties(names, if_exists) if what == "TBLPROPERTIES" else UnsetSerdeProperties(names)
+        if what == "TBLPROPERTIES":
+            return altering.unset_properties(names, if_exists)
+        return altering.unset_serde_properties(names)
 
-    def _set(self) -> Change:
+    def _set(self) -> altering.Change:
         """After SET."""
         what = self._needs_any("TBLPROPERTIES", "SERDEPROPERTIES", "SERDE", "FILEFORMAT", "LOCATION", "OWNER")
         if what == "TBLPROPERTIES":
-            return SetProperties(self._properties())
+            return altering.set_properties(self._properties())
         if what == "SERDEPROPERTIES":
-            return SetSerde(None, self._properties())
+            return altering.set_serde(None, self._properties())
         if what == "SERDE":
             library = self._string("the class in quotes")
-            return SetSerde(library, self._properties() if self._takes("WITH", "SERDEPROPERTIES") else {})
+            return altering.set_serde(library, self._properties() if self._takes("WITH", "SERDEPROPERTIES") else {})
         if what == "FILEFORMAT":
-            chosen = self._format()
-            serde = SerDeInfo(serializationLib=chosen.serde) if chosen.serde else None
-            return SetFormat(chosen.input_format, chosen.output_format, serde)
-        return (
-            SetLocation(self._string("the location in quotes")) if what == "LOCATION" else SetOwner(self._principal())
-        )
+            return altering.set_format(self._format())
+        return altering.set_location(self._location()) if what == "LOCATION" else altering.set_owner(self._principal())
 
     def _touch(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         found = list(specs)
         while self._takes("PARTITION"):
             found.append(self._spec())
             self._takes(",")
-        return AlterTable(table, Touch(), tuple(found))
+        return altering.alter_table(table, altering.touch(), tuple(found))
 
     def _add(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After ADD."""
         if self._takes("COLUMNS"):
-            return AlterTable(table, AddColumns(self._columns(), self._cascades()), specs)
+            return altering.alter_table(table, self._cascading(altering.add_columns(self._columns())), specs)
         name = self._object_name("the name of the constraint") if self._takes("CONSTRAINT") else None
         if self._takes_any("PRIMARY", "FOREIGN"):
             return self._add_key(table, name)
@@ -481,14 +488,9 @@ class AlterationReader(DefinitionReader):
         partitions = []
         while self._takes("PARTITION"):
             spec = self._spec()
-            partitions.append(
-                AddedPartition(spec, self._string("the location in quotes") if self._location() else None)
-            )
+            partitions.append(altering.AddedPartition(spec, self._location() if self._takes("LOCATION") else None))
             self._takes(",")
-        return AddPartitions(table, partitions, if_not_exists)
-
-    def _location(self) -> bool:
-        return self._takes("LOCATION")
+        return altering.add_partitions(table, partitions, if_not_exists)
 
     def _add_key(self, table: QualifiedName, name: str | None) -> Statement:
         """After PRIMARY or FOREIGN."""
@@ -497,12 +499,12 @@ class AlterationReader(DefinitionReader):
         columns = self._names()
         if not is_foreign:
             self._constraint_state()
-            return AddKey(table, name, columns)
+            return altering.add_key(table, name, columns)
         self._needs("REFERENCES")
         references = self._table_name()
         referenced = self._names()
         self._constraint_state()
-        return AddKey(table, name, columns, references, referenced)
+        return altering.add_key(table, name, columns, references, referenced)
 
     def _constraint_state(self) -> None:
         """A metastore enforces no constraint."""
@@ -513,7 +515,7 @@ class AlterationReader(DefinitionReader):
     def _drop_part(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After DROP."""
         if self._takes("CONSTRAINT"):
-            return DropConstraint(table, self._object_name("the name of the constraint"))
+            return altering.drop_constraint(table, self._object_name("the name of the constraint"))
         if_exists = self._if_exists()
         if self._peek() != "PARTITION":
             raise self._expected("PARTITION or CONSTRAINT")
@@ -521,7 +523,7 @@ class AlterationReader(DefinitionReader):
         while self._takes("PARTITION"):
             found.append(self._spec())
             self._takes(",")
-        return DropPartitions(table, found, if_exists, self._takes("PURGE"))
+        return altering.drop_partitions(table, found, if_exists, self._takes("PURGE"))
 
     def _compact(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After COMPACT."""
@@ -529,11 +531,11 @@ class AlterationReader(DefinitionReader):
         if kind not in ("MAJOR", "MINOR"):
             self._at -= 1
             raise self._expected("'major' or 'minor'")
-        return Compact(table, specs[0] if specs else (), kind)
+        return altering.compact(table, specs[0] if specs else (), kind)
 
     def _exchange(self, table: QualifiedName, specs: tuple[PartitionSpec, ...]) -> Statement:
         """After EXCHANGE."""
         self._needs("PARTITION")
         spec = self._spec()
         self._needs("WITH", "TABLE")
-        return ExchangePartition(table, spec, self._table_name())
+        return altering.exchange_partition(table, spec, self._table_name())

@@ -9,6 +9,7 @@ from typing import Final
 
 from hms_gateway.client.concurrency import Command, Equal, LockPlace, Operation
 from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, TokenReader
+from hms_gateway.rpc.structs.catalogs import beside, marked
 
 # Makes the name of a partition out of its keys and values.
 MakeName = Callable[[Sequence[str], Sequence[str]], str]
@@ -41,44 +42,33 @@ class _Parser(TokenReader):
         self._default_db = default_db
 
     def command(self) -> Command:
-        if self._takes("SELECT"):
-            return Command(Operation.SELECT, reads=self._reads(), where=self._equals(1))
-        if self._takes("UPDATE"):
-            return Command(Operation.UPDATE, (self._place(),), self._reads(), self._equals(0))
-        if self._takes("DELETE", "FROM"):
-            return Command(Operation.DELETE, (self._place(),), self._reads(), self._equals(0))
-        if self._takes("MERGE", "INTO"):
-            return self._merge()
-        if self._takes("ANALYZE", "TABLE"):
-            return Command(Operation.ANALYZE, (self._place(),))
-        if self._takes("MSCK"):
-            self._takes("REPAIR")
-            self._needs("TABLE")
-            return Command(Operation.REPAIR, (self._table(),))
-        if self._takes("EXPORT", "TABLE"):
-            return Command(Operation.EXPORT, reads=(self._place(),))
+        for words, read in _STATEMENTS:
+            if self._takes(*words):
+                return read(self)
         if self._peek() in ("WITH", "FROM", "INSERT"):
             return self._query()
-        if self._takes("LOAD", "DATA"):
-            return self._load()
-        if self._takes("ALTER", "TABLE"):
-            return self._alter_table()
-        if self._takes("CREATE"):
-            return self._create()
-        if self._takes("LOCK"):
-            return self._lock()
-        if self._takes("TRUNCATE"):
-            self._takes("TABLE")
-            return Command(Operation.TRUNCATE, (self._place(),))
-        for words in (("DROP", "TABLE"), ("DROP", "VIEW")):
-            if self._takes(*words):
-                self._takes("IF", "EXISTS")
-                return Command(Operation.DROP_TABLE, (self._place(),))
-        for words in (("DROP", "DATABASE"), ("DROP", "SCHEMA")):
-            if self._takes(*words):
-                self._takes("IF", "EXISTS")
-                return Command(Operation.DROP_DATABASE, (LockPlace(self._name().lower()),))
         raise self._expected("a statement whose locks are known")
+
+    def _changed(self, operation: Operation) -> Command:
+        """UPDATE and DELETE."""
+        return Command(operation, (self._place(),), self._reads(), self._equals(0))
+
+    def _repair(self) -> Command:
+        self._takes("REPAIR")
+        self._needs("TABLE")
+        return Command(Operation.REPAIR, (self._table(),))
+
+    def _truncate(self) -> Command:
+        self._takes("TABLE")
+        return Command(Operation.TRUNCATE, (self._place(),))
+
+    def _drop_table(self) -> Command:
+        self._takes("IF", "EXISTS")
+        return Command(Operation.DROP_TABLE, (self._place(),))
+
+    def _drop_database(self) -> Command:
+        self._takes("IF", "EXISTS")
+        return Command(Operation.DROP_DATABASE, (LockPlace(self._name().lower()),))
 
     def described_partition(self) -> str:
         self._needs("(")
@@ -187,10 +177,13 @@ class _Parser(TokenReader):
         return self._partition_of(table) if self._peek() == "PARTITION" and self._peek(1) != "COLUMN" else table
 
     def _table(self) -> LockPlace:
-        first = self._name()
-        if self._takes("."):
-            return LockPlace(first.lower(), self._name().lower())
-        return LockPlace(self._default_db.lower(), first.lower())
+        first = self._name().lower()
+        if not self._takes("."):
+            return LockPlace(self._default_db.lower(), first)
+        second = self._name().lower()
+        if not self._takes("."):
+            return LockPlace(beside(self._default_db, first), second)
+        return LockPlace(marked(first, second), self._name().lower())
 
     def _partition_of(self, table: LockPlace) -> LockPlace:
         self._needs("PARTITION")
@@ -315,6 +308,24 @@ class _Parser(TokenReader):
         }
 
 
+_STATEMENTS: Final[Sequence[tuple[tuple[str, ...], Callable[[_Parser], Command]]]] = (
+    (("SELECT",), lambda parser: Command(Operation.SELECT, reads=parser._reads(), where=parser._equals(1))),
+    (("UPDATE",), lambda parser: parser._changed(Operation.UPDATE)),
+    (("DELETE", "FROM"), lambda parser: parser._changed(Operation.DELETE)),
+    (("MERGE", "INTO"), _Parser._merge),
+    (("ANALYZE", "TABLE"), lambda parser: Command(Operation.ANALYZE, (parser._place(),))),
+    (("MSCK",), _Parser._repair),
+    (("EXPORT", "TABLE"), lambda parser: Command(Operation.EXPORT, reads=(parser._place(),))),
+    (("LOAD", "DATA"), _Parser._load),
+    (("ALTER", "TABLE"), _Parser._alter_table),
+    (("CREATE",), _Parser._create),
+    (("LOCK",), _Parser._lock),
+    (("TRUNCATE",), _Parser._truncate),
+    (("DROP", "TABLE"), _Parser._drop_table),
+    (("DROP", "VIEW"), _Parser._drop_table),
+    (("DROP", "DATABASE"), _Parser._drop_database),
+    (("DROP", "SCHEMA"), _Parser._drop_database),
+)
 # What may make a condition hold for some rows only, or bring in other tables.
 _DECIDING: Final = frozenset(
     ["WITH", "JOIN", "UNION", "INTERSECT", "EXCEPT", "MINUS", "LATERAL", "OR", "BETWEEN", "CASE", "IF", "QUALIFY"]

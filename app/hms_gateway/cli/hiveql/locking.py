@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import hms_gateway.rpc.structs as structs
 from hms_gateway.cli.hiveql.shell_state import (
     Cell,
     CommandRefused,
@@ -12,200 +13,192 @@ from hms_gateway.cli.hiveql.shell_state import (
     QualifiedName,
     ResultRows,
     ShellState,
-    Statement,
     known_values,
     place_names,
+    statement,
     table_of,
 )
-from hms_gateway.client.acquiring import (
-    SETTING_NAMES,
-    ConcurrencySettings,
-    LockAcquirer,
-    LockHolder,
-    LocksDenied,
-    PartitionKeys,
-    SettingError,
-    listing_holders,
-)
-from hms_gateway.client.concurrency import (
-    Command,
-    LockPlace,
-    Mode,
-    NotAKey,
-    in_key_order,
-    lock_components,
-    needed_locks,
-)
+from hms_gateway.client import acquiring, concurrency
 from hms_gateway.client.lock_text import LockReason, parse_reason
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.metastore.vocabulary.texts import time_text
-from hms_gateway.rpc.structs import (
-    AbortTxnsRequest,
-    CompactionType,
-    LeaseObject,
-    LockState,
-    LockType,
-    ShowCompactRequest,
-    ShowLocksRequest,
-    ShowLocksResponseElement,
-    TxnState,
-    UnlockRequest,
-)
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 
-class ShowTransactions(Statement, frozen=True):
-    def run(self, state: ShellState) -> ResultRows:
-        return table_of(
-            state.call("get_open_txns_info").open_txns or [],
-            transaction_id="id",
-            state=lambda txn: _member(TxnState, txn.state),
-            started=lambda txn: time_text(txn.startedTime),
-            last_heartbeat=lambda txn: time_text(txn.lastHeartbeatTime),
-            user="user",
-            hostname="hostname",
-            agent_info="agentInfo",
-        )
+@statement
+def show_transactions(state: ShellState) -> ResultRows:
+    return table_of(
+        state.call("get_open_txns_info").open_txns or [],
+        transaction_id="id",
+        state=lambda txn: _member(structs.TxnState, txn.state),
+        started=lambda txn: time_text(txn.startedTime),
+        last_heartbeat=lambda txn: time_text(txn.lastHeartbeatTime),
+        user="user",
+        hostname="hostname",
+        agent_info="agentInfo",
+    )
 
 
-class ShowCompactions(Statement, frozen=True):
-    def run(self, state: ShellState) -> ResultRows:
-        return table_of(
-            state.call("show_compact", ShowCompactRequest()).compacts or [],
-            compaction_id="id",
-            database="dbname",
-            table="tablename",
-            partition="partitionname",
-            type=lambda each: _member(CompactionType, each.type),
-            state="state",
-            worker="workerid",
-            start=lambda each: time_text(each.start),
-            run_as="runAs",
-            error="errorMessage",
-        )
+@statement
+def show_compactions(state: ShellState) -> ResultRows:
+    return table_of(
+        state.call("show_compact", structs.ShowCompactRequest()).compacts or [],
+        compaction_id="id",
+        database=lambda one: shown_key(one.dbname or ""),
+        table="tablename",
+        partition="partitionname",
+        type=lambda each: _member(structs.CompactionType, each.type),
+        state="state",
+        worker="workerid",
+        start=lambda each: time_text(each.start),
+        run_as="runAs",
+        error="errorMessage",
+    )
 
 
-class ShowLocks(Statement, frozen=True):
-    place: PlaceName | None = None
-    is_extended: bool = False
-
-    def run(self, state: ShellState) -> ResultRows:
-        filter = ShowLocksRequest(isExtended=self.is_extended)
-        if self.place is not None:
-            filter.dbname, filter.tablename, filter.partname = _names(state, self.place)
-        return table_of(
-            state.call("show_locks", filter).locks or [],
-            lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
-            database="dbname",
-            table="tablename",
-            partition="partname",
-            lock_state=lambda lock: _member(LockState, lock.state),
-            blocked_by=_blocker,
-            lock_type=lambda lock: _member(LockType, lock.type),
-            transaction_id=lambda lock: lock.txnid or None,
-            last_heartbeat=lambda lock: time_text(lock.lastheartbeat),
-            acquired_at=lambda lock: time_text(lock.acquiredat),
-            user="user",
-            hostname="hostname",
-            **_EXTENDED if self.is_extended else {"agent_info": "agentInfo"},
-        )
+@statement
+def show_locks(state: ShellState, place: PlaceName | None = None, is_extended: bool = False) -> ResultRows:
+    return locks_of(locks_on(state, place, is_extended=is_extended), is_extended=is_extended)
 
 
-class ShowLeases(Statement, frozen=True):
+def locks_on(
+    state: ShellState, place: PlaceName | None, *, is_extended: bool
+) -> list[structs.ShowLocksResponseElement]:
+    """The locks on a place, None for all. Raises Refused."""
+    request = filter_of(state, place)
+    request.isExtended = is_extended
+    found: list[structs.ShowLocksResponseElement] = state.call("show_locks", request).locks or []
+    return found
+
+
+def filter_of(state: ShellState, place: PlaceName | None) -> structs.ShowLocksRequest:
+    """The request for the locks on a place, None for all. Raises Refused."""
+    return structs.ShowLocksRequest() if place is None else structs.ShowLocksRequest(*_names(state, place))
+
+
+def locks_of(found: Iterable[structs.ShowLocksResponseElement], *, is_extended: bool = False) -> ResultRows:
+    """The rows of locks."""
+    return table_of(
+        found,
+        lockid=lambda lock: f"{lock.lockid}.{lock.lockIdInternal}",
+        database=lambda one: shown_key(one.dbname or ""),
+        table="tablename",
+        partition="partname",
+        lock_state=lambda lock: _member(structs.LockState, lock.state),
+        blocked_by=lambda lock: lock.blockedByExtId and f"{lock.blockedByExtId}.{lock.blockedByIntId}",
+        lock_type=lambda lock: _member(structs.LockType, lock.type),
+        transaction_id=lambda lock: lock.txnid or None,
+        last_heartbeat=lambda lock: time_text(lock.lastheartbeat),
+        acquired_at=lambda lock: time_text(lock.acquiredat),
+        user="user",
+        hostname="hostname",
+        **_EXTENDED if is_extended else {"agent_info": "agentInfo"},
+    )
+
+
+def blocking_of(found: Iterable[structs.BlockingLock]) -> ResultRows:
+    """The rows of locks that block: when each is lost without another heartbeat, and which requests wait for it."""
+    return table_of(
+        found,
+        lockid=lambda each: f"{each.lock.lockid}.{each.lock.lockIdInternal}",
+        database=lambda one: shown_key(one.lock.dbname or ""),
+        table="lock.tablename",
+        partition="lock.partname",
+        lock_state=lambda each: _member(structs.LockState, each.lock.state),
+        lock_type=lambda each: _member(structs.LockType, each.lock.type),
+        transaction_id=lambda each: each.lock.txnid or None,
+        user="lock.user",
+        hostname="lock.hostname",
+        acquired_at=lambda each: time_text(each.lock.acquiredat),
+        last_heartbeat=lambda each: time_text(each.last_heartbeat),
+        lost_at=lambda each: time_text(each.lost_at),
+        blocks=_blocked,
+        agent_info="lock.agentInfo",
+    )
+
+
+def _blocked(blocking: structs.BlockingLock) -> str:
+    shown = blocking.blocked or []
+    more = (blocking.blocked_count or 0) - len(shown)
+    return ",".join(map(str, shown)) + (f" and {more} more" if more else "")
+
+
+@statement
+def show_leases(state: ShellState, places: tuple[PlaceName, ...] = ()) -> ResultRows:
     """No places mean every lease."""
-
-    places: tuple[PlaceName, ...] = ()
-
-    def run(self, state: ShellState) -> ResultRows:
-        return leases_of(state.call("list_lease", [_lease_object(state, place) for place in self.places]))
+    return leases_of(state.call("list_lease", [_lease_object(state, place) for place in places]))
 
 
-class DropLeases(Statement, frozen=True):
-    places: tuple[PlaceName, ...] = ()
-
-    def run(self, state: ShellState) -> None:
-        state.call("force_drop_lease", [_lease_object(state, place) for place in self.places])
+@statement
+def drop_leases(state: ShellState, places: tuple[PlaceName, ...] = ()) -> None:
+    state.call("force_drop_lease", [_lease_object(state, place) for place in places])
 
 
-class LockStatement(Statement, frozen=True):
-    command: Command
-    text: str
-
-    def run(self, state: ShellState) -> ResultRows:
-        """The lock lasts until it is released, or gets no heartbeat for the time-out of the metastore."""
-        settings = _settings(state)
-        reason = LockReason.of_command(self.text, is_explicit=True)
-        holder = LockHolder(state.user, state.hostname, str(reason))
-        try:
-            command = in_key_order(self.command, PartitionKeys(state.caller))
-            locks = needed_locks(command)
-            lock_id = LockAcquirer(state.caller, settings, time.sleep).acquire(locks, holder)
-        except NotAKey as error:
-            raise CommandRefused(str(error)) from error
-        except LocksDenied as error:
-            raise CommandRefused(f"{error}; {listing_holders('SHOW LOCKS')}") from error
-        if lock_id is not None:
-            state.lock_ids.append(lock_id)
-        return ResultRows(("lockid",), [(lock_id,)])
+@statement
+def lock_statement(state: ShellState, command: concurrency.Command, text: str) -> ResultRows:
+    """The lock lasts until it is released, or gets no heartbeat for the time-out of the metastore."""
+    settings = _settings(state)
+    reason = LockReason.of_command(text, is_explicit=True)
+    holder = acquiring.LockHolder(state.user, state.hostname, str(reason))
+    try:
+        command = concurrency.in_key_order(command, acquiring.PartitionKeys(state.caller))
+        locks = concurrency.needed_locks(command)
+        lock_id = acquiring.LockAcquirer(state.caller, settings, time.sleep).acquire(locks, holder)
+    except concurrency.NotAKey as error:
+        raise CommandRefused(str(error)) from error
+    except acquiring.LocksDenied as error:
+        raise CommandRefused(f"{error}; {acquiring.listing_holders('SHOW LOCKS')}") from error
+    if lock_id is not None:
+        state.lock_ids.append(lock_id)
+    return ResultRows(("lockid",), [(lock_id,)])
 
 
-class Unlock(Statement, frozen=True):
-    place: PlaceName
-
-    def run(self, state: ShellState) -> None:
-        """Gives back what LOCK took on the object, by this user on this machine."""
-        names = _names(state, self.place)
-        found = state.call("show_locks", ShowLocksRequest(*names)).locks or []
-        own = {
-            lock.lockid
-            for lock in found
-            if (lock.dbname, lock.tablename or None, lock.partname or None) == names
-            and (lock.user, lock.hostname) == (state.user, state.hostname)
-            and parse_reason(lock.agentInfo or "").is_explicit
-        }
-        if not own:
-            raise CommandRefused(
-                f"{_text(self.place)} is not locked by {state.user} on {state.hostname}; SHOW LOCKS shows all"
-            )
-        for lock_id in own:
-            state.call("unlock", UnlockRequest(lock_id))
-            if lock_id in state.lock_ids:
-                state.lock_ids.remove(lock_id)
+@statement
+def unlock(state: ShellState, place: PlaceName) -> None:
+    """Gives back what LOCK took on the object, by this user on this machine."""
+    names = _names(state, place)
+    found = locks_on(state, place, is_extended=False)
+    own = {
+        lock.lockid
+        for lock in found
+        if (lock.dbname, lock.tablename or None, lock.partname or None) == names
+        and (lock.user, lock.hostname) == (state.user, state.hostname)
+        and parse_reason(lock.agentInfo or "").is_explicit
+    }
+    if not own:
+        raise CommandRefused(f"{_text(place)} is not locked by {state.user} on {state.hostname}; SHOW LOCKS shows all")
+    for lock_id in own:
+        state.call("unlock", structs.UnlockRequest(lock_id))
+        if lock_id in state.lock_ids:
+            state.lock_ids.remove(lock_id)
 
 
-class ExplainLocks(Statement, frozen=True):
-    command: Command
-
-    def run(self, state: ShellState) -> ResultRows:
-        types = {Mode.SHARED: "SHARED", Mode.EXCLUSIVE: "EXCLUSIVE"}
-        try:
-            command = in_key_order(self.command, PartitionKeys(state.caller))
-        except NotAKey as error:
-            raise CommandRefused(str(error)) from error
-        locks = needed_locks(command)
-        asked = {(one.dbname, one.tablename, one.partitionname) for one in lock_components(locks)}
-        rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
-        return ResultRows(
-            ("database", "table", "partition", "lock_type", "in_show_locks"),
-            ((*row, row[:3] in asked) for row in rows),
-        )
+@statement
+def explain_locks(state: ShellState, command: concurrency.Command) -> ResultRows:
+    types = {concurrency.Mode.SHARED: "SHARED", concurrency.Mode.EXCLUSIVE: "EXCLUSIVE"}
+    try:
+        command = concurrency.in_key_order(command, acquiring.PartitionKeys(state.caller))
+    except concurrency.NotAKey as error:
+        raise CommandRefused(str(error)) from error
+    locks = concurrency.needed_locks(command)
+    asked = {(one.dbname, one.tablename, one.partitionname) for one in concurrency.lock_components(locks)}
+    rows = ((place.db_name, place.table_name, place.partition_name, types[mode]) for place, mode in locks)
+    return ResultRows(
+        ("database", "table", "partition", "lock_type", "in_show_locks"),
+        ((shown_key(row[0]), *row[1:], row[:3] in asked) for row in rows),
+    )
 
 
-class AbortTransactions(Statement, frozen=True):
-    ids: Sequence[int]
-
-    def run(self, state: ShellState) -> None:
-        state.call("abort_txns", AbortTxnsRequest(list(self.ids)))
+@statement
+def abort_transactions(state: ShellState, ids: Sequence[int]) -> None:
+    state.call("abort_txns", structs.AbortTxnsRequest(list(ids)))
 
 
-def _blocker(lock: ShowLocksResponseElement) -> str | None:
-    return None if lock.blockedByExtId is None else f"{lock.blockedByExtId}.{lock.blockedByIntId}"
-
-
-def _reason(lock: ShowLocksResponseElement) -> LockReason:
+def _reason(lock: structs.ShowLocksResponseElement) -> LockReason:
     return parse_reason(lock.agentInfo or "")
 
 
-_EXTENDED: Final[Mapping[str, Callable[[ShowLocksResponseElement], Cell]]] = {
+_EXTENDED: Final[Mapping[str, Callable[[structs.ShowLocksResponseElement], Cell]]] = {
     "query_id": lambda lock: _reason(lock).query_id,
     "lock_mode": lambda lock: "EXPLICIT" if _reason(lock).is_explicit else "IMPLICIT",
     "query_string": lambda lock: _reason(lock).statement,
@@ -217,25 +210,26 @@ def _member(enum: Any, number: int | None) -> str:
     return next((member.name for member in enum if member == number), str(number))
 
 
-def _settings(state: ShellState) -> ConcurrencySettings:
-    given = {name: value for name, value in state.options.items() if name in SETTING_NAMES}
+def _settings(state: ShellState) -> acquiring.ConcurrencySettings:
+    given = {name: value for name, value in state.options.items() if name in acquiring.SETTING_NAMES}
     try:
-        return ConcurrencySettings.from_configuration({"hive.lock.numretries": "0", **given})
-    except SettingError as error:
+        return acquiring.ConcurrencySettings.from_configuration({"hive.lock.numretries": "0", **given})
+    except acquiring.SettingError as error:
         raise CommandRefused(str(error)) from error
 
 
 def _text(place: PlaceName) -> str:
-    return f"database {place.db_name}" if place.table_name is None else f"table {place.db_name}.{place.table_name}"
+    database = shown_key(place.db_name)
+    return f"database {database}" if place.table_name is None else f"table {database}.{place.table_name}"
 
 
-def leases_of(found: Iterable[LeaseObject]) -> ResultRows:
+def leases_of(found: Iterable[structs.LeaseObject]) -> ResultRows:
     """The rows of leases."""
     return table_of(
         found,
         lease_id="lease_id",
         user="user",
-        database="db_name",
+        database=lambda one: shown_key(one.db_name or ""),
         table="table_name",
         partition=lambda lease: lease.partition_name or None,
         type=lambda lease: "EXCLUSIVE" if lease.lease_type == "x" else "SHARED",
@@ -244,14 +238,14 @@ def leases_of(found: Iterable[LeaseObject]) -> ResultRows:
     )
 
 
-def _lease_object(state: ShellState, place: PlaceName) -> LeaseObject:
-    return LeaseObject(*_names(state, place), "s")
+def _lease_object(state: ShellState, place: PlaceName) -> structs.LeaseObject:
+    return structs.LeaseObject(*_names(state, place), "s")
 
 
 def _names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
     """Database, table, and partition; of a table that does not exist a partition as it is written. Raises Refused."""
     name = QualifiedName(place.db_name, place.table_name or "")
-    if not place.spec or PartitionKeys(state.caller)(LockPlace(*name)) is not None:
+    if not place.spec or acquiring.PartitionKeys(state.caller)(concurrency.LockPlace(*name)) is not None:
         return place_names(state, place)
     known = known_values(name, [part.key for part in place.spec], place.spec)
     return place.db_name, place.table_name, make_name(list(known), list(known.values()))

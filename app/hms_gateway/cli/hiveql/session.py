@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from hms_gateway.cli.hiveql.shell_state import CommandRefused, QualifiedName, ResultRows, ShellState, Statement
+from hms_gateway.cli.hiveql.shell_state import CommandRefused, QualifiedName, ResultRows, ShellState, statement
 from hms_gateway.cli.hiveql.showing import check_database
 from hms_gateway.client.acquiring import SETTING_NAMES
 
@@ -26,62 +26,52 @@ _COMMANDS: Final = {
 }
 
 
-class Help(Statement, frozen=True):
-    def run(self, state: ShellState) -> ResultRows:
-        return ResultRows(("help",), [(_HELP,)], is_text=True)
+@statement
+def help(state: ShellState) -> ResultRows:
+    return ResultRows(("help",), [(_HELP,)], is_text=True)
 
 
-class Use(Statement, frozen=True):
-    database: str
-
-    def run(self, state: ShellState) -> None:
-        check_database(state, self.database)
-        state.database = self.database
+@statement
+def use(state: ShellState, database: str) -> None:
+    check_database(state, database)
+    state.database = database
 
 
-class SetOption(Statement, frozen=True):
+@statement
+def set_option(state: ShellState, name: str = "", value: str | None = None) -> ResultRows | None:
     """`SET`, `SET name`, `SET name=value`."""
-
-    name: str = ""
-    value: str | None = None
-
-    def run(self, state: ShellState) -> ResultRows | None:
-        name, value = self.name, self.value
-        if name.startswith(_META):
-            key = name.removeprefix(_META)
-            if value is None:
-                return _options({name: state.call("getMetaConf", key)})
-            state.call("setMetaConf", key, value)
-            return None
-        if name and name not in SETTING_NAMES:
-            known = ", ".join([*SETTING_NAMES, f"{_META}NAME for a setting of the metastore"])
-            raise CommandRefused(f"setting {name} is not known here; known are {known}")
+    if name.startswith(_META):
+        key = name.removeprefix(_META)
         if value is None:
-            return _options(state.options if not name else {name: state.options.get(name, "")})
-        state.options[name] = value
+            return _options({name: state.call("getMetaConf", key)})
+        state.call("setMetaConf", key, value)
         return None
+    if name and name not in SETTING_NAMES:
+        known = ", ".join([*SETTING_NAMES, f"{_META}NAME for a setting of the metastore"])
+        raise CommandRefused(f"setting {name} is not known here; known are {known}")
+    if value is None:
+        return _options(state.options if not name else {name: state.options.get(name, "")})
+    state.options[name] = value
+    return None
 
 
-class Repair(Statement, frozen=True):
-    table: QualifiedName
-    is_adding: bool = True
-    is_dropping: bool = False
+@statement
+def repair(
+    state: ShellState, name: QualifiedName, is_adding: bool = True, is_dropping: bool = False
+) -> ResultRows | None:
+    if state.repair is None:
+        raise CommandRefused(f"REPAIR of table {name} needs Spark; pip install 'hms-gateway[spark]' brings it")
+    return state.repair(state, name, is_adding, is_dropping)
 
-    def run(self, state: ShellState) -> ResultRows | None:
-        raise CommandRefused(f"REPAIR of table {self.table} needs Spark; pip install 'hms-gateway[spark]' brings it")
 
-
-class ForEngines(Statement, frozen=True):
+@statement
+def for_engines(state: ShellState, verb: str) -> ResultRows | None:
     """Something that reads or writes data, which a metastore does not do."""
-
-    verb: str
-
-    def run(self, state: ShellState) -> ResultRows | None:
-        command = _COMMANDS.get(self.verb)
-        raise CommandRefused(
-            f"{self.verb} needs an engine that reads and writes data, and a metastore is not one; "
-            f"run it in {_ENGINES}, with this metastore behind it" + (f"; {command}" if command else "")
-        )
+    command = _COMMANDS.get(verb)
+    raise CommandRefused(
+        f"{verb} needs an engine that reads and writes data, and a metastore is not one; "
+        f"run it in {_ENGINES}, with this metastore behind it" + (f"; {command}" if command else "")
+    )
 
 
 def _options(options: Mapping[str, str]) -> ResultRows:

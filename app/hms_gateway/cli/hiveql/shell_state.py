@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
-
-import msgspec
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol
 
 from hms_gateway.metastore.filters.hiveql_condition import metastore_filter, not_of_type
 from hms_gateway.metastore.vocabulary.create_text import literal, quoted
 from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.structs import FieldSchema, NoSuchObjectException, PrincipalType, Table
+from hms_gateway.rpc.structs.catalogs import shown_key
 
 Cell = str | int | bool | None
+VIEWS: Final = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 
 
 class QualifiedName(NamedTuple):
@@ -23,7 +23,7 @@ class QualifiedName(NamedTuple):
     table_name: str
 
     def __str__(self) -> str:
-        return f"{self.db_name}.{self.table_name}"
+        return f"{shown_key(self.db_name)}.{self.table_name}"
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,15 @@ class PlaceName(NamedTuple):
     spec: PartitionSpec = ()
 
 
-class Statement(msgspec.Struct, frozen=True):
-    """Base of all statements: the words as values, with names in lower case, and the calls that they mean."""
+P = ParamSpec("P")
+
+
+class Statement(NamedTuple):
+    """A statement that was read: the function of its calls, and its words as arguments, with names in lower case."""
+
+    work: "Callable[..., ResultRows | None]"
+    given: tuple[Any, ...]
+    named: Mapping[str, Any]
 
     def run(self, state: "ShellState") -> "ResultRows | None":
         """The rows of the statement, None without any.
@@ -63,7 +70,12 @@ class Statement(msgspec.Struct, frozen=True):
         Rows may still be made while they are read. Raises CommandRefused, CommandError for a query, and the errors of
         the client.
         """
-        raise NotImplementedError
+        return self.work(state, *self.given, **self.named)
+
+
+def statement(work: "Callable[Concatenate[ShellState, P], ResultRows | None]") -> Callable[P, Statement]:
+    """Decorator: the words of a statement make a value, with which the function runs later."""
+    return lambda *given, **named: Statement(work, given, named)
 
 
 class ShellCaller(Protocol):
@@ -101,16 +113,27 @@ class ShellState:
         self.database = database
         self.options: dict[str, str] = {}
         self.lock_ids: list[int] = []
+        # Does REPAIR where Spark is installed: table, whether to add and to drop partitions.
+        self.repair: Callable[[ShellState, QualifiedName, bool, bool], ResultRows] | None = None
 
     def table(self, name: QualifiedName) -> Table:
         """Raises Refused when there is none."""
         try:
-            found: Table = self.call("get_table", name.db_name, name.table_name)
+            found: Table = self.call("get_table", *name)
         except NoSuchObjectException as error:
             raise CommandRefused(
-                f"table {name} does not exist; SHOW TABLES IN {name.db_name} lists those that do"
+                f"table {name} does not exist; SHOW TABLES IN {shown_key(name.db_name)} lists those that do"
             ) from error
         return found
+
+
+def all_columns(table: Table) -> list[FieldSchema]:
+    """Columns and partition keys."""
+    return [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]
+
+
+def no_such_partition(name: QualifiedName) -> CommandRefused:
+    return CommandRefused(f"table {name} does not have such a partition; SHOW PARTITIONS {name} lists those it has")
 
 
 def keys_of(table: Table) -> list[str]:
@@ -161,7 +184,7 @@ def partition_names(state: ShellState, name: QualifiedName, spec: PartitionSpec)
     if all(part.sign == "=" for part in spec):
         given = known_values(name, keys, spec)
         values = [given.get(key, "") for key in keys]
-        found: list[str] = state.call("get_partition_names_ps", name.db_name, name.table_name, values, -1)
+        found: list[str] = state.call("get_partition_names_ps", *name, values, -1)
         return found
     known_values(name, keys, tuple(replace(part, sign="=") for part in spec))
     texts = []
@@ -172,7 +195,7 @@ def partition_names(state: ShellState, name: QualifiedName, spec: PartitionSpec)
         except CommandError as error:
             raise CommandError(str(error), part.begin) from error
     text = " and ".join(texts)
-    listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, text, -1)
+    listed = state.call("get_partitions_by_filter", *name, text, -1)
     return [make_name(keys, each.values) for each in listed]
 
 
@@ -185,7 +208,3 @@ def place_names(state: ShellState, place: PlaceName) -> tuple[str, str | None, s
     given = known_values(name, keys, place.spec)
     known = [key for key in keys if key in given]
     return place.db_name, place.table_name, make_name(known, [given[key] for key in known])
-
-
-def columns_text(columns: Iterable[FieldSchema]) -> str:
-    return ", ".join(column.name or "" for column in columns)

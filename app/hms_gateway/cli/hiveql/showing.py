@@ -11,10 +11,12 @@ from hms_gateway.cli.hiveql.shell_state import (
     QualifiedName,
     ResultRows,
     ShellState,
-    Statement,
+    all_columns,
     keys_of,
     partition_names,
     partition_values,
+    statement,
+    table_of,
     typed_keys,
 )
 from hms_gateway.metastore.filters.hiveql_condition import divided_condition
@@ -31,6 +33,7 @@ from hms_gateway.rpc.structs import (
     StorageDescriptor,
     Table,
 )
+from hms_gateway.rpc.structs.catalogs import beside, marked, shown_key
 
 _LIMIT_MAX: Final = 32_767
 # Names of Hive and Spark.
@@ -42,168 +45,142 @@ _Row = tuple[Cell, Cell, Cell]
 _COLUMNS: Final = ("col_name", "data_type", "comment")
 
 
-class ShowDatabases(Statement, frozen=True):
-    pattern: str = "*"
-
-    def run(self, state: ShellState) -> ResultRows:
-        return _names("database_name", state.call("get_databases", self.pattern))
-
-
-class ShowCatalogs(Statement, frozen=True):
-    def run(self, state: ShellState) -> ResultRows:
-        return _names("catalog_name", state.call("get_catalogs").names)
+@statement
+def show_databases(state: ShellState, pattern: str = "*", catalog: str = "") -> ResultRows:
+    """`catalog` is empty for the one of the current database."""
+    around = marked(catalog, "") if catalog else state.database
+    return _names("database_name", state.call("get_databases", beside(around, pattern)))
 
 
-class ShowTables(Statement, frozen=True):
+@statement
+def show_catalogs(state: ShellState) -> ResultRows:
+    return _names("catalog_name", state.call("get_catalogs").names)
+
+
+@statement
+def show_tables(state: ShellState, database: str, pattern: str = "*", kind: str | None = None) -> ResultRows:
     """`kind` is a table type, None for all."""
-
-    database: str
-    pattern: str = "*"
-    kind: str | None = None
-
-    def run(self, state: ShellState) -> ResultRows:
-        if self.kind is None:
-            found = state.call("get_tables", self.database, self.pattern)
-        else:
-            found = state.call("get_tables_by_type", self.database, self.pattern, self.kind)
-        if not found:
-            check_database(state, self.database)
-        return _names("tab_name", found)
+    if kind is None:
+        found = state.call("get_tables", database, pattern)
+    else:
+        found = state.call("get_tables_by_type", database, pattern, kind)
+    if not found:
+        check_database(state, database)
+    return _names("tab_name", found)
 
 
-class ShowPartitions(Statement, frozen=True):
+@statement
+def show_partitions(
+    state: ShellState,
+    name: QualifiedName,
+    spec: PartitionSpec = (),
+    condition: str = "",
+    limit: int | None = None,
+    condition_begin: int = 0,
+) -> ResultRows:
     """`condition` is the one of WHERE, which begins at `condition_begin` of the text."""
-
-    table: QualifiedName
-    spec: PartitionSpec = ()
-    condition: str = ""
-    limit: int | None = None
-    condition_begin: int = 0
-
-    def run(self, state: ShellState) -> ResultRows:
-        name, limit = self.table, self.limit
-        if self.condition:
-            table = state.table(name)
-            keys = keys_of(table)
-            with counted_from(self.condition_begin):
-                text, checks = divided_condition(self.condition, typed_keys(table))
-            wanted = -1 if checks or limit is None or limit > _LIMIT_MAX else limit
-            listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, text, wanted)
-            fitting = (each for each in listed if all(check.fits(each.values[check.place]) for check in checks))
-            found = [make_name(keys, each.values) for each in fitting]
-        elif self.spec:
-            found = partition_names(state, name, self.spec)
-        else:
-            if not keys_of(state.table(name)):
-                raise CommandRefused(f"table {name} is not partitioned")
-            wanted = -1 if limit is None or limit > _LIMIT_MAX else limit
-            found = state.call("get_partition_names", name.db_name, name.table_name, wanted)
-        return _names("partition", found[:limit])
+    if condition:
+        table = state.table(name)
+        keys = keys_of(table)
+        with counted_from(condition_begin):
+            text, checks = divided_condition(condition, typed_keys(table))
+        wanted = -1 if checks or limit is None or limit > _LIMIT_MAX else limit
+        listed = state.call("get_partitions_by_filter", *name, text, wanted)
+        fitting = (each for each in listed if all(check.fits(each.values[check.place]) for check in checks))
+        found = [make_name(keys, each.values) for each in fitting]
+    elif spec:
+        found = partition_names(state, name, spec)
+    else:
+        if not keys_of(state.table(name)):
+            raise CommandRefused(f"table {name} is not partitioned")
+        wanted = -1 if limit is None or limit > _LIMIT_MAX else limit
+        found = state.call("get_partition_names", *name, wanted)
+    return _names("partition", found[:limit])
 
 
-class ShowColumns(Statement, frozen=True):
-    table: QualifiedName
-    pattern: str = "*"
-
-    def run(self, state: ShellState) -> ResultRows:
-        table = state.table(self.table)
-        names = [column.name or "" for column in [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]]
-        patterns = self.pattern.lower().split("|")
-        return _names("field", [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)])
+@statement
+def show_columns(state: ShellState, name: QualifiedName, pattern: str = "*") -> ResultRows:
+    names = [column.name or "" for column in all_columns(state.table(name))]
+    patterns = pattern.lower().split("|")
+    return _names("field", [each for each in names if any(fnmatchcase(each, pattern) for pattern in patterns)])
 
 
-class ShowFunctions(Statement, frozen=True):
+@statement
+def show_functions(state: ShellState, database: str | None, pattern: str = "*") -> ResultRows:
     """`database` is None for all."""
-
-    database: str | None
-    pattern: str = "*"
-
-    def run(self, state: ShellState) -> ResultRows:
-        databases = [self.database] if self.database else state.call("get_all_databases")
-        return _names("function_name", _function_names(state, databases, self.pattern))
+    databases = [database] if database else _all_databases(state)
+    found = ((each, name) for each in databases for name in state.call("get_functions", each, pattern))
+    return _names("function_name", (f"{shown_key(each)}.{name}" for each, name in found))
 
 
-class ShowTableProperties(Statement, frozen=True):
-    table: QualifiedName
-    key: str | None = None
-
-    def run(self, state: ShellState) -> ResultRows:
-        parameters = state.table(self.table).parameters or {}
-        if self.key is not None:
-            if self.key not in parameters:
-                raise CommandRefused(f"table {self.table} does not have the property {self.key}")
-            parameters = {self.key: parameters[self.key]}
-        return ResultRows(("prpt_name", "prpt_value"), sorted(parameters.items()))
+@statement
+def show_table_properties(state: ShellState, name: QualifiedName, key: str | None = None) -> ResultRows:
+    parameters = state.table(name).parameters or {}
+    if key is not None:
+        if key not in parameters:
+            raise CommandRefused(f"table {name} does not have the property {key}")
+        parameters = {key: parameters[key]}
+    return ResultRows(("prpt_name", "prpt_value"), sorted(parameters.items()))
 
 
-class ShowCreateTable(Statement, frozen=True):
-    table: QualifiedName
-
-    def run(self, state: ShellState) -> ResultRows:
-        table = state.table(self.table)
-        database = check_database(state, self.table.db_name)
-        return ResultRows(("createtab_stmt",), [(create_table_text(table, database.locationUri),)], is_text=True)
+@statement
+def show_create_table(state: ShellState, name: QualifiedName) -> ResultRows:
+    table = state.table(name)
+    database = check_database(state, name.db_name)
+    return ResultRows(("createtab_stmt",), [(create_table_text(table, database.locationUri),)], is_text=True)
 
 
-class ShowCreateDatabase(Statement, frozen=True):
-    database: str
-
-    def run(self, state: ShellState) -> ResultRows:
-        text = create_database_text(check_database(state, self.database))
-        return ResultRows(("createdb_stmt",), [(text,)], is_text=True)
+@statement
+def show_create_database(state: ShellState, database: str) -> ResultRows:
+    text = create_database_text(check_database(state, database))
+    return ResultRows(("createdb_stmt",), [(text,)], is_text=True)
 
 
-class Describe(Statement, frozen=True):
-    table: QualifiedName
-    spec: PartitionSpec = ()
-    column: str | None = None
-    is_detailed: bool = False
-
-    def run(self, state: ShellState) -> ResultRows:
-        table = state.table(self.table)
-        partition = _partition(self, state, table) if self.spec else None
-        if self.column is not None:
-            column = _one_column(self, table)
-            if not self.is_detailed:
-                return ResultRows(_COLUMNS, [column])
-            return ResultRows(("info_name", "info_value"), _column_info(column, _statistics(self, state, partition)))
-        return ResultRows(_COLUMNS, _described(table, partition, is_detailed=self.is_detailed))
-
-
-class DescribeDatabase(Statement, frozen=True):
-    database: str
-    is_extended: bool = False
-
-    def run(self, state: ShellState) -> ResultRows:
-        found = check_database(state, self.database)
-        owner_type = PrincipalType(found.ownerType).name if found.ownerType else None
-        columns = ["db_name", "comment", "location", "owner_name", "owner_type"]
-        row: list[Cell] = [found.name, found.description, found.locationUri, found.ownerName, owner_type]
-        if self.is_extended:
-            columns.append("parameters")
-            row.append(", ".join(f"{name}={value}" for name, value in sorted((found.parameters or {}).items())))
-        return ResultRows(columns, [row])
+@statement
+def describe(
+    state: ShellState,
+    name: QualifiedName,
+    spec: PartitionSpec = (),
+    column: str | None = None,
+    is_detailed: bool = False,
+) -> ResultRows:
+    table = state.table(name)
+    partition = _partition(state, name, table, spec) if spec else None
+    if column is not None:
+        found = next((each for each in _column_rows(all_columns(table)) if each[0] == column), None)
+        if found is None:
+            raise CommandRefused(f"table {name} does not have the column {column}")
+        if not is_detailed:
+            return ResultRows(_COLUMNS, [found])
+        return ResultRows(("info_name", "info_value"), _column_info(found, _statistics(state, name, spec, column)))
+    return ResultRows(_COLUMNS, _described(table, partition, is_detailed=is_detailed))
 
 
-class DescribeFunction(Statement, frozen=True):
-    database: str
-    name: str
+@statement
+def describe_database(state: ShellState, database: str, is_extended: bool = False) -> ResultRows:
+    found = check_database(state, database)
+    columns = ["db_name", "comment", "location", "owner_name", "owner_type"]
+    row: list[Cell] = [found.name, found.description, found.locationUri, found.ownerName, _owner_type(found)]
+    if is_extended:
+        columns.append("parameters")
+        row.append(", ".join(f"{name}={value}" for name, value in sorted((found.parameters or {}).items())))
+    return ResultRows(columns, [row])
 
-    def run(self, state: ShellState) -> ResultRows:
-        try:
-            found = state.call("get_function", self.database, self.name)
-        except NoSuchObjectException as error:
-            raise CommandRefused(f"function {self.database}.{self.name} does not exist") from error
-        uris = ", ".join(each.uri or "" for each in found.resourceUris or ())
-        columns = ("function_name", "class_name", "owner_name", "create_time", "resource_uris")
-        row = (
-            f"{found.dbName}.{found.functionName}",
-            found.className,
-            found.ownerName,
-            time_text(found.createTime),
-            uris,
-        )
-        return ResultRows(columns, [row])
+
+@statement
+def describe_function(state: ShellState, database: str, name: str) -> ResultRows:
+    try:
+        found = state.call("get_function", database, name)
+    except NoSuchObjectException as error:
+        raise CommandRefused(f"function {shown_key(database)}.{name} does not exist") from error
+    return table_of(
+        [found],
+        function_name=lambda each: f"{each.dbName}.{each.functionName}",
+        class_name="className",
+        owner_name="ownerName",
+        create_time=lambda each: time_text(each.createTime),
+        resource_uris=lambda each: ", ".join(resource.uri or "" for resource in each.resourceUris or ()),
+    )
 
 
 def check_database(state: ShellState, name: str) -> Any:
@@ -211,24 +188,24 @@ def check_database(state: ShellState, name: str) -> Any:
     try:
         return state.call("get_database", name)
     except NoSuchObjectException as error:
-        raise CommandRefused(f"database {name} does not exist; SHOW DATABASES lists those that do") from error
+        raise CommandRefused(
+            f"database {shown_key(name)} does not exist; SHOW DATABASES lists those that do"
+        ) from error
 
 
-def _function_names(state: ShellState, databases: Sequence[str], pattern: str) -> Iterator[str]:
-    for database in databases:
-        for name in state.call("get_functions", database, pattern):
-            yield f"{database}.{name}"
+def _all_databases(state: ShellState) -> Sequence[str]:
+    """All databases in the catalog of the current one."""
+    return [beside(state.database, name) for name in state.call("get_databases", beside(state.database, "*"))]
 
 
 def _names(column: str, names: Any) -> ResultRows:
     return ResultRows((column,), ((name,) for name in names))
 
 
-def _partition(statement: Describe, state: ShellState, table: Table) -> Partition:
-    name = statement.table
-    values = partition_values(name, keys_of(table), statement.spec)
+def _partition(state: ShellState, name: QualifiedName, table: Table, spec: PartitionSpec) -> Partition:
+    values = partition_values(name, keys_of(table), spec)
     try:
-        found: Partition = state.call("get_partition", name.db_name, name.table_name, values)
+        found: Partition = state.call("get_partition", *name, values)
     except NoSuchObjectException as error:
         raise CommandRefused(
             f"table {name} does not have the partition; SHOW PARTITIONS {name} lists those it has"
@@ -236,22 +213,13 @@ def _partition(statement: Describe, state: ShellState, table: Table) -> Partitio
     return found
 
 
-def _one_column(statement: Describe, table: Table) -> _Row:
-    for column in [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]:
-        if column.name == statement.column:
-            return column.name, column.type, column.comment
-    raise CommandRefused(f"table {statement.table} does not have the column {statement.column}")
-
-
-def _statistics(statement: Describe, state: ShellState, partition: Partition | None) -> Any:
+def _statistics(state: ShellState, name: QualifiedName, spec: PartitionSpec, column: str) -> Any:
     """The column's statistics that the metastore keeps; None without any."""
-    name, column = statement.table, statement.column
     try:
-        if partition is None:
+        if not spec:
             found = state.call("get_table_column_statistics", *name, column)
         else:
-            keys = [part.key for part in statement.spec]
-            part = make_name(keys, [part.value or "" for part in statement.spec])
+            part = make_name([part.key for part in spec], [part.value or "" for part in spec])
             found = state.call("get_partition_column_statistics", *name, part, column)
     except NoSuchObjectException:
         return None
@@ -299,17 +267,20 @@ def _column_rows(columns: Sequence[FieldSchema]) -> Iterator[_Row]:
 
 
 def _table_rows(table: Table) -> Iterator[_Row]:
-    owner_type = PrincipalType(table.ownerType).name if table.ownerType else None
     yield "# Detailed Table Information", "", ""
     yield "Database", table.dbName, ""
     yield "Table", table.tableName, ""
     yield "Owner", table.owner, ""
-    yield "OwnerType", owner_type, ""
+    yield "OwnerType", _owner_type(table), ""
     yield from _times(table)
     yield "Retention", table.retention or 0, ""
     yield "Location", (table.sd or StorageDescriptor()).location, ""
     yield "Table Type", table.tableType, ""
     yield from _parameter_rows("Table Parameter", table.parameters)
+
+
+def _owner_type(owned: Any) -> str | None:
+    return PrincipalType(owned.ownerType).name if owned.ownerType else None
 
 
 def _times(described: Table | Partition) -> Iterator[_Row]:

@@ -53,10 +53,7 @@ _OF_JOBS: Final = (
     _job_option("--where FILTER", "Partitions to work on, such as \"ds >= '2026-01-01'\".", default=""),
     _job_option("--calls N", "Most calls at a time that change something.", type=click.IntRange(1, 64), default=4),
     _job_option(
-        "--patience patience_seconds SECONDS",
-        "How long to wait for a gateway that does not answer.",
-        type=click.FloatRange(min=0),
-        default=300.0,
+        "--patience patience_seconds SECONDS", "How long to wait for a gateway that does not answer.", default=300.0
     ),
     _job_option(
         "--storage FILE", "TOML file with a table for each scheme: options of fsspec, such as endpoint_url and key."
@@ -70,7 +67,8 @@ _OF_JOBS: Final = (
     _JSON,
 )
 _JOB_NAMES: Final = [str(each.name) for each in _OF_JOBS]
-_TARGET_NAMES: Final = [str(each.name) for each in targets.LOGIN if each.name != "profile"]
+_TARGET: Final = (*targets.LOGIN, targets.CATALOG)
+_TARGET_NAMES: Final = [str(each.name) for each in _TARGET if each.name != "profile"]
 
 
 def _job(given: dict[str, Any]) -> Any:
@@ -82,7 +80,9 @@ def _job(given: dict[str, Any]) -> Any:
     return JobCommand(target, words)
 
 
-JOB: Final = Subject((*_OF_JOBS, *targets.LOGIN), _job, _EXITS)
+JOB: Final = Subject((*_OF_JOBS, *_TARGET), _job, _EXITS)
+
+_job_command: Final = partial(command, subject=JOB)
 
 PIPELINE: Final = group(
     "pipeline",
@@ -90,7 +90,7 @@ PIPELINE: Final = group(
 
     They need Java 17 and PySpark: pip install 'hms-gateway[spark]'; in a checkout pip install -e '.[spark]'.
     """,
-    command(
+    _job_command(
         "crawl",
         """Register the tables and partitions below LOCATION, and report missing ones.
 
@@ -103,7 +103,6 @@ PIPELINE: Final = group(
         option("--table NAME", "Name of the table, if LOCATION is the directory of one.", default=""),
         option("--prune", "Drop partitions whose directory is gone; above 5 % of a table with --yes."),
         work="pipeline.jobs:crawl",
-        subject=JOB,
         examples=[
             "pipeline crawl -k /data/lake",
             "pipeline crawl -k /data/lake --dry-run --json",
@@ -111,7 +110,7 @@ PIPELINE: Final = group(
             "pipeline crawl -k s3://lake/sales.db --only 'sales.o*' --prune",
         ],
     ),
-    command(
+    _job_command(
         "stats",
         """Compute statistics of tables, partitions and columns, and store them in the catalog.
 
@@ -127,7 +126,6 @@ PIPELINE: Final = group(
         option("--all is_all", "Include tables and partitions without changes since their last statistics."),
         option("--report FILE", "File to write a report to, as a page of HTML.", type=targets.NEW_FILE),
         work="pipeline.jobs:stats",
-        subject=JOB,
         examples=[
             "pipeline stats --only 'sales.*'",
             "pipeline stats --full --only sales.orders --where \"ds >= '2026-01-01'\"",
@@ -135,7 +133,7 @@ PIPELINE: Final = group(
         ],
         exits={1: "Files or locations have problems, or partitions changed meanwhile and are left for the next run."},
     ),
-    command(
+    _job_command(
         "audit",
         """Compare the catalog with directories and files, and report problems.
 
@@ -151,26 +149,16 @@ PIPELINE: Final = group(
         option(
             "--quiet-hours HOURS",
             "Hours without a change before a leftover or orphan is fixed; a younger one is a note.",
-            type=click.FloatRange(min=0),
             default=24.0,
         ),
         option(
-            "--small-bytes BYTES",
-            "Mean file size in bytes below which files count as small.",
-            type=click.IntRange(min=1),
-            default=16 * 1024 * 1024,
+            "--small-bytes BYTES", "Mean file size in bytes below which files count as small.", default=16 * 1024 * 1024
         ),
         option(
             "--small-files N", "Number of small files that makes a finding.", type=click.IntRange(min=2), default=10
         ),
-        option(
-            "--fail-on SEVERITY",
-            "Least severity that makes the exit status 1: error, warning or note.",
-            type=click.Choice(("error", "warning", "note")),
-            default="warning",
-        ),
+        option("--fail-on error|warning|note", "Least severity that makes the exit status 1.", default="warning"),
         work="pipeline.jobs:audit",
-        subject=JOB,
         examples=[
             "pipeline audit --only 'sales.*' --html audit.html",
             "pipeline audit --fix plan.jsonl",
@@ -178,7 +166,7 @@ PIPELINE: Final = group(
         ],
         exits={1: "There was a finding of the severity --fail-on or worse."},
     ),
-    command(
+    _job_command(
         "apply",
         """Carry out the plan in the file PLAN, written by `pipeline audit --fix`.
 
@@ -187,10 +175,9 @@ PIPELINE: Final = group(
         """,
         argument("plan"),
         work="pipeline.jobs:apply",
-        subject=JOB,
         examples=["pipeline apply plan.jsonl --dry-run", "pipeline apply plan.jsonl --yes"],
     ),
-    command(
+    _job_command(
         "compact",
         """Merge the small files of plain Hive tables (Parquet, ORC, text) into large ones.
 
@@ -207,14 +194,13 @@ PIPELINE: Final = group(
             default="7d",
         ),
         work="pipeline.jobs:compact",
-        subject=JOB,
         examples=[
             "pipeline compact -k --only 'sales.*' --dry-run",
             "pipeline compact -k --only sales.orders --where \"ds < '2026-01-01'\"",
             "pipeline compact -k --only 'sales.*' --clean --grace 1d",
         ],
     ),
-    command(
+    _job_command(
         "snapshot",
         """Write the whole catalog, in its state at one event, to PATH as Parquet.
 
@@ -223,7 +209,6 @@ PIPELINE: Final = group(
         """,
         argument("path"),
         work="pipeline.jobs:snapshot",
-        subject=JOB,
         examples=[
             "pipeline snapshot var/snapshots/monday",
             "pipeline snapshot s3://lake/snapshots/monday --only 'sales.*'",
@@ -246,10 +231,11 @@ PIPELINE: Final = group(
         ],
         exits={0: "The snapshots are equal.", 1: "They are different.", 2: "They cannot be compared."},
     ),
-    command(
+    _job_command(
         "migrate",
         """Copy the catalog of another metastore into the one of --url, and follow its changes.
 
+        On both sides it is the catalog `hive`; --source-catalog and --catalog name others of Hive 3.1 and later.
         Tables stay where they are: no directory is made, moved or deleted. The user has to be one of the target's
         administrators. With --resume a finished run copies later changes.
         """,
@@ -270,35 +256,25 @@ PIPELINE: Final = group(
         option("--source-catalog NAME", "Catalog of the source (Hive 3.1 and later).", default=""),
         option("--source-framed", "Use Thrift's framed transport for the source."),
         option(
-            "--on-conflict CHOICE",
-            "Treatment of a different object that the target had before: skip, replace or fail.",
-            type=click.Choice(["skip", "replace", "fail"]),
+            "--on-conflict skip|replace|fail",
+            "Treatment of a different object that the target had before.",
             default="skip",
         ),
-        option(
-            "--verify CHOICE",
-            "Comparison of both sides, field by field, at the end: full or none.",
-            type=click.Choice(["full", "none"]),
-            default="full",
-        ),
+        option("--verify full|none", "Comparison of both sides, field by field, at the end.", default="full"),
         option("--once", "Read the changes of the source once, instead of until there are none."),
         option("--last", "Finish after the last write to the source: set the write ids of ACID tables, once."),
-        repeatable(
-            "--without KIND",
-            f"Kind of objects not to copy: {', '.join(_KINDS)}",
-            type=click.Choice(_KINDS),
-        ),
+        repeatable("--without KIND", f"Kind of objects not to copy: {', '.join(_KINDS)}", type=click.Choice(_KINDS)),
         work="pipeline.jobs:migrate",
-        subject=JOB,
         examples=[
             "pipeline migrate --source thrift://old-metastore:9083 --dry-run",
             "pipeline migrate --source thrift://old-metastore:9083",
             "pipeline migrate --source thrift://old-metastore:9083 --resume RUN",
             "pipeline migrate --source https://old:30443/gateway/default/hmshttpthrift/api/hms --source-user hive",
+            "pipeline migrate --source thrift://hive3:9083 --source-catalog spark --catalog lake",
             "pipeline migrate --url thrift://hive:9083 --source https://hms/gateway/default/hmshttpthrift/api/hms",
         ],
     ),
-    command(
+    _job_command(
         "runs",
         """List the runs of jobs, the newest last, or resume one (--resume).
 
@@ -307,7 +283,6 @@ PIPELINE: Final = group(
         option("--of-metastore", "List the runs of all state folders that the metastore knows."),
         FORM,
         work="pipeline.jobs:runs",
-        subject=JOB,
         examples=[
             "pipeline runs",
             "pipeline runs --resume crawl-20260101T020000-1a2b3c",

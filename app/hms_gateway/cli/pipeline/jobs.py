@@ -153,18 +153,6 @@ def migrate(job: JobCommand, *, without: tuple[str, ...], **given: Any) -> None:
     job.run("migrate", {**given, "source": source, "kinds": kinds})
 
 
-def _catalog(name: str) -> str:
-    """Empty for the default catalog. Ends the command when it cannot be the name of one."""
-    from hms_gateway.metastore.vocabulary.names import InvalidName, check_catalog_name, normalize
-    from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
-
-    try:
-        check_catalog_name(name or DEFAULT_CATALOG)
-    except InvalidName as error:
-        fail(f"--source-catalog: {error}")
-    return "" if normalize(name) == DEFAULT_CATALOG else normalize(name)
-
-
 def source_of(
     *,
     url: str,
@@ -202,7 +190,11 @@ def source_of(
             f"give --source-user, and {SOURCE_PASSWORD_VARIABLE} or --source-password-file; or --source-certificate",
         )
     try:
-        return replace(Connection.of(given, {}), option_prefix="--source-", catalog=_catalog(catalog))
+        return replace(
+            Connection.of(given, {}),
+            option_prefix="--source-",
+            catalog=targets.named_catalog("--source-catalog", catalog),
+        )
     except OptionError as error:
         fail(f"--source: {error}")
 
@@ -259,6 +251,7 @@ def connection_of(
     insecure: bool,
     cacert: Path | None,
     timeout: float,
+    catalog: str = "",
     environment: Mapping[str, str] = os.environ,
     **_: Any,
 ) -> "Connection":
@@ -279,6 +272,7 @@ def connection_of(
         "verify": "false" if insecure else "true",
         "cafile": str(trusted or ""),
         "timeout": str(max(1, int(timeout))),
+        "catalog": targets.named_catalog("--catalog", catalog),
     }
     try:
         return Connection.of({name: value for name, value in given.items() if value}, environment)

@@ -3,8 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -12,59 +11,18 @@ from prompt_toolkit.document import Document
 
 from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.hiveql.shell_state import ShellState
+from hms_gateway.cli.hiveql.shell_state import ShellState, all_columns
+from hms_gateway.cli.hiveql.statement_reader import StatementReader
 from hms_gateway.cli.sql.session import ReconnectingClient, SqlSession, StatementFailed, Unanswered
 from hms_gateway.cli.terminal.output import hint
 from hms_gateway.client.metastore_client import ClientError
-from hms_gateway.metastore.vocabulary.hiveql_tokens import Token, split_statements, tokens_of
-from hms_gateway.metastore.vocabulary.table_types import FORMATS
+from hms_gateway.metastore.vocabulary.hiveql_tokens import CommandError, Token, split_statements, tokens_of
 from hms_gateway.rpc.structs import HeartbeatRequest, ThriftException
+from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.rpc.wire import ApplicationError
 
 KEPT_SECONDS: Final = 15.0
 _TABLES_LOOKED_AT_MAX: Final = 500
-# What comes next after these words, the longest that fits first.
-_AFTER: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
-    {
-        (): "SHOW DESCRIBE HELP CREATE ALTER DROP USE SET LOCK UNLOCK EXPLAIN GRANT REVOKE ABORT MSCK TRUNCATE",
-        ("SHOW",): "DATABASES TABLES VIEWS PARTITIONS COLUMNS TBLPROPERTIES FUNCTIONS GRANT ROLES LOCKS LEASE "
-        "TRANSACTIONS COMPACTIONS CREATE PRINCIPALS",
-        ("SHOW", "CREATE"): "TABLE DATABASE",
-        ("DESCRIBE",): "FORMATTED EXTENDED DATABASE FUNCTION",
-        ("CREATE",): "TABLE EXTERNAL DATABASE VIEW FUNCTION ROLE OR",
-        ("CREATE", "EXTERNAL"): "TABLE",
-        ("DROP",): "TABLE DATABASE VIEW FUNCTION ROLE FORCE",
-        ("DROP", "FORCE"): "LEASE",
-        ("ALTER",): "TABLE VIEW DATABASE",
-        ("LOCK",): "TABLE DATABASE",
-        ("UNLOCK",): "TABLE DATABASE",
-        ("EXPLAIN",): "LOCKS",
-        ("ABORT",): "TRANSACTIONS",
-        ("MSCK",): "REPAIR",
-        ("MSCK", "REPAIR"): "TABLE",
-        ("GRANT",): "SELECT INSERT UPDATE DELETE ALL ROLE",
-        ("REVOKE",): "SELECT INSERT UPDATE DELETE ALL ROLE GRANT",
-        ("SET",): "TBLPROPERTIES SERDE SERDEPROPERTIES FILEFORMAT LOCATION OWNER",
-        ("ADD",): "COLUMNS PARTITION CONSTRAINT",
-        ("STORED",): "AS",
-        ("STORED", "AS"): " ".join(FORMATS),
-        ("FILEFORMAT",): " ".join(FORMATS),
-    }
-)
-# What may follow the name of a table.
-_OF_TABLES: Final = (
-    "RENAME", "ADD", "DROP", "REPLACE", "CHANGE", "SET", "UNSET", "PARTITION", "CLUSTERED", "COMPACT", "EXCHANGE",
-    "TOUCH",
-)  # fmt: skip
-_OTHERS: Final = (
-    "PARTITIONED", "BY", "COMMENT", "STORED", "AS", "LOCATION", "TBLPROPERTIES", "LIKE", "IN", "FROM", "ON", "TO",
-    "PARTITION", "EXTENDED", "SHARED", "EXCLUSIVE", "IF", "EXISTS", "NOT", "CASCADE", "RESTRICT", "PURGE", "WITH",
-)  # fmt: skip
-_DATABASE_NEXT: Final = ("USE", "DATABASE", "SCHEMA", "IN", "FROM")
-_TABLE_NEXT: Final = (
-    "TABLE", "VIEW", "PARTITIONS", "TBLPROPERTIES", "FORMATTED", "EXTENDED", "DESCRIBE", "DESC", "LOCKS", "LIKE", "ON",
-    "COLUMNS",
-)  # fmt: skip
 
 
 class CatalogNames:
@@ -128,7 +86,7 @@ def _listed(answer: list[Any]) -> list[str]:
 
 
 def _columns(table: Any) -> list[str]:
-    return [column.name for column in [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]]
+    return [column.name or "" for column in all_columns(table)]
 
 
 class SqlCompleter(Completer):  # type: ignore[misc]
@@ -140,49 +98,37 @@ class SqlCompleter(Completer):  # type: ignore[misc]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         text = document.text_before_cursor
-        last = [begin for _, begin in split_statements(text)]
-        tokens = tokens_of(text[last[-1] :] if last and not text.rstrip().endswith(";") else "")
+        begins = [begin for _, begin in split_statements(text)]
+        statement = text[begins[-1] :] if begins and not text.rstrip().endswith(";") else ""
+        tokens = tokens_of(statement)
         word = ""
         if tokens and tokens[-1].is_name and text.endswith(tokens[-1].text):
             word = tokens.pop().text
+            statement = statement[: -len(word)]
         if tokens and tokens[-1].is_string and not text[-1:].isspace():
             return
-        for name in dict.fromkeys(self._candidates(tokens)):
+        for name in dict.fromkeys(self._candidates(statement, tokens)):
             if name.lower().startswith(word.lower()):
                 shown = name.lower() if word.islower() and name.isupper() else name
                 yield Completion(shown, start_position=-len(word))
 
-    def _candidates(self, tokens: list[Token]) -> Iterable[str]:
-        words = [token.upper or token.text for token in tokens]
-        tables = self._names.partitioned_tables if words[:2] == ["SHOW", "PARTITIONS"] else self._names.tables
-        if len(words) >= 2 and words[-1] == ".":
-            yield from tables(tokens[-2].text.lower())
-            return
-        for length in (2, 1, 0):
-            key = tuple(words[len(words) - length :]) if length <= len(words) else ("-",)
-            if key in _AFTER and (length or not words):
-                yield from _AFTER[key].split()
-                break
-        if words and words[-1] in _DATABASE_NEXT:
-            yield from self._names.databases()
-        if words and words[-1] in (*_TABLE_NEXT, "FROM", "IN"):
+    def _candidates(self, statement: str, tokens: list[Token]) -> Iterable[str]:
+        """Words that the reader of statements could go on with, and names of the kind that it wants."""
+        reader = StatementReader(statement, self._database())
+        with contextlib.suppress(CommandError):
+            reader.statement()
+        if reader.wanted == "the name of a table":
+            is_listing = [token.upper for token in tokens[:2]] == ["SHOW", "PARTITIONS"]
+            tables = self._names.partitioned_tables if is_listing else self._names.tables
+            if tokens[-1].upper == ".":
+                yield from tables(tokens[-2].text.lower())
+                return
             yield from tables(self._database())
+        if reader.wanted in ("the name of a table", "the name of a database"):
             yield from self._names.databases()
-        elif len(words) > 1:
-            yield from _OF_TABLES if words[:2] == ["ALTER", "TABLE"] else ()
-            yield from self._columns_of(tokens)
-            yield from _OTHERS
-
-    def _columns_of(self, tokens: list[Token]) -> Iterable[str]:
-        """Columns of the first table that the statement names."""
-        for at, token in enumerate(tokens):
-            if token.upper in _TABLE_NEXT and at + 1 < len(tokens) and tokens[at + 1].is_name:
-                first = tokens[at + 1].text.lower()
-                if at + 3 < len(tokens) and tokens[at + 2].upper == ".":
-                    return self._names.columns(first, tokens[at + 3].text.lower())
-                if first in self._names.tables(self._database()):
-                    return self._names.columns(self._database(), first)
-        return ()
+        if reader.wanted in ("the name of a column", "a partition key") and reader.tables:
+            yield from self._names.columns(*reader.tables[0])
+        yield from filter(str.isalpha, reader.offered)
 
 
 HEARTBEAT_SECONDS: Final = 60.0
@@ -225,7 +171,7 @@ class Conversation:
 
     @property
     def database(self) -> str:
-        return self._session.state.database
+        return shown_key(self._session.state.database)
 
     def run(self, text: str) -> bool:
         """Run statements; whether the metastore has answered."""

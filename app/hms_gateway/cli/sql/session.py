@@ -1,18 +1,20 @@
 """Statements one after the other: read, run by a client that reconnects, and written; errors with their places."""
 
 import contextlib
+import importlib.util
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import IO, Any, Final, TypeVar
+from functools import partial
+from typing import IO, Any, Final
 
 from hms_gateway.cli.calls.calling import open_client
 from hms_gateway.cli.calls.targets import CallTarget
-from hms_gateway.cli.hiveql.session import Repair
-from hms_gateway.cli.hiveql.shell_state import CommandRefused, ResultRows, ShellState, Statement
+from hms_gateway.cli.hiveql.shell_state import CommandRefused, QualifiedName, ResultRows, ShellState
 from hms_gateway.cli.hiveql.statement_reader import parse_statement
-from hms_gateway.cli.terminal.formats import Cell, write_rows, write_text
+from hms_gateway.cli.terminal.formats import write_rows, write_text
 from hms_gateway.cli.terminal.output import err, hint, say
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, NotReached
 from hms_gateway.metastore.vocabulary.hiveql_tokens import (
@@ -25,6 +27,7 @@ from hms_gateway.metastore.vocabulary.hiveql_tokens import (
 )
 from hms_gateway.rpc.idl.method_facts import changes_something
 from hms_gateway.rpc.structs import ThriftException
+from hms_gateway.rpc.structs.catalogs import catalog_of, plain_name
 from hms_gateway.rpc.wire import ApplicationError
 
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
@@ -72,8 +75,6 @@ class ReconnectingClient:
                 client.close()
 
 
-Repairing = Callable[[Repair, ShellState], ResultRows]
-Row = TypeVar("Row", bound=Sequence[Cell])
 Output = Callable[[], AbstractContextManager[IO[str]]]
 
 
@@ -85,51 +86,16 @@ class StatementFailed(Exception):
     """A statement was refused; it has been said already."""
 
 
-class Watch:
-    """Adds up the time of what is done in it."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seconds = 0.0
-        self._clock = clock
-        self._began = 0.0
-
-    def __enter__(self) -> None:
-        self._began = self._clock()
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds += self._clock() - self._began
-
-    def each(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows, which may be made while they are asked for."""
-        rest = iter(rows)
-        while True:
-            with self:
-                row = next(rest, None)
-            if row is None:
-                return
-            yield row
-
-
 class SqlSession:
-    """`output` gives what gets the rows of a statement, and standard error gets everything else.
-
-    `repair` does REPAIR where Spark is installed.
-    """
+    """`output` gives what gets the rows of a statement, and standard error gets everything else."""
 
     def __init__(
-        self,
-        client: ReconnectingClient,
-        state: ShellState,
-        form: str,
-        *,
-        output: Output | None = None,
-        repair: Repairing | None = None,
+        self, client: ReconnectingClient, state: ShellState, form: str, *, output: Output | None = None
     ) -> None:
         self._client = client
         self.state = state
         self.form = form
         self._output = output or _standard_output
-        self._repair = repair
 
     def close(self) -> None:
         """Locks of the session have no one any more who keeps them alive."""
@@ -157,12 +123,10 @@ class SqlSession:
         return is_clean
 
     def _run(self, statement: str, text: str, begin: int, source: str) -> None:
-        # Without what a person does in the pager.
-        watch = Watch()
         try:
-            with watch:
-                found = self._rows(parse_statement(statement, self.state.database))
-            count = None if found is None else self._write(found._replace(rows=watch.each(found.rows)))
+            began = time.monotonic()
+            found = parse_statement(statement, self.state.database).run(self.state)
+            count, ended = self._write(found)
         except CommandError as error:
             _say_error(str(error), _place(source, text, begin + error.position))
             say(pointed_at(text, begin + error.position))
@@ -175,20 +139,20 @@ class SqlSession:
             if error.hint:
                 hint(error.hint)
             raise Unanswered from error
-        self._say_done(count, watch.seconds)
+        self._say_done(count, ended - began)
 
-    def _rows(self, statement: Statement) -> ResultRows | None:
-        if isinstance(statement, Repair) and self._repair is not None:
-            return self._repair(statement, self.state)
-        return statement.run(self.state)
-
-    def _write(self, found: ResultRows) -> int | None:
-        with self._output() as stream:
-            if not found.is_text:
-                return write_rows(stream, self.form, found.columns, found.rows)
-            for cells in found.rows:
-                write_text(stream, self.form, found.columns, cells)
-        return None
+    def _write(self, found: ResultRows | None) -> tuple[int | None, float]:
+        """Write the rows; their number, and the time before the person leaves the pager."""
+        count = None
+        if found is not None:
+            with self._output() as stream:
+                if found.is_text:
+                    for cells in found.rows:
+                        write_text(stream, self.form, found.columns, cells)
+                else:
+                    count = write_rows(stream, self.form, found.columns, found.rows)
+                return count, time.monotonic()
+        return count, time.monotonic()
 
     def _say_done(self, count: int | None, seconds: float) -> None:
         """For people, who see a table."""
@@ -221,3 +185,53 @@ def _refusal(error: CommandRefused | ThriftException | ApplicationError) -> str:
 def _say_error(text: str, place: str) -> None:
     err.print("[bold red]error:[/bold red]", end=" ")
     say(f"{place}{text}")
+
+
+def repairing(
+    target: CallTarget, words: Mapping[str, Any]
+) -> Callable[[ShellState, QualifiedName, bool, bool], ResultRows] | None:
+    """The function that does REPAIR, by the job `crawl` over the location of one table; None without Spark.
+
+    `words` are the options of the target.
+    """
+    if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
+        return None
+    return partial(_repair, target, words)
+
+
+def _repair(
+    target: CallTarget,
+    words: Mapping[str, Any],
+    state: ShellState,
+    name: QualifiedName,
+    is_adding: bool,
+    is_dropping: bool,
+) -> ResultRows:
+    """Raises Refused."""
+    if not is_adding:
+        raise CommandRefused("DROP PARTITIONS alone is not supported; SYNC PARTITIONS adds and drops")
+    table = state.table(name)
+    location = table.sd and table.sd.location
+    if not location or not table.partitionKeys:
+        raise CommandRefused(f"table {name} is not partitioned, or has no location; there is nothing to repair")
+    from hms_gateway.cli.pipeline.jobs import connection_of
+    from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
+    from hms_gateway.pipeline.errors import JobFailed
+    from hms_gateway.pipeline.jobs.options import JobOptions
+
+    if name.db_name.startswith("@"):
+        words = {**words, "catalog": catalog_of(name.db_name)}
+    arguments = CrawlArguments(
+        location=location,
+        database=plain_name(name.db_name),
+        table=name.table_name,
+        prune=is_dropping,
+        is_vouched_for=False,
+    )
+    with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:
+        options = JobOptions(connection=connection_of(target, **words, environment={}), state=folder, yes=True)
+        try:
+            counts = crawl(options, arguments).counts
+        except JobFailed as error:
+            raise CommandRefused(f"{error}; {error.hint}" if error.hint else str(error)) from error
+    return ResultRows(("partitions_added", "partitions_dropped"), [(counts["partitions"], counts["dropped"])])

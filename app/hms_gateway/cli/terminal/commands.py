@@ -18,6 +18,16 @@ from hms_gateway.cli.terminal.importing import gc_paused, import_structlog
 FILE: Final = click.Path(path_type=Path)
 OWN_OPTIONS: Final = "Options"
 _ARGUMENTS: Final = "Arguments"
+# Types of values, by the words for them in the help.
+_TYPES: Final[Mapping[str, click.ParamType[Any]]] = MappingProxyType(
+    {
+        "FILE": FILE,
+        "FOLDER": FILE,
+        "N": click.IntRange(min=1),
+        "PORT": click.IntRange(0, 65_535),
+        "SECONDS": click.FloatRange(min=0),
+    }
+)
 _FORMS: Final = ("table", "json", "csv", "tsv", "vertical")
 _FAILED: Final = "It failed, or an option is wrong."
 DONE: Final[Mapping[int, str]] = MappingProxyType({0: "Done.", 2: _FAILED})
@@ -34,15 +44,17 @@ class Option(click.Option):
 def option(
     declared: str, help: str, *, section: str = OWN_OPTIONS, variable: str | None = None, **named: Any
 ) -> Option:
-    """An option as the help shows it: `--long -l name VALUE`, a flag without VALUE; FILE and FOLDER are paths.
+    """An option as the help shows it: `--long -l name VALUE`, a flag without VALUE; `a|b` is a choice.
 
-    `variable` is the environment variable that gives its value.
+    The word for the value is its type, see `_TYPES`. `variable` is the environment variable that gives the value.
     """
     words = declared.split()
-    names = list(takewhile(lambda word: word.startswith("-") or word.islower(), words))
+    names = list(takewhile(lambda word: word.startswith("-") or (word.islower() and "|" not in word), words))
     metavar = " ".join(words[len(names) :]) or None
-    if metavar in ("FILE", "FOLDER"):
-        named.setdefault("type", FILE)
+    if metavar is not None and "|" in metavar:
+        named.setdefault("type", click.Choice(metavar.split("|")))
+    if (kind := _TYPES.get(metavar or "")) is not None:
+        named.setdefault("type", kind)
     if metavar is None and "/" not in declared and "type" not in named:
         named.setdefault("is_flag", True)
     named.setdefault("show_default", named.get("default") != "")

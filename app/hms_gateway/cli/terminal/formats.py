@@ -4,14 +4,14 @@ import csv
 import itertools
 import json
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import IO, Final
 
 from hms_gateway.runtime.logging import printable
 
 Cell = str | int | bool | None
-Write = Callable[[IO[str], Sequence[str], Iterable[Sequence[Cell]]], int]
+Format = Callable[[Sequence[str], Iterable[Sequence[Cell]]], Iterator[str]]
 
 # So many rows decide about the widths of the columns; those behind them may be wider.
 ROWS_MEASURED: Final = 1_000
@@ -20,7 +20,17 @@ _NULL: Final = "NULL"
 
 def write_rows(stream: IO[str], form: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
     """Write in one of FORMATS; how many rows there were. A row is written before the next but some is asked for."""
-    return FORMATS[form](stream, columns, rows)
+    count = 0
+
+    def counted() -> Iterator[Sequence[Cell]]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
+    for text in FORMATS[form](columns, counted()):
+        stream.write(text)
+    return count
 
 
 def write_text(stream: IO[str], form: str, columns: Sequence[str], cells: Sequence[Cell]) -> None:
@@ -31,17 +41,12 @@ def write_text(stream: IO[str], form: str, columns: Sequence[str], cells: Sequen
         stream.write(f"{cells[0]}\n")
 
 
-def _table(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
-    rest = iter(rows)
-    first = [[_shown(cell) for cell in row] for row in itertools.islice(rest, ROWS_MEASURED)]
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+    shown = ([_shown(cell) for cell in row] for row in rows)
+    first = list(itertools.islice(shown, ROWS_MEASURED))
     widths = [max(map(_width, column)) for column in zip(columns, *first, strict=True)]
-    stream.write(_line(columns, widths))
-    stream.write(_line(["-" * width for width in widths], widths))
-    count = 0
-    for cells in itertools.chain(first, ([_shown(cell) for cell in row] for row in rest)):
-        stream.write(_line(cells, widths))
-        count += 1
-    return count
+    for cells in itertools.chain([columns, ["-" * width for width in widths]], first, shown):
+        yield _line(cells, widths)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -69,42 +74,31 @@ def _plain(cell: Cell) -> str:
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
-def _vertical(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
+def _vertical(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
     widest = max(map(_width, columns), default=0)
-    count = 0
     for count, row in enumerate(rows, 1):
-        stream.write(f"-- row {count}\n")
+        yield f"-- row {count}\n"
         for name, cell in zip(columns, row, strict=True):
-            stream.write(f"{name}{' ' * (widest - _width(name))}  {_shown(cell)}\n")
-    return count
+            yield f"{name}{' ' * (widest - _width(name))}  {_shown(cell)}\n"
 
 
-def _json(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
-    count = 0
+def _json(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
     for row in rows:
-        stream.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
-        count += 1
-    return count
+        yield json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n"
 
 
-def _csv(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
-    """Write null as an empty cell."""
-    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-    writer.writerow(columns)
-    count = 0
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+    """Null is an empty cell."""
+    writer = csv.writer(SimpleNamespace(write=str), lineterminator="\n")
+    yield writer.writerow(columns)
     for row in rows:
-        writer.writerow([cell if cell is None or isinstance(cell, str) else _plain(cell) for cell in row])
-        count += 1
-    return count
+        yield writer.writerow([cell if cell is None or isinstance(cell, str) else _plain(cell) for cell in row])
 
 
-def _tsv(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
-    stream.write("\t".join(columns) + "\n")
-    count = 0
+def _tsv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+    yield "\t".join(columns) + "\n"
     for row in rows:
-        stream.write("\t".join(_between_tabs(cell) for cell in row) + "\n")
-        count += 1
-    return count
+        yield "\t".join(map(_between_tabs, row)) + "\n"
 
 
 def _between_tabs(cell: Cell) -> str:
@@ -115,6 +109,6 @@ def _between_tabs(cell: Cell) -> str:
 
 
 _TSV_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-FORMATS: Final[Mapping[str, Write]] = MappingProxyType(
+FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
     {"table": _table, "json": _json, "csv": _csv, "tsv": _tsv, "vertical": _vertical}
 )

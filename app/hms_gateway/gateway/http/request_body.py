@@ -138,6 +138,10 @@ def unescaped(body: bytes, head: RequestHead) -> bytes:
     if head.trust is not ProxyTrust.TRUSTED:
         text = "The body is form-encoded, which only trusted_proxy.addresses may send; send the message as it is"
         raise Refused(400, text, reason="form_encoded")
+    if b"&" in body:
+        # It was cut there into fields, and what stood between them cannot be told any more.
+        text = f"The body has an & and came as {FORM_CONTENT_TYPE.decode()}; send Content-Type: application/x-thrift"
+        raise Refused(400, text, reason="form_encoded")
     return unquote_to_bytes(body.replace(b"+", b" ").rstrip(b"=\r\n"))
 
 

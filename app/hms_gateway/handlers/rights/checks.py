@@ -21,7 +21,7 @@ from hms_gateway.catalog.rights.policy import (
     privilege_name,
 )
 from hms_gateway.handlers.rights.locations import LocationCheck
-from hms_gateway.metastore.ports.store import Snapshot, Store
+from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
 from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.rpc.idl.method_facts import Need
@@ -40,7 +40,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker, key_of_qualified
 from hms_gateway.rpc.structs.paths import Slot, argument_paths
-from hms_gateway.runtime.presented import NO_CHANGES, presenting
+from hms_gateway.runtime.presented import changing_only_if
 from hms_gateway.runtime.suspension import Outdated, waited
 
 _T = TypeVar("_T")
@@ -81,6 +81,7 @@ class CallCheck:
         self._has_hidden = False
         # Transactions of others within a range.
         self._foreign: list[int] = []
+        self._located: list[LocationCheck] = []
         # What was decided about, and the users that requests named.
         self.tables: list[tuple[str, str]] = []
         self._named: list[tuple[Any, str | None]] = []
@@ -102,7 +103,7 @@ class CallCheck:
         With a name that is to be missing nothing is changed, also by a handler that does not read that name.
         """
         try:
-            with presenting(NO_CHANGES) if self._has_hidden else nullcontext():
+            with changing_only_if(self._condition) if self._has_hidden or self._located else nullcontext():
                 value = waited(handle()) if not self._foreign else self._heartbeat_without(self._foreign, handle)
         except ThriftException as error:
             if self._has_hidden:
@@ -115,6 +116,13 @@ class CallCheck:
         if self.is_keepable or isinstance(value, Uncacheable):
             return value
         return Uncacheable(value)
+
+    def _condition(self, transaction: Transaction) -> None:
+        """Raises MetaException for a change that the call must not make."""
+        if self._has_hidden:
+            raise MetaException("Permission denied: the call changes something besides what it may not see")
+        for located in self._located:
+            located.check_again(transaction)
 
     def check(self, need: Need) -> None:
         """Raises MetaException for what is refused."""
@@ -365,6 +373,7 @@ class CallCheck:
         if self._locations is None:
             return
         checked = self._locations(self._permissions)
+        self._located.append(checked)
         for *names, place in argument_paths(need.paths).slots(self._arguments):
             struct, named = place.get(), [name.get() for name in names]
             if struct is None or any(isinstance(name, str) and _MARK in name for name in named):

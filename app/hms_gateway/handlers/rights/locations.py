@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NamedTuple
 
 from hms_gateway.catalog.access.grant_rows import Grantee, GrantObject, GrantRows
 from hms_gateway.catalog.directories.places import PlaceRows
@@ -21,7 +22,7 @@ from hms_gateway.catalog.rights.policy import (
     rest_below,
 )
 from hms_gateway.catalog.tables.catalogs import location_in_catalog
-from hms_gateway.metastore.ports.store import Store, StoredTable
+from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.locations import (
     Location,
     database_path,
@@ -51,6 +52,19 @@ _ORIGINAL_LOCATION: Final = "original_location"
 _TO_BE_READ: Final = re.compile(r"%|::|\.\.|\0")
 
 
+class _Claim(NamedTuple):
+    """A location that was free for a table, by its names before and after the call.
+
+    first   the directory directly below the database's that the location is at or below
+    given   the location as the caller named it, for the refusal
+    """
+
+    names: AbstractSet[Securable]
+    first: Location
+    location: Location
+    given: str
+
+
 class LocationCheck:
     """Takes what has locations in a call, one after the other. All methods raise MetaException for what is refused.
 
@@ -64,6 +78,7 @@ class LocationCheck:
         self._owners: dict[Securable, _PartitionOwner] = {}
         # Locations of partitions elsewhere, with the values of each: they may be where the partition is already.
         self._elsewhere: dict[Securable, list[tuple[list[str] | None, str]]] = {}
+        self._claims: list[_Claim] = []
 
     def check_database(self, name: str, struct: Any) -> None:
         own = read_place(self._default_location(name)), self._database(name)
@@ -94,10 +109,13 @@ class LocationCheck:
         # A new table that names no location goes to the default place, and so does a directory that a rename moves.
         database = self._database(renamed.database)
         default = None if database is None else read_place(default_table_location(str(database), renamed.table))
-        if default is not None and self._is_taken(renamed, default, default):
+        if default is not None:
             found = self._stored(thing)
             if not given if found is None else thing != renamed and self._is_at_default_place(thing, found):
-                raise self._refused(str(default))
+                claim = _Claim({thing, renamed}, default, default, str(default))
+                if self._store.read(lambda snapshot: self._is_taken(snapshot, claim)):
+                    raise self._refused(claim.given)
+                self._claims.append(claim)
 
     def _check_named(self, thing: Securable, renamed: Securable, descriptor: Any, given: str) -> None:
         location = read_place(given)
@@ -108,6 +126,9 @@ class LocationCheck:
         if location is not None and (found is None or not found.partition_count):
             database = next((place for one in {thing, renamed} if (place := self._home(one, location))), None)
             if database is not None:
+                if not self._permissions.may_use(location):
+                    first = first_below(database, location) or location
+                    self._claims.append(_Claim({thing, renamed}, first, location, given))
                 # In one spelling, by which it is found when others look for what lies there.
                 descriptor.location = str(Location(database.scheme, database.authority, location.path))
                 return
@@ -145,37 +166,42 @@ class LocationCheck:
         if is_of_database or not is_of_table(directory, thing.table):
             return None
         others = others_within(database, self._databases_but(thing.database))
-        if any(overlap(other, location) for other in others) or self._is_taken(thing, first, location):
+        if any(overlap(other, location) for other in others):
             return None
-        return database
+        claim = _Claim({thing}, first, location, "")
+        return None if self._store.read(lambda snapshot: self._is_taken(snapshot, claim)) else database
 
-    def _is_taken(self, thing: Securable, first: Location, location: Location) -> bool:
-        """True if a table that others may drop lies at, above or below a location, which is at or below `first`.
+    def check_again(self, transaction: Transaction) -> None:
+        """Compare what was found free with what others have stored since, in the unit of work that takes it."""
+        for claim in self._claims:
+            if self._is_taken(transaction, claim):
+                raise self._refused(claim.given)
 
-        They could delete what is to lie there, and the owner of `thing` what lies there, whichever came first.
+    def _is_taken(self, snapshot: Snapshot, claim: "_Claim") -> bool:
+        """True if a table that others may drop lies at, above or below the location.
+
+        They could delete what is to lie there, and the owner of the new table what lies there, whichever came first.
         """
-        directories = spellings(first)
-        placed = self._store.read(
-            lambda snapshot: [one for directory in directories for one in RightsRows(snapshot).tables_placed(directory)]
-        )
+        rows, databases = RightsRows(snapshot), {thing.database for thing in claim.names}
+        placed = [one for directory in spellings(claim.first) for one in rows.tables_placed(directory)]
         return any(
-            Securable(one.database, one.table) != thing
+            Securable(one.database, one.table) not in claim.names
             and (place := read_place(text)) is not None
-            and overlap(place, location)
-            and not (one.database == thing.database and self._is_the_callers(one))
+            and overlap(place, claim.location)
+            and not (one.database in databases and self._is_the_callers(snapshot, one))
             for one, text in placed
         )
 
-    def _is_the_callers(self, table: TableOwner) -> bool:
+    def _is_the_callers(self, snapshot: Snapshot, table: TableOwner) -> bool:
         """True if the table is the caller's own, and no one else has been granted to drop it or to delete from it."""
         user = Grantee(self._permissions.user, USER)
         if Grantee(table.owner or "", table.owner_type) != user:
             return False
-        found = self._stored(Securable(table.database, table.table)) if table.has_grants else None
+        found = snapshot.table(table.database, table.table) if table.has_grants else None
         if found is None:
             return True
         on = GrantObject(HiveObjectType.TABLE, table_id=found.table_id)
-        grants = self._store.read(lambda snapshot: [one.grant for one in GrantRows(snapshot).on(on)])
+        grants = [one.grant for one in GrantRows(snapshot).on(on)]
         return all(one.principal == user or one.privilege.lower() not in _DELETING for one in grants)
 
     def _is_at_default_place(self, thing: Securable, found: StoredTable) -> bool:

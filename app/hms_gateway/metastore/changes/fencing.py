@@ -14,8 +14,8 @@ import msgspec
 from hms_gateway.metastore.changes.events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import Event, EventId, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.rpc.structs import InvalidOperationException, MetaException, Table
-from hms_gateway.runtime.presented import NO_CHANGES, presented_lease_holder, presented_lease_id
+from hms_gateway.rpc.structs import InvalidOperationException, Table
+from hms_gateway.runtime.presented import condition_of_changes, presented_lease_holder, presented_lease_id
 from hms_gateway.txn.rules.leases import refusal
 from hms_gateway.txn.rules.names import Target, target
 
@@ -35,38 +35,27 @@ _decode = msgspec.json.Decoder(_Named).decode
 
 
 def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-    """`work` under the lease that is presented now; `work` itself where none is.
+    """`work` under the lease that is presented now and the condition on changes; `work` itself where none is.
 
     What is returned raises InvalidOperationException, and nothing is changed, when the lease has ended or does not
-    hold what was changed.
+    hold what was changed; and what the condition raises.
     """
-    lease_id = presented_lease_id()
-    if lease_id is None:
+    lease_id, holder, condition = presented_lease_id(), presented_lease_holder(), condition_of_changes()
+    if lease_id is None and condition is None:
         return work
-    if lease_id == NO_CHANGES:
-        return _unchanging(work)
-    holder = presented_lease_holder()
 
     def fenced_work(transaction: Transaction) -> T:
-        _check_lease(transaction, lease_id, holder, [])
+        if lease_id is not None:
+            _check_lease(transaction, lease_id, holder, [])
         result = work(transaction)
-        targets = [each for event in transaction.made_events() for each in changed(event)]
-        _check_lease(transaction, lease_id, holder, targets)
+        if lease_id is not None:
+            targets = [each for event in transaction.made_events() for each in changed(event)]
+            _check_lease(transaction, lease_id, holder, targets)
+        if condition is not None and transaction.made_events():
+            condition(transaction)
         return result
 
     return fenced_work
-
-
-def _unchanging(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-    """`work`, of which the result raises MetaException, and nothing is changed, where it would change something."""
-
-    def checked(transaction: Transaction) -> T:
-        result = work(transaction)
-        if transaction.made_events():
-            raise MetaException("Permission denied: the call changes something besides what it may not see")
-        return result
-
-    return checked
 
 
 def _check_lease(transaction: Transaction, lease_id: int, holder: str | None, targets: list[Target]) -> None:

@@ -32,7 +32,7 @@ from hms_gateway.pipeline.audit.places import (
     replaced_place,
     table_place,
 )
-from hms_gateway.pipeline.catalog import databases_everywhere, named_tables
+from hms_gateway.pipeline.catalog import databases_everywhere, is_elsewhere, named_tables
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -52,7 +52,6 @@ from hms_gateway.pipeline.storage import (
 )
 from hms_gateway.pipeline.storage import is_hidden as is_hidden_file
 from hms_gateway.rpc.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
-from hms_gateway.rpc.structs.catalogs import prefix_of
 
 # Brings places and directories of one area together in one task, and applies the rules there.
 
@@ -248,19 +247,19 @@ class Catalog(msgspec.Struct, frozen=True):
 def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool], storage: Storage) -> Catalog:
     """All databases and tables; those that `is_wanted` are audited. A database dropped meanwhile is left out.
 
-    Tables of other catalogs than the default one are known, and not audited.
+    Tables of other catalogs than the client's are known, and not audited.
     """
     databases: dict[str, tuple[str, ...]] = {}
     tables: dict[str, Place] = {}
     columns: dict[str, tuple[Column, ...]] = {}
-    for name in databases_everywhere(client):
+    for name in databases_everywhere(client, client.connection.catalog):
         try:
             found = client.call("get_database", name)
         except NoSuchObjectException:
             continue
         databases[name] = _locations(found)
         for table in _tables(client, name):
-            is_audited = not prefix_of(name) and is_wanted(name, table.tableName or "")
+            is_audited = not is_elsewhere(name) and is_wanted(name, table.tableName or "")
             place = table_place(_row(table), databases[name], is_audited)
             if place is not None:
                 place = _looked_at(place, storage)

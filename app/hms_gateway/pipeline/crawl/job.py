@@ -8,7 +8,7 @@ import pyarrow
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from hms_gateway.pipeline.catalog import databases_everywhere, table_names
+from hms_gateway.pipeline.catalog import databases_everywhere, is_elsewhere, table_names
 from hms_gateway.pipeline.crawl.steps import (
     DATA,
     GONE,
@@ -52,7 +52,6 @@ from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored, piece, texts
 from hms_gateway.pipeline.storage import ListingProblem, Storage, absolute, files_of
-from hms_gateway.rpc.structs.catalogs import prefix_of
 
 _TABLE: Final = ("database", "table")
 PARTITIONS_A_CALL: Final = 1_000
@@ -170,13 +169,14 @@ class _Crawl:
     def _known_tables(self) -> list[dict[str, Any]]:
         """Tables of the catalog at, below and above the location."""
         run, options = self._run, self._options
+        own = options.connection.catalog
         with run.client() as client:
             names = run.store(
                 "names",
                 # Tables that are to be left alone are recognized by their places, too.
                 lambda: [
                     {"database": database, "table": table}
-                    for database, table in table_names(client, databases=databases_everywhere(client))
+                    for database, table in table_names(client, databases=databases_everywhere(client, own))
                 ],
                 schema=NAMES,
                 rows_a_batch=100,
@@ -187,7 +187,7 @@ class _Crawl:
 
     def _wanted(self, table: Mapping[str, Any]) -> bool:
         """Tables of other catalogs are left alone."""
-        return not prefix_of(table["database"]) and self._options.wants(table["database"], table["table"])
+        return not is_elsewhere(table["database"]) and self._options.wants(table["database"], table["table"])
 
     def _walked(self, known: list[dict[str, Any]]) -> list[Stored]:
         """The levels of the tree, the root first."""

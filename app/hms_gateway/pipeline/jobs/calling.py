@@ -15,9 +15,8 @@ import msgspec
 from hms_gateway.client.metastore_client import Busy, ClientError, MetastoreClient, NotReached
 from hms_gateway.pipeline.connection import Client, Connection
 from hms_gateway.pipeline.errors import CallsRefused, GatewayAway, LeaseLost
-from hms_gateway.pipeline.jobs.in_catalog import call_in_catalog
 from hms_gateway.rpc.idl.method_facts import changes_something
-from hms_gateway.rpc.structs import METHODS, InvalidOperationException, MetaException
+from hms_gateway.rpc.structs import InvalidOperationException, MetaException
 
 LEASE_HEADER: Final = "x-hms-lease-id"
 _FIRST_PAUSE_SECONDS: Final = 0.2
@@ -65,12 +64,6 @@ class PatientClient:
 
     def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
         """Calls a method like `MetastoreClient.call`, about the catalog of the connection."""
-        catalog = self.connection.catalog
-        if catalog:
-            return call_in_catalog(self._call, catalog, name, METHODS[name].arguments(*arguments, **named))
-        return self._call(name, *arguments, **named)
-
-    def _call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
         key = self._key(name, arguments, named) if changes_something(name) else None
         return self._patiently(lambda: self._called(name, arguments, named, key))
 

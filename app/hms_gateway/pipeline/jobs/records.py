@@ -68,7 +68,7 @@ def record_of(options: JobOptions) -> dict[str, Any]:
 def options_of(options: JobOptions, record: dict[str, Any]) -> JobOptions:
     """The options for going on with a run: what has to be the same is taken from its beginning."""
     begun = record["options"]
-    connection = replace(options.connection, url=begun["url"])
+    connection = replace(options.connection, url=begun["url"], catalog=begun.get("catalog", ""))
     only, roots = (tuple(begun.get(name, ())) for name in ("only", "roots"))
     return replace(options, connection=connection, only=only, where=begun["where"], roots=roots)
 
@@ -123,6 +123,7 @@ def _compared(options: JobOptions) -> dict[str, Any]:
     """The options that a resume has to repeat; none of them is secret."""
     return {
         "url": options.connection.url,
+        "catalog": options.connection.catalog,
         "only": list(options.only),
         "where": options.where,
         "roots": list(options.roots),

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.catalog import is_elsewhere
 from hms_gateway.rpc.structs import NotificationEvent
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, plain_name
+from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, plain_name
 
 _OF_PARTITIONS: Final = frozenset(("ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION", "INSERT"))
 _OF_PARTITION_STATISTICS: Final = frozenset(("UPDATE_PARTITION_COLUMN_STAT", "DELETE_PARTITION_COLUMN_STAT"))
@@ -29,10 +30,10 @@ class Changes:
     tables     by database and table: names of partitions, None where it may be anything
     partly     whether only those partitions, and not the table itself
     databases  of which anything else has changed: the database, its functions
-    catalog    the one whose events count
+
+    Events of other catalogs than the client's do not count.
     """
 
-    catalog: str = DEFAULT_CATALOG
     tables: dict[tuple[str, str], set[str] | None] = field(default_factory=dict)
     databases: set[str] = field(default_factory=set)
 
@@ -42,12 +43,10 @@ class Changes:
 
     def _note(self, event: NotificationEvent) -> None:
         name, table, kind = event.dbName or "", event.tableName, event.eventType or ""
-        # Metastores before 3.1 know no catalogs; here clients of 2.3 are told of them in the database's name.
-        if not name or (event.catName or catalog_of(name)) != self.catalog:
+        # Metastores before 3.1 know no catalogs; gateways name them to clients of 2.3 before the database.
+        if not name or is_elsewhere(name) or event.catName not in (None, DEFAULT_CATALOG):
             return
-        database = plain_name(name)
-        if not database:
-            return
+        database = name
         if not table:
             self.databases.add(database)
             return

@@ -21,11 +21,10 @@ from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored, texts
 from hms_gateway.pipeline.migrate.events import Changes
 from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, SharedObjects
-from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, THRIFT_TARGET, Difference, Sides
+from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, OTHER_CATALOG, THRIFT_TARGET, Difference, Sides
 from hms_gateway.pipeline.migrate.steps import Compare, CopyPartitions, CopyTables, Refresh, WriteIdsOf, difference_rows
 from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now, reason
 from hms_gateway.rpc.structs import MetaException, SeedTxnIdRequest
-from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG
 from hms_gateway.rpc.wire import ApplicationError
 
 if TYPE_CHECKING:
@@ -126,8 +125,9 @@ def _check(options: JobOptions, arguments: MigrateArguments) -> None:
         raise UsageRefused(f"kind {unknown[0]!r} is not one of {', '.join(ALL_KINDS)}")
     if options.where:
         raise UsageRefused("--where is not for migrate", "--only chooses tables, with all their partitions")
-    if arguments.source.url == options.connection.url:
-        raise UsageRefused(f"source and target are both {arguments.source.url}")
+    source, target = arguments.source, options.connection
+    if (source.url, source.catalog) == (target.url, target.catalog):
+        raise UsageRefused(f"source and target are both {source.url}", "--catalog names another catalog of the target")
 
 
 def _check_target(options: JobOptions) -> None:
@@ -167,15 +167,18 @@ class _Migration:
             return self._all(plan, position["event"])
 
     def sides_at(self, recorded_at: int) -> Sides:
-        is_gateway = not self.options.connection.is_thrift
+        source, target = self.arguments.source, self.options.connection
+        is_gateway = not target.is_thrift
+        are_alike = bool(source.catalog) == bool(target.catalog)
+        of_gateway = GATEWAY_TARGET if are_alike else OTHER_CATALOG
         return Sides(
-            self.arguments.source,
+            source,
             is_gateway,
             self.arguments.on_conflict,
             frozenset(self.arguments.kinds),
             recorded_at,
             self.options.patience_seconds,
-            GATEWAY_TARGET if is_gateway else THRIFT_TARGET,
+            of_gateway if is_gateway else THRIFT_TARGET,
         )
 
     def _all(self, plan: Stored, event: int) -> MigrateResult:
@@ -286,7 +289,7 @@ class _Migration:
         return _ROUNDS_MAX
 
     def _changes(self, after: int, newest: int) -> Changes:
-        changes = Changes((self.arguments.source.catalog or DEFAULT_CATALOG).lower())
+        changes = Changes()
         try:
             changes.note(events(self.source.client, after, newest))
         except EventsExpired:
@@ -428,9 +431,10 @@ class _Migration:
     def _taking_back(self) -> Iterator[str]:
         """Commands that drop what was not there before, without data; the last made first."""
         yield "# Takes back a migration; options of `hms-gateway call` may follow its name.\n"
-        url = self.run.options.connection.url
+        target = self.run.options.connection
+        where = ["--url", target.url, *(["--catalog", target.catalog] if target.catalog else [])]
         for method, *arguments in self._drops():
-            yield shlex.join(["hms-gateway", "call", "--url", url, method, *arguments]) + ' "$@"\n'
+            yield shlex.join(["hms-gateway", "call", *where, method, *arguments]) + ' "$@"\n'
 
     def _drops(self) -> Iterator[tuple[str, ...]]:
         """A database goes with all that is in it."""

@@ -64,6 +64,8 @@ THRIFT_TARGET: Final[Mapping[str, Mapping[str, str]]] = {
     "grant": {"grantInfo.createTime": "the target sets it"},
 }
 GATEWAY_TARGET: Final[Mapping[str, Mapping[str, str]]] = {}
+# A gateway answers about other catalogs than `hive` as Hive 3.1 and later do.
+OTHER_CATALOG: Final[Mapping[str, Mapping[str, str]]] = {"database": {"createTime": "2.3 does not say it of hive"}}
 
 
 def plain(value: Struct) -> dict[str, Any]:

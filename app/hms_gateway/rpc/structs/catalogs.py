@@ -7,7 +7,7 @@ place (semantics §1.4). Inside, a database has one name: its plain name in the 
 rules, rights, caches and storage in between see one name.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from operator import is_not
 from typing import Any, Final, NamedTuple
@@ -77,6 +77,27 @@ def plain_name(key: str) -> str:
     return key.partition(_SEPARATOR)[2] if key.startswith(_MARKER) else key
 
 
+def marked(catalog: str, database: str) -> str:
+    """`@catalog#database`, also for the default catalog: it means the same in calls about whichever catalog."""
+    return f"{_MARKER}{catalog.lower()}{_SEPARATOR}{database}"
+
+
+def seen_from(catalog: str, key: str) -> str:
+    """A database for a client of the catalog: its plain name there, `@other#database` elsewhere, also in `hive`."""
+    return plain_name(key) if catalog_of(key) == catalog else marked(catalog_of(key), plain_name(key))
+
+
+def beside(key: str, name: str) -> str:
+    """A database, or a pattern of them, in the catalog of `@catalog#database`; the name itself beside a plain one."""
+    return f"{key[: key.index(_SEPARATOR) + 1]}{name}" if key.startswith(_MARKER) and _SEPARATOR in key else name
+
+
+def shown_key(key: str) -> str:
+    """Text for a database: `catalog.database` for `@catalog#database`, else the name itself."""
+    catalog, separator, database = key.removeprefix(_MARKER).partition(_SEPARATOR)
+    return f"{catalog}.{database}" if separator and key.startswith(_MARKER) else key
+
+
 def database_key(name: str | None) -> str | None:
     """The key of `@catalog#database`, or a pattern of keys; the name itself, unless it starts with `@`.
 
@@ -131,8 +152,8 @@ def shown_text(text: str, objects: Iterable[str]) -> str:
 
 def _prefix_of_object(name: str) -> str:
     """That of `@catalog#database.table`, `catalog.database.table` or either's database."""
-    first, _, rest = name.partition(".")
-    return prefix_of(name) or (catalog_prefix(first) if "." in rest else "")
+    database = name.rpartition(".")[0]
+    return prefix_of(name) or ("" if _MARKER in database else prefix_of(key_of_qualified(database)))
 
 
 class _Places(NamedTuple):
@@ -208,37 +229,94 @@ def unfolder(method: MethodDef, *, lists_databases: bool = False, is_newer: bool
 def place(method: Method, arguments: Struct, catalog: str, database: str = "") -> None:
     """Name a catalog wherever a caller that knows of none does not, in place: what a client of `catalog` sends.
 
-    `database` is the argument that names a database, where its name does not say so.
+    `database` is the argument that names a database, where its name does not say so. Structs without a field for the
+    catalog, such as a component of a lock, get keys; in others, `@other#database` becomes its two fields, as Hive wants
+    it. Without a catalog only that is done.
     """
-    prefix = catalog_prefix(catalog)
-    for field in method.definition.arguments:
+    prefix, places = catalog_prefix(catalog), _named_in(arguments.definition.name, arguments.definition.fields)
+    for field in () if places.catalog is not None else method.definition.arguments:
         name = getattr(arguments, field.name)
-        is_database = field.name in _DATABASES or field.name == database
-        if is_database and isinstance(name, str) and not name.startswith(_MARKER):
-            setattr(arguments, field.name, f"{prefix}{name}")
-    _name(arguments, _of_arguments(type(arguments)), catalog)
+        if (field.name in _DATABASES or field.name == database) and isinstance(name, str):
+            setattr(arguments, field.name, name if name.startswith(_MARKER) else f"{prefix}{name}")
+    _name(arguments, places, catalog)
 
 
-def without_catalog(method: MethodDef, answer: Any) -> Any:
-    """The answer of a method with no catalog named in it, in place."""
-    inside = None if method.returns is None else _inside("", method.returns)
-    if inside is not None:
-        for one in answer if inside[2] else (answer,):
-            _name(one, _of_struct(inside[1]), None)
+def without_catalog(method: MethodDef, answer: Any, catalog: str) -> Any:
+    """The answer to a client of `catalog`, in place: no catalog is named, and databases of others are `@other#name`."""
+    name = None if method.returns is None else _struct_in(method.returns)
+    if name is not None:
+        places = _named_in(name, IDL.structs[name].fields)
+        for one in _each(answer):
+            _forget(one, places, catalog)
     return answer
 
 
-def _name(struct: Any, places: _Places, catalog: str | None) -> None:
-    """Set the catalog of a struct and of those inside; one that a caller names stays."""
-    if places.catalog is not None and (catalog is None or getattr(struct, places.catalog) in (None, DEFAULT_CATALOG)):
+def _name(struct: Any, places: _Places, catalog: str) -> None:
+    """Set the catalog of a struct and of those inside; one that a caller names stays, also in a database's name."""
+    for field in places.databases:
+        name = getattr(struct, field)
+        if not isinstance(name, str):
+            continue
+        if places.catalog is None:
+            setattr(struct, field, name if name.startswith(_MARKER) else f"{catalog_prefix(catalog)}{name}")
+        elif name.startswith(_MARKER) and _SEPARATOR in name:
+            catalog = name[1 : name.index(_SEPARATOR)]
+            setattr(struct, field, plain_name(name))
+    if catalog and places.catalog is not None and getattr(struct, places.catalog) in (None, DEFAULT_CATALOG):
         setattr(struct, places.catalog, catalog)
-    for field, class_name, is_many in places.inside:
-        value = getattr(struct, field)
-        if value is not None:
-            many = (value.values() if isinstance(value, dict) else value) if is_many else (value,)
-            for one in many:
-                if one is not None:
-                    _name(one, _of_struct(class_name), catalog)
+    for value, inner in _structs_in(struct, places):
+        _name(value, inner, catalog)
+
+
+def _forget(struct: Any, places: _Places, catalog: str) -> None:
+    if places.catalog is not None:
+        setattr(struct, places.catalog, None)
+    for field in () if places.catalog is not None else places.databases:
+        name = getattr(struct, field)
+        if isinstance(name, str):
+            setattr(struct, field, seen_from(catalog, name))
+    for value, inner in _structs_in(struct, places):
+        _forget(value, inner, catalog)
+
+
+def _structs_in(struct: Any, places: _Places) -> Iterator[tuple[Any, _Places]]:
+    for field, class_name, _ in places.inside:
+        for one in _each(getattr(struct, field)):
+            yield one, _named_in(class_name, IDL.structs[class_name].fields)
+
+
+def _each(value: Any) -> Iterator[Any]:
+    """The structs of a field's value."""
+    if isinstance(value, Mapping):
+        value = value.values()
+    yield from () if value is None else (one for one in (value if _is_many(value) else (value,)) if one is not None)
+
+
+def _is_many(value: Any) -> bool:
+    return not isinstance(value, Struct) and isinstance(value, Iterable)
+
+
+_named: Final[dict[str, _Places]] = {}
+
+
+def _named_in(name: str, fields: tuple[Field, ...], around: frozenset[str] = frozenset()) -> _Places:
+    """Fields of a struct that name catalogs or databases, and of structs that do, whether with a catalog or without.
+
+    `around` are the structs around it, which are not looked into again.
+    """
+    if name not in _named:
+        own, around = _found(name, fields), around | {name}
+        inside = [
+            (field.name, inner, not isinstance(field.type, StructType))
+            for field in fields
+            if (inner := _struct_in(field.type)) is not None
+            and inner not in around
+            and any(_named_in(inner, IDL.structs[inner].fields, around))
+        ]
+        # Arguments without a catalog are named by `place`.
+        has_names = name in IDL.structs or own.catalog is not None
+        _named[name] = _Places(own.catalog, own.databases if has_names else (), tuple(inside))
+    return _named[name]
 
 
 def unfolded(struct: Any) -> Any:

@@ -63,6 +63,19 @@ class _Object(NamedTuple):
     modified: datetime
 
 
+class _Copy(NamedTuple):
+    """A copy with its original, as the bucket answered; it does not say when it made one of several parts."""
+
+    original: _Object
+    etag: str
+    modified: datetime | None = None
+
+    def is_at(self, now: _Object) -> bool:
+        """True if the object of this name is still the copy. Some stores keep fractions of a second, some do not."""
+        seconds = self.modified and self.modified.replace(microsecond=0)
+        return self.etag == now.etag and seconds in (None, now.modified.replace(microsecond=0))
+
+
 class BucketDirectories:
     """The `Backend` for one root. Raises FileSystemError with a text of its own, and UnknownFileSystem.
 
@@ -213,15 +226,18 @@ class BucketDirectories:
             _log.warning("%s: %s", text, first.get("Message"))
             raise ObjectsKept(text)
 
-    def _copy(self, key: str, one: _Object, target: str) -> None:
+    def _copy(self, key: str, one: _Object, target: str) -> _Copy:
         source = {"Bucket": self._bucket, "Key": key}
         if one.size > _PART_BYTES_MAX:
-            self._copy_in_parts(source, one, target)
-        else:
-            self._request("copy_object", Key=target, CopySource=source)
+            return _Copy(one, self._copy_in_parts(source, one, target))
+        made = self._request("copy_object", Key=target, CopySource=source)["CopyObjectResult"]
+        return _Copy(one, made["ETag"], made["LastModified"])
 
-    def _copy_in_parts(self, source: Mapping[str, str], one: _Object, target: str) -> None:
-        """The copy is there after the last request, all of one original: a part of another one is refused."""
+    def _copy_in_parts(self, source: Mapping[str, str], one: _Object, target: str) -> str:
+        """The copy is there after the last request, all of one original: a part of another one is refused.
+
+        Returns its ETag.
+        """
         found = self._request("head_object", Key=source["Key"])
         metadata = {name: found[name] for name in _METADATA if name in found}
         upload_id = self._request("create_multipart_upload", Key=target, **metadata)["UploadId"]
@@ -235,11 +251,13 @@ class BucketDirectories:
                 part = {"PartNumber": number, "CopySourceRange": byte_range}
                 copied = self._request("upload_part_copy", **upload, **original, **part)
                 parts.append({"PartNumber": number, "ETag": copied["CopyPartResult"]["ETag"]})
-            self._request("complete_multipart_upload", **upload, MultipartUpload={"Parts": parts})
+            made = self._request("complete_multipart_upload", **upload, MultipartUpload={"Parts": parts})
         except BaseException:
             with suppress(FileSystemError):  # which is logged
                 self._request("abort_multipart_upload", **upload)
             raise
+        etag: str = made["ETag"]
+        return etag
 
     def _request(self, method: str, **arguments: Any) -> Any:
         try:
@@ -258,15 +276,14 @@ class Copied:
     ) -> None:
         self._source_root, self._source = source_root, source
         self._target_root, self._target = target_root, target
-        self._begun: list[_Object] = []
+        self._copies: list[_Copy] = []
 
     def make(self) -> None:
         """Copy. Raises FileSystemError, also if there is nothing to copy; the rest is not begun then."""
         source, target = self._source_root._below(self._source), self._target_root._below(self._target)
 
         def copy(one: _Object) -> None:
-            self._begun.append(one)
-            self._source_root._copy(f"{source}{one.name}", one, f"{target}{one.name}")
+            self._copies.append(self._source_root._copy(f"{source}{one.name}", one, f"{target}{one.name}"))
 
         objects = self._source_root._objects(self._source)
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="copies") as threads:
@@ -276,22 +293,39 @@ class Copied:
                     each.cancel()
                 for each in ended:
                     each.result()
-        if not self._begun:
+        if not self._copies:
             raise FileNotFoundError(self._source)
 
     def undo(self) -> None:
-        """Delete the copies. What cannot be deleted is logged."""
-        below = self._target_root._below(self._target)
+        """Delete the copies, except those that others have replaced. What stays is logged.
+
+        A copy whose request had no answer stays too, since it cannot be told from an object of others.
+        """
+        root, below = self._target_root, self._target_root._below(self._target)
+        copies = {one.original.name: one for one in self._copies}
+        stays = False
+
+        def keys() -> Iterator[str]:
+            nonlocal stays
+            for now in root._objects(self._target):
+                copied = copies.get(now.name)
+                if copied is not None and copied.is_at(now):
+                    yield f"{below}{now.name}"
+                else:
+                    stays = True
+
         try:
-            self._target_root._delete_keys(f"{below}{one.name}" for one in self._begun)
+            root._delete_keys(keys())
         except FileSystemError as error:
-            _log.error("Copies stay at %s in bucket %s; remove them: %s", below, self._target_root._bucket, error)
+            _log.error("Copies stay at %s in bucket %s; remove them: %s", below, root._bucket, error)
+        if stays:
+            _log.warning("Objects stay at %s in bucket %s, where no table is; see whose they are", below, root._bucket)
 
     def finish(self) -> None:
         """Delete the originals, except those that others have replaced. Raises FileSystemError, ObjectsKept."""
         now = self._source_root._objects(self._source)
         below = self._source_root._below(self._source)
-        pairs = _pairs(now, iter(sorted(self._begun)))
+        pairs = _pairs(now, iter(sorted(copy.original for copy in self._copies)))
         self._source_root._delete_keys(f"{below}{one.name}" for one, copied in pairs if one == copied)
 
 

@@ -6,7 +6,7 @@ import { CreateDatabase, DropDatabase, EditDatabase } from "./changing.js";
 import { CostPanels } from "./cost.js";
 import { bytes, count, said, time } from "./format.js";
 import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
-import { Answer, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
+import { Answer, DEFAULT_CATALOG, Facts, keyOf, link, Location, Long, Panel, Parameters, Rows, shownName, tableLink } from "./parts.js";
 import { t } from "./texts.js";
 import { BlockingList } from "./waits.js";
 
@@ -34,8 +34,10 @@ export function nameLink({ db_name, name, kind }) {
   return kind === "FUNCTION" ? link("f", db_name, name) : tableLink(db_name, name);
 }
 
-export function StartPage() {
-  const databases = useCall("get_databases_req", { request: {} });
+export function StartPage({ query }) {
+  const catalogs = useCall("get_catalogs", {});
+  const catalog = query.get("catalog") ?? undefined;
+  const databases = useCall("get_databases_req", { request: { catalogName: catalog } });
   const counts = useCall("count_objects", { db_name: "" });
   const changes = useAsked(() => lastChanges(CHANGES_ASKED), "changes", CHANGES_CALLS);
   const blocking = useCall("list_blocking_locks", { rqst: {} }, true);
@@ -43,7 +45,7 @@ export function StartPage() {
   return html`<h1>${t.startTitle}</h1>
     <div class="grid">
       <div class="stack">
-      <${Panel} title=${t.databases} number=${databases.value?.databases.length} aside=${html`<button onClick=${() => setCreating(true)}>${t.createDatabase} …</button>`}>
+      <${Panel} title=${t.databases} number=${databases.value?.databases.length} aside=${html`<${CatalogChoice} names=${catalogs.value?.names} chosen=${catalog} /><button onClick=${() => setCreating(true)}>${t.createDatabase} …</button>`}>
         <${Answer} of=${databases}>${(found) => html`<${Databases} databases=${found.databases} counts=${counts.value} />`}</${Answer}>
       </${Panel}>
       <${Panel} title=${t.changes}>
@@ -57,20 +59,32 @@ export function StartPage() {
       <${CostPanels} />
       </div>
     </div>
-    ${isCreating && html`<${CreateDatabase} onClose=${() => setCreating(false)} onDone=${databases.reload} />`}`;
+    ${isCreating && html`<${CreateDatabase} catalog=${catalog} onClose=${() => setCreating(false)} onDone=${databases.reload} />`}`;
+}
+
+/** Nothing where there is only one. */
+function CatalogChoice({ names, chosen }) {
+  if (!names || names.length < 2) return "";
+  const choose = ({ target }) => (location.hash = target.value ? `#/?catalog=${encodeURIComponent(target.value)}` : "#/");
+  return html`<label class="choice">${t.catalog}
+    <select onChange=${choose}>
+      ${names.map((name) => html`<option value=${name === DEFAULT_CATALOG ? "" : name} selected=${name === (chosen ?? DEFAULT_CATALOG)}>${name}</option>`)}
+    </select>
+  </label>`;
 }
 
 function Databases({ databases, counts }) {
   const known = new Map((counts ?? []).map((each) => [each.db_name, each]));
-  const objects = ({ name }) => known.get(name)?.tables;
+  const key = ({ catalogName, name }) => keyOf(catalogName, name);
+  const objects = (each) => known.get(key(each))?.tables;
   return html`<${Rows}
     label=${t.databases}
     rows=${databases}
     none=${t.databasesNone}
     find=${({ name, description }) => `${name} ${description ?? ""}`}
-    keyOf=${({ name }) => name}
+    keyOf=${key}
     columns=${[
-      [t.name, ({ name }) => html`<a href=${link("d", name)}><bdi>${name}</bdi></a>`, "", ({ name }) => name],
+      [t.name, (each) => html`<a href=${link("d", key(each))}><bdi>${each.name}</bdi></a>`, "", ({ name }) => name],
       [t.tables, (each) => said(objects(each), count), "number", objects],
       [t.comment, ({ description }) => html`<${Long} text=${description} />`, "wide", ({ description }) => description],
       [t.owner, ({ ownerName }) => html`<bdi>${ownerName}</bdi>`, "", ({ ownerName }) => ownerName],
@@ -87,9 +101,9 @@ export function DatabasePage({ names: [name] }) {
   const within = (tables.value ?? []).filter((each) => each.db_name === name);
   const [doing, setDoing] = useState("");
   const close = () => setDoing("");
-  if (database.error?.name === "NoSuchObjectException") return html`<h1><bdi>${name}</bdi></h1><p class="none">${t.notFound(name)}</p>`;
+  if (database.error?.name === "NoSuchObjectException") return html`<h1><bdi>${shownName(name)}</bdi></h1><p class="none">${t.notFound(shownName(name))}</p>`;
   return html`<p class="crumbs">${t.database}</p>
-    <h1><bdi>${name}</bdi></h1>
+    <h1><bdi>${shownName(name)}</bdi></h1>
     <${Answer} of=${database}>
       ${(found) => html`<div class="actions">
           <button onClick=${() => setDoing("edit")}>${t.edit}</button>
@@ -104,8 +118,8 @@ export function DatabasePage({ names: [name] }) {
             [t.contents, counts.value?.length ? t.contentsOf(counts.value[0]) : ""],
           ]}
         />
-        ${doing === "edit" && html`<${EditDatabase} database=${found} onClose=${close} onDone=${database.reload} />`}
-        ${doing === "drop" && html`<${DropDatabase} database=${found} onClose=${close} />`}`}
+        ${doing === "edit" && html`<${EditDatabase} database=${{ ...found, name }} onClose=${close} onDone=${database.reload} />`}
+        ${doing === "drop" && html`<${DropDatabase} database=${{ ...found, name }} onClose=${close} />`}`}
     </${Answer}>
     <div class="stack">
       <${Panel} title=${t.tables} number=${within.length && within.length < TABLES ? within.length : undefined}>
@@ -125,9 +139,9 @@ export function DatabasePage({ names: [name] }) {
 
 function Found({ found, most, none, isIn }) {
   const sorted = found.length < most && isIn ? [...found].sort((one, other) => (one.name < other.name ? -1 : 1)) : found;
-  const text = (each) => (isIn || !each.name ? (each.name ?? each.db_name) : `${each.db_name}.${each.name}`);
+  const text = (each) => (isIn || !each.name ? (each.name ?? shownName(each.db_name)) : `${shownName(each.db_name)}.${each.name}`);
   return html`<${Rows}
-      label=${isIn ? `${isIn} ${t.tables}` : t.tables}
+      label=${isIn ? `${shownName(isIn)} ${t.tables}` : t.tables}
       rows=${sorted}
       none=${none}
       keyOf=${(each) => JSON.stringify([each.db_name, each.name, each.kind])}
@@ -154,8 +168,8 @@ export function SearchPage({ names: [text] }) {
 
 export function FunctionPage({ names: [db, name] }) {
   const found = useCall("get_function", { dbName: db, funcName: name });
-  if (found.error?.name === "NoSuchObjectException") return html`<h1><bdi>${db}.${name}</bdi></h1><p class="none">${t.notFound(name)}</p>`;
-  return html`<p class="crumbs"><a href=${link("d", db)}><bdi>${db}</bdi></a> · ${t.function}</p>
+  if (found.error?.name === "NoSuchObjectException") return html`<h1><bdi>${shownName(db)}.${name}</bdi></h1><p class="none">${t.notFound(name)}</p>`;
+  return html`<p class="crumbs"><a href=${link("d", db)}><bdi>${shownName(db)}</bdi></a> · ${t.function}</p>
     <h1><bdi>${name}</bdi></h1>
     <${Answer} of=${found}>
       ${(one) => html`<${Facts}

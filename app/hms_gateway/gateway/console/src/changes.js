@@ -3,7 +3,7 @@
 import { html, useState } from "./vendor/preact_htm.js";
 import { count, span, time } from "./format.js";
 import { messageOf, useAsked } from "./live.js";
-import { Answer, Copy, Dialog, Facts, link, Long, partitionLink, Rows, tableLink } from "./parts.js";
+import { Answer, Copy, Dialog, Facts, link, Long, partitionLink, Rows, shownName, tableLink } from "./parts.js";
 import { t } from "./texts.js";
 import { decodeStruct } from "./tjson.js";
 
@@ -42,14 +42,14 @@ export function Changes({ events, most = events.length, isOfOne }) {
   const object = ({ dbName, tableName }) => {
     if (!dbName) return html`<span class="soft">${t.ofEverything}</span>`;
     const address = tableName ? tableLink(dbName, tableName) : link("d", dbName);
-    return html`<a href=${address}><bdi>${tableName ? `${dbName}.${tableName}` : dbName}</bdi></a>`;
+    return html`<a href=${address}><bdi>${[shownName(dbName), tableName].filter(Boolean).join(".")}</bdi></a>`;
   };
   const at = ({ eventTime }) => time(eventTime * 1000);
   const columns = [
     [t.when, (event) => html`<time datetime=${new Date(event.eventTime * 1000).toISOString()} title=${at(event)}>${span(Date.now() - event.eventTime * 1000)}</time>`, "number", at],
     [t.event, (event) => html`<button class="quiet inline" title=${t.message} onClick=${() => setOpened(event)}>${kindOf(event)}</button>${event.number > 1 ? html` <span class="count">× ${count(event.number)}</span>` : ""}`, "", kindOf],
   ];
-  if (!isOfOne) columns.push([t.object, object, "wide", ({ dbName, tableName }) => [dbName, tableName].filter(Boolean).join(".")]);
+  if (!isOfOne) columns.push([t.object, object, "wide", ({ dbName, tableName }) => [shownName(dbName), tableName].filter(Boolean).join(".")]);
   if (events.some(({ user }) => user)) columns.push([t.by, (event) => html`<${Who} event=${event} />`, "", ({ user }) => user]);
   return html`<${Rows} label=${t.changes} rows=${folded(events).slice(0, most)} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />
     ${opened && html`<${Change} event=${opened} onClose=${() => setOpened(null)} />`}`;
@@ -58,7 +58,7 @@ export function Changes({ events, most = events.length, isOfOne }) {
 /** What the log says about one change. */
 function Change({ event, onClose }) {
   const asked = useAsked(() => messageOf(event), `message ${event.eventId}`);
-  return html`<${Dialog} title=${t.changeTitle(kindOf(event), [event.dbName, event.tableName].filter(Boolean).join("."))} onClose=${onClose} isWide>
+  return html`<${Dialog} title=${t.changeTitle(kindOf(event), [shownName(event.dbName), event.tableName].filter(Boolean).join("."))} onClose=${onClose} isWide>
     <${Facts}
       pairs=${[
         [t.when, time(event.eventTime * 1000)],

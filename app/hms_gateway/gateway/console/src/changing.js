@@ -3,7 +3,7 @@
 import { html, useMemo, useState } from "./vendor/preact_htm.js";
 import { bytes, count, numberIn, time } from "./format.js";
 import { useCall } from "./live.js";
-import { Doing, link, Long, Mistyped } from "./parts.js";
+import { Doing, keyOf, link, Long, Mistyped, shownName } from "./parts.js";
 import { call, DeclaredError } from "./session.js";
 import { t } from "./texts.js";
 
@@ -77,17 +77,17 @@ function merged(now, before, after) {
   return whole;
 }
 
-export function CreateDatabase({ onClose, onDone }) {
+export function CreateDatabase({ catalog, onClose, onDone }) {
   const [name, setName] = useState("");
   const [comment, setComment] = useState("");
   const [place, setPlace] = useState("");
   const change = useChange();
   async function go() {
-    const database = { name, description: comment || undefined, locationUri: place || undefined, parameters: new Map() };
-    await change("create_database", () => ({ database }), JSON.stringify([name, comment, place]));
+    const database = { name, catalogName: catalog, description: comment || undefined, locationUri: place || undefined, parameters: new Map() };
+    await change("create_database", () => ({ database }), JSON.stringify([catalog, name, comment, place]));
     onDone();
     onClose();
-    location.hash = link("d", name.toLowerCase());
+    location.hash = link("d", keyOf(catalog, name.toLowerCase()));
   }
   return html`<${Doing} title=${t.createDatabaseTitle} go=${t.createGo} onGo=${go} onClose=${onClose} isReady=${name.trim()}>
     <${Field} title=${t.name} value=${name} onValue=${setName} required autofocus />
@@ -111,7 +111,7 @@ export function EditDatabase({ database, onClose, onDone }) {
     onDone();
     onClose();
   }
-  return html`<${Doing} title=${t.editTitle(database.name)} go=${t.save} onGo=${go} onClose=${onClose}>
+  return html`<${Doing} title=${t.editTitle(shownName(database.name))} go=${t.save} onGo=${go} onClose=${onClose}>
     <${Field} title=${t.comment} value=${comment} onValue=${setComment} autofocus />
     <${Field} title=${t.parameters} value=${text} onValue=${setText} rows="8" hint=${t.editText} />
   </${Doing}>`;
@@ -135,7 +135,7 @@ export function EditTable({ db, name, table, onClose, onDone }) {
     onDone();
     onClose();
   }
-  return html`<${Doing} title=${t.editTitle(`${db}.${name}`)} go=${t.save} onGo=${go} onClose=${onClose}>
+  return html`<${Doing} title=${t.editTitle(`${shownName(db)}.${name}`)} go=${t.save} onGo=${go} onClose=${onClose}>
     <${Field} title=${t.comment} value=${comment} onValue=${setComment} autofocus />
     <${Field} title=${t.parameters} value=${text} onValue=${setText} rows="10" hint=${t.editText} />
   </${Doing}>`;
@@ -185,7 +185,7 @@ function InUse({ db, table, partitions }) {
 
 /** What a lock is on. */
 export function lockText({ dbname, tablename, partname }) {
-  return [dbname, tablename].filter(Boolean).join(".") + (partname ? ` / ${partname}` : "");
+  return [shownName(dbname), tablename].filter(Boolean).join(".") + (partname ? ` / ${partname}` : "");
 }
 
 export function DropTable({ db, name, table, onClose }) {
@@ -202,7 +202,7 @@ export function DropTable({ db, name, table, onClose }) {
     onClose();
     location.hash = link("d", db);
   }
-  return html`<${Doing} title=${t.dropTableTitle(`${db}.${name}`)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name} about=${isDeleting}>
+  return html`<${Doing} title=${t.dropTableTitle(`${shownName(db)}.${name}`)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name} about=${isDeleting}>
     <${InUse} db=${db} table=${name} />
     <${Goes}
       lines=${[
@@ -245,6 +245,7 @@ export function DropPartitions({ db, name, table, partitions, onClose, onDone })
 
 export function DropDatabase({ database, onClose }) {
   const { name } = database;
+  const shown = shownName(name);
   const [typed, setTyped] = useState("");
   const [isDeleting, setDeleting] = useState(true);
   const [isCascading, setCascading] = useState(false);
@@ -260,7 +261,7 @@ export function DropDatabase({ database, onClose }) {
     onClose();
     location.hash = "#/";
   }
-  return html`<${Doing} title=${t.dropDatabaseTitle(name)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name && (!isFilled || isCascading)} about=${`${isDeleting} ${isCascading}`}>
+  return html`<${Doing} title=${t.dropDatabaseTitle(shown)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === shown && (!isFilled || isCascading)} about=${`${isDeleting} ${isCascading}`}>
     <${InUse} db=${name} />
     <${Goes}
       lines=${[
@@ -272,7 +273,7 @@ export function DropDatabase({ database, onClose }) {
     />
     ${isFilled && html`<label class="choice"><input type="checkbox" checked=${isCascading} onChange=${() => setCascading(!isCascading)} /> ${t.dropCascade(t.contentsOf(counted))}</label>`}
     <label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>
-    <${Confirmed} name=${name} value=${typed} onValue=${setTyped} />
+    <${Confirmed} name=${shown} value=${typed} onValue=${setTyped} />
   </${Doing}>`;
 }
 

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "./vendor/preact_htm.js";
 import { DatabasePage, FunctionPage, kindText, nameLink, SearchPage, StartPage } from "./catalog.js";
 import { CostPage } from "./cost.js";
-import { Dialog, link, sentence } from "./parts.js";
+import { Dialog, link, sentence, shownName } from "./parts.js";
 import { call, learnOffers, logIn, logOut, onSession, passwordHeader, session } from "./session.js";
 import { PartitionPage } from "./partition.js";
 import { TablePage } from "./table.js";
@@ -75,7 +75,7 @@ export function Frame() {
   const [first, ...names] = at.parts;
   const Page = Object.hasOwn(PAGES, first) ? PAGES[first] : null;
   useEffect(() => {
-    document.title = [names.slice(0, 2).filter(Boolean).join(".") || { waits: t.navWaits, cost: t.navCost }[first], t.product]
+    document.title = [names.slice(0, 2).filter(Boolean).map(shownName).join(".") || { waits: t.navWaits, cost: t.navCost }[first], t.product]
       .filter(Boolean)
       .join(" · ");
   }, [at]);
@@ -242,7 +242,7 @@ function Search() {
     <div id="found" role="listbox" aria-label=${t.search} class="found" hidden=${!isShown || !names.length}>
       ${names.map(
         (each, index) => html`<div id="found-${index}" role="option" aria-selected=${index === chosen ? "true" : "false"} onMouseDown=${(event) => (event.preventDefault(), open(nameLink(each)))}>
-          <bdi>${each.name ? html`<span class="soft">${each.db_name}.</span>${each.name}` : each.db_name}</bdi>
+          <bdi>${each.name ? html`<span class="soft">${shownName(each.db_name)}.</span>${each.name}` : shownName(each.db_name)}</bdi>
           <span class="soft">${kindText(each.kind)}</span>
         </div>`,
       )}

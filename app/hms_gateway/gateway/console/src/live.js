@@ -1,6 +1,7 @@
 // What pages know of the metastore: answers of calls, renewed one at a time while the page is looked at.
 
 import { useEffect, useRef, useState } from "./vendor/preact_htm.js";
+import { keyOf } from "./parts.js";
 import { call, DeclaredError, getJson, onSession, session } from "./session.js";
 
 // Less than one call in five seconds, whatever the page shows.
@@ -89,7 +90,8 @@ async function lastEvents(most, where) {
   const { eventId } = await call("get_current_notificationEventId");
   const back = where.dbName ? LOOKED_BACK : most;
   const rqst = { lastEvent: Math.max(0, Number(eventId) - back), withoutMessages: true, ...where };
-  return (await call("get_next_notification", { rqst })).events ?? [];
+  const { events } = await call("get_next_notification", { rqst });
+  return (events ?? []).map((event) => ({ ...event, dbName: keyOf(event.catName, event.dbName) }));
 }
 
 /** Who made the last changes, by the ids of their events; nobody, for who may not know. */

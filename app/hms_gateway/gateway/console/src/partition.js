@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/preact_htm.js";
 import { DropPartitions } from "./changing.js";
 import { bytes, count, formatOf, numberIn, partitionValues, said, time } from "./format.js";
 import { useAsked, useCall } from "./live.js";
-import { Answer, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
+import { Answer, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, shownName, tableLink } from "./parts.js";
 import { call } from "./session.js";
 import { ColumnStatistics } from "./statistics.js";
 import { t } from "./texts.js";
@@ -14,9 +14,9 @@ const COLUMNS_ASKED = 2000;
 export function PartitionPage({ names: [db, table, name] }) {
   const asked = useAsked(() => both(db, table, name), `${db} ${table} ${name}`);
   const [isDropping, setDropping] = useState(false);
-  const crumbs = html`<p class="crumbs"><a href=${link("d", db)}><bdi>${db}</bdi></a> · <a href=${tableLink(db, table, "partitions")}><bdi>${table}</bdi></a> · ${t.partition}</p>`;
+  const crumbs = html`<p class="crumbs"><a href=${link("d", db)}><bdi>${shownName(db)}</bdi></a> · <a href=${tableLink(db, table, "partitions")}><bdi>${table}</bdi></a> · ${t.partition}</p>`;
   const title = html`<h1><bdi>${name}</bdi> <${Copy} text=${name} what=${t.name} /></h1>`;
-  if (asked.error?.name === "NoSuchObjectException") return html`${crumbs}${title}<p class="none">${t.notFound(`${db}.${table} / ${name}`)}</p>`;
+  if (asked.error?.name === "NoSuchObjectException") return html`${crumbs}${title}<p class="none">${t.notFound(`${shownName(db)}.${table} / ${name}`)}</p>`;
   return html`${crumbs}${title}
     <${Answer} of=${asked}>
       ${({ partition, of }) => html`<div class="actions"><button onClick=${() => setDropping(true)}>${t.drop}</button></div>

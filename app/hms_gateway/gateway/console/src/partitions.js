@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "./vendor/preact_htm.js";
 import { DropPartitions } from "./changing.js";
 import { bytes, count, formatOf, numberIn, partitionValues, said, span, time } from "./format.js";
 import { useAsked, useCall } from "./live.js";
-import { Answer, link, Location, Long, Panel, partitionLink, Rows, sentence } from "./parts.js";
+import { Answer, link, Location, Long, Panel, partitionLink, Rows, sentence, shownName } from "./parts.js";
 import { drawBars, plotter, withoutPlots } from "./plots.js";
 import { call } from "./session.js";
 import { t } from "./texts.js";
@@ -144,7 +144,7 @@ function Listed({ db, name, table, found, onDone }) {
     }
     <${Rows}
       label=${t.tabs.partitions}
-      file=${`${db}.${name}-partitions`}
+      file=${`${shownName(db)}.${name}-partitions`}
       rows=${partitions}
       none=${t.partitionsNone}
       keyOf=${(each) => each.name}

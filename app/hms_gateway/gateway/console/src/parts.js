@@ -24,6 +24,18 @@ export function partitionLink(db, name, partition) {
   return link("p", db, name, partition);
 }
 
+export const DEFAULT_CATALOG = "hive";
+
+/** The name of a database in calls and addresses: `@catalog#name` in another catalog than the default one. */
+export function keyOf(catalog, name) {
+  return name && catalog && catalog !== DEFAULT_CATALOG ? `@${catalog}#${name}` : name;
+}
+
+/** The same for people: `catalog.name`. */
+export function shownName(key) {
+  return key?.replace(/^@([^#]*)#/, "$1.");
+}
+
 /** What was typed cannot be sent; the message is a sentence. */
 export class Mistyped extends Error {}
 

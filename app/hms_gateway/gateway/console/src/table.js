@@ -5,7 +5,7 @@ import { Changes } from "./changes.js";
 import { DropTable, EditTable } from "./changing.js";
 import { bytes, count, formatOf, numberIn, said, time } from "./format.js";
 import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
-import { Answer, Code, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
+import { Answer, Code, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, shownName, tableLink } from "./parts.js";
 import { Partitions } from "./partitions.js";
 import { call } from "./session.js";
 import { ColumnStatistics } from "./statistics.js";
@@ -29,9 +29,9 @@ export function TablePage({ names: [db, name, tab], query }) {
   const asked = useCall("get_table", { dbname: db, tbl_name: name });
   const [doing, setDoing] = useState("");
   const close = () => setDoing("");
-  const crumbs = html`<a href=${link("d", db)}><bdi>${db}</bdi></a>`;
+  const crumbs = html`<a href=${link("d", db)}><bdi>${shownName(db)}</bdi></a>`;
   if (asked.error?.name === "NoSuchObjectException") {
-    return html`<p class="crumbs">${crumbs}</p><h1><bdi>${name}</bdi></h1><p class="none">${t.notFound(`${db}.${name}`)}</p>`;
+    return html`<p class="crumbs">${crumbs}</p><h1><bdi>${name}</bdi></h1><p class="none">${t.notFound(`${shownName(db)}.${name}`)}</p>`;
   }
   const table = asked.value;
   if (!table) return html`<p class="crumbs">${crumbs}</p><h1><bdi>${name}</bdi></h1><${Answer} of=${asked} />`;
@@ -40,7 +40,7 @@ export function TablePage({ names: [db, name, tab], query }) {
   const Tab = tabs[current];
   const parameters = table.parameters ?? new Map();
   return html`<p class="crumbs">${crumbs} · ${isIceberg(table) ? t.iceberg : (KINDS[table.tableType] ?? t.table)}</p>
-    <h1><bdi>${name}</bdi> <${Copy} text=${`${db}.${name}`} what=${t.name} /></h1>
+    <h1><bdi>${name}</bdi> <${Copy} text=${`${shownName(db)}.${name}`} what=${t.name} /></h1>
     <div class="actions">
       <button onClick=${() => setDoing("edit")}>${t.edit}</button>
       <button onClick=${() => setDoing("drop")}>${t.drop}</button>
@@ -91,7 +91,7 @@ function Columns({ table, db, name: tableName }) {
   return html`<${Panel} title=${t.columns} number=${rows.length}>
     <${Rows}
       label=${t.columns}
-      file=${`${db}.${tableName}-columns`}
+      file=${`${shownName(db)}.${tableName}-columns`}
       rows=${rows}
       none=${t.columnsNone}
       find=${({ name, type, comment }) => `${name} ${type} ${comment ?? ""}`}

@@ -84,6 +84,7 @@ export const t = {
   seriesNone: "The plot begins ten seconds after the start of the gateway.",
   costNone: "No recent call.",
 
+  catalog: "Catalog",
   database: "Database",
   table: "Table",
   view: "View",

@@ -1,6 +1,7 @@
-"""The nginx files of deploy/ in front of a real gateway."""
+"""The files of deploy/ for nginx, HAProxy and Envoy in front of a real gateway."""
 
 import json
+import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,32 +10,54 @@ import httpx
 import pytest
 
 from tests.interop.long_table import LongTable
-from tests.interop.private_nginx import nginx
+from tests.interop.private_proxies import proxy
+from tests.support.client_authority import ClientAuthority
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import API_PATH, GatewayServer, basic, free_port, trusting
 
 DEMO = "hmshttptestdatabase"
 
 
-@pytest.fixture(scope="module", params=["proxy.conf", "passthrough.conf"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        *("nginx", "nginx-passthrough", "haproxy"),
+        *(pytest.param(name, marks=pytest.mark.whole) for name in ("envoy", "haproxy-passthrough")),
+    ],
+)
 def balanced(
     request: pytest.FixtureRequest, server: GatewayServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
-    """A client of an nginx that runs with this file. Of the two replicas behind passthrough.conf one is down."""
+    """A client of this proxy. Of the two replicas behind it one is down."""
     ports = [server.port, free_port()]
-    with nginx(request.param, ports, server.data_dir, tmp_path_factory.mktemp("nginx")) as port:
-        headers = basic(server.user, server.password)
+    with proxy(request.param, ports, server.data_dir, tmp_path_factory.mktemp("proxy")) as port:
+        headers = {**basic(server.user, server.password), "X-Test-Proxy": request.param}
         address = f"https://127.0.0.1:{port}"
         with httpx.Client(base_url=address, headers=headers, verify=trusting(), timeout=60) as client:
             yield client
 
 
+def passes_tls_through(balanced: httpx.Client) -> bool:
+    return balanced.headers["X-Test-Proxy"].endswith("-passthrough")
+
+
 @pytest.mark.parametrize("page", ["metrics", "readyz", "healthz"])
-def test_pages_of_the_monitoring_are_not_for_clients(server: GatewayServer, tmp_path: Path, page: str) -> None:
-    with (
-        nginx("proxy.conf", [server.port], server.data_dir, tmp_path) as port,
-        httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=trusting()) as client,
-    ):
-        assert client.get(f"/{page}").status_code == 404
+def test_pages_of_the_monitoring_are_not_for_clients(balanced: httpx.Client, page: str) -> None:
+    assert balanced.get(f"/{page}").status_code == (200 if passes_tls_through(balanced) else 404)
+
+
+@pytest.mark.curl
+def test_clients_may_speak_http_2_to_haproxy_and_envoy(balanced: httpx.Client, server: GatewayServer) -> None:
+    said = {"haproxy": "2", "envoy": "2"}.get(balanced.headers["X-Test-Proxy"], "1.1")
+    body = json.dumps([1, "get_table_objects_by_name", 1, 1, {"1": {"str": DEMO}, "2": {"lst": ["str", 0]}}])
+    command = [
+        *("curl", "--silent", "--http2", "--insecure", "--user", f"{server.user}:{server.password}"),
+        *("--header", "Content-Type: application/x-thrift", "--data-binary", body, "--write-out", " %{http_version}"),
+        f"{balanced.base_url}{API_PATH}",
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    answer, _, version = ended.stdout.rpartition(" ")
+    assert (json.loads(answer)[4], version) == ({"0": {"lst": ["rec", 0]}}, said)
 
 
 def test_calls_and_errors_pass(balanced: httpx.Client) -> None:
@@ -72,3 +95,17 @@ def test_a_password_of_other_letters_passes(balanced: httpx.Client) -> None:
     login = "Basic " + b64encode("nobody:größe €".encode()).decode()
     answer = balanced.post(API_PATH, content='[1,"get_all_databases",1,1,{}]', headers={"Authorization": login})
     assert (answer.status_code, answer.json()[4]["1"]) == (401, {"str": "User name or password is wrong"})
+
+
+@pytest.mark.parametrize("name", ["nginx-passthrough", pytest.param("haproxy-passthrough", marks=pytest.mark.whole)])
+def test_a_client_certificate_passes_where_tls_does(tmp_path: Path, name: str) -> None:
+    authority = ClientAuthority(tmp_path)
+    (tmp_path / "clients.pem").write_bytes(authority.pem)
+    settings = {"client_certificates.authority": str(tmp_path / "clients.pem"), "users_by_other_logins": None}
+    with (
+        GatewayServer(tmp_path / "data", settings=settings) as server,
+        proxy(name, [server.port], server.data_dir, tmp_path) as port,
+    ):
+        for context, status in ((authority.issue("ann")[0], 200), (trusting(), 401)):
+            with httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=context, timeout=60) as client:
+                assert client.post(API_PATH, content='[1,"get_all_databases",1,1,{}]').status_code == status
