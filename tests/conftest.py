@@ -32,7 +32,7 @@ from tests.support.private_bucket import BucketUnavailable, PrivateBucket
 from tests.support.private_mariadb import MariadbCopy, MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.quick_hashes import hash_quickly
-from tests.support.sample import FAST, WHOLE
+from tests.support.sample import FAST, WHOLE, sample
 from tests.support.server import GatewayServer, free_port
 from tests.support.shared_authorities import share_authorities
 from tests.support.shared_schema import share_schema
@@ -72,8 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     # Our servers are on loopback; somebody's proxy settings must not send a client elsewhere.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
-    # A busy machine is no bug.
-    hypothesis.settings.register_profile("project", deadline=None)
+    # A busy machine is no bug. An example costs a thousandth of a second before it asks anything.
+    hypothesis.settings.register_profile("project", deadline=None, max_examples=sample(30, of=100))
     hypothesis.settings.load_profile("project")
     if not WHOLE:
         # It tries the constants of all our modules, too; to find them takes a second of each process.

@@ -35,8 +35,8 @@ SCRIPTS = (
     "refusals",
     "details",
 )
-# Packed: 2.8 MB of calls that are much alike.
-PACKED = ("odd_arguments",)
+# 2.8 MB of calls that are much alike: packed.
+LONG = ("odd_arguments",)
 # What 3.1.3 answered, which knows catalogs and no indexes.
 THIRD_FOLDER = FOLDER / "hive3"
 THIRD_SCRIPTS = (*(script for script in SCRIPTS if script != "indexes"), "catalogs")
@@ -50,7 +50,7 @@ def steps_of(script: str) -> list[Step]:
 @cache
 def read(script: str, folder: Path = FOLDER) -> Sequence[tuple[Step, Reply]]:
     file = _file(script, folder)
-    text = gzip.decompress(file.read_bytes()).decode() if script in PACKED else file.read_text()
+    text = gzip.decompress(file.read_bytes()).decode() if script in LONG else file.read_text()
     recorded = [json.loads(line) for line in text.splitlines()]
     return [(Step(one["method"], one["request"]), one["reply"]) for one in recorded]
 
@@ -60,8 +60,8 @@ def write(script: str, answered: Iterable[tuple[Step, Reply]], folder: Path = FO
     texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines)
     folder.mkdir(exist_ok=True)
     data = "".join(f"{text}\n" for text in texts).encode()
-    _file(script, folder).write_bytes(gzip.compress(data, mtime=0) if script in PACKED else data)
+    _file(script, folder).write_bytes(gzip.compress(data, mtime=0) if script in LONG else data)
 
 
 def _file(script: str, folder: Path) -> Path:
-    return folder / f"{script}.jsonl{'.gz' if script in PACKED else ''}"
+    return folder / f"{script}.jsonl{'.gz' if script in LONG else ''}"

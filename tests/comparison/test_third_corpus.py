@@ -13,7 +13,6 @@ from tests.comparison.servers import Metastore
 from tests.comparison.third_differences import THIRD, UNASKED, as_both_know, unasked
 from tests.oracle.peer import PeerUnavailable
 from tests.oracle.third_peer import ThirdMetastore
-from tests.support.server import GatewayServer
 
 pytestmark = pytest.mark.slow
 
@@ -25,14 +24,14 @@ def seen() -> Counter[str]:
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    with Metastore.gateway(tmp_path_factory.mktemp("gateway_as_hive_3")) as server:
-        yield server
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+    """Without the edge, by which the other corpus is answered."""
+    with Metastore.within(tmp_path_factory.mktemp("ours_as_hive_3"), Dialect.HIVE_4) as metastore:
+        yield metastore
 
 
 @pytest.mark.parametrize("script", corpus.THIRD_SCRIPTS)
-def test_answers_are_as_recorded(script: str, gateway: GatewayServer, seen: Counter[str]) -> None:
-    ours = Metastore.ours(gateway, Dialect.HIVE_4)
+def test_answers_are_as_recorded(script: str, ours: Metastore, seen: Counter[str]) -> None:
     ours.clean()
     comparison = Comparison((*THIRD, *DIFFERENCES), as_both_know)
     findings = []
@@ -43,7 +42,6 @@ def test_answers_are_as_recorded(script: str, gateway: GatewayServer, seen: Coun
         verdict = comparison.judge(position, step, theirs, ours.ask(step))
         if isinstance(verdict, Finding):
             findings.append(str(verdict))
-    ours.close()
     seen.update(comparison.seen)
     assert not findings, "\n".join(findings)
 

@@ -22,6 +22,7 @@ from hms_gateway.runtime.settings_reading import load_settings
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.oracle.peer import SHORT_LIVES, PeerUnavailable, prepared_folder
 from tests.support.client_authority import ClientAuthority
+from tests.support.java_classes import class_path
 from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.sasl_client import DigestTransport, PlainTransport, logged_in, whose
 from tests.support.server import GatewayServer, free_port, trusting
@@ -133,7 +134,7 @@ def test_a_client_without_tls_gets_an_exception_that_says_so(doors: Doors) -> No
 @pytest.mark.java
 @pytest.mark.slow
 def test_hives_client_for_java_and_one_with_a_keystore(doors: Doors, tmp_path: Path) -> None:
-    for command in ("javac", "keytool", "openssl"):
+    for command in ("keytool", "openssl"):
         if shutil.which(command) is None:
             pytest.skip(f"no {command}")
     try:
@@ -146,11 +147,11 @@ def test_hives_client_for_java_and_one_with_a_keystore(doors: Doors, tmp_path: P
     run("keytool", "-importcert", "-noprompt", "-file", doors.certificate, "-keystore", trusted, *password)
     run("openssl", "pkcs12", "-export", "-in", java, "-out", own, "-passout", f"pass:{STORE_PASSWORD}")
     source = Path(__file__).parents[1] / "interop" / "java" / "TlsClient.java"
-    run("javac", "-nowarn", "-d", tmp_path, "-cp", f"{jars}/*", source)
-    for door, port in doors.ports.items():
-        printed = run("java", "-cp", f"{tmp_path}:{jars}/*", "TlsClient", port, trusted, own, STORE_PASSWORD, door)
-        assert printed.splitlines()[-2:] == [f"truststore\tby_{door}", f"keystore\tof_java_{door}"]
-        until(lambda: "java" in doors.users_who("create_database")[-1:])
+    places = [word for door, port in doors.ports.items() for word in (port, door)]
+    printed = run("java", "-cp", class_path(jars, source), "TlsClient", trusted, own, STORE_PASSWORD, *places)
+    said = [line for line in printed.splitlines() if "store\t" in line]
+    assert said == [f"{made}_{door}" for door in doors.ports for made in ("truststore\tby", "keystore\tof_java")]
+    until(lambda: doors.users_who("create_database").count("java") == len(doors.ports))
 
 
 def run(*command: object) -> str:

@@ -37,18 +37,20 @@ def ordinary(*before: str) -> Under:
 
 
 ONE_PROCESSOR = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
+HALF_A_PROCESSOR = (sys.executable, str(SUPPORT / "half_processor.py"))
 MASK_000 = 'umask 000 && exec "$@"'
 POOR_ENVIRONMENT = ("env", "-u", "PYTHONUTF8", "LANG=C", "LC_ALL=C")
 SYSTEMS = [
-    # Those that a shell makes are one system; the whole has each of them alone.
+    # Those that exclude no other one are one system; the whole has each of them alone.
     pytest.param(
         ordinary(
-            "nice", "-n", "15", *ONE_PROCESSOR, "sh", "-c", MASK_000, "sh", *POOR_ENVIRONMENT, "env", "-u", "HOME"
+            *(*HALF_A_PROCESSOR, "nice", "-n", "15", *ONE_PROCESSOR, "sh", "-c", MASK_000, "sh"),
+            *(*POOR_ENVIRONMENT, "env", "-u", "HOME"),
         ),
-        id="niceness-15-one-processor-umask-000-lang-c-no-home",
+        id="half-of-one-processor-niceness-15-umask-000-lang-c-no-home",
     ),
     pytest.param(ordinary("nice", "-n", "15"), id="niceness-15", marks=pytest.mark.whole),
-    pytest.param(ordinary(sys.executable, str(SUPPORT / "half_processor.py")), id="half-a-processor"),
+    pytest.param(ordinary(*HALF_A_PROCESSOR), id="half-a-processor", marks=pytest.mark.whole),
     pytest.param(
         ordinary(sys.executable, str(SUPPORT / "refused_calls.py"), "sched_setaffinity,setpriority"),
         marks=pytest.mark.skipif(bool(CANNOT_FILTER), reason=CANNOT_FILTER),

@@ -3,8 +3,6 @@
 It brings Hive 3's client. The gateway refuses a change while a lock of another caller excludes it.
 """
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -24,8 +22,9 @@ from hms_gateway.rpc.structs import (
 )
 from tests.iceberg.test_catalog import SCHEMA
 from tests.iceberg.test_writers import start, statuses
-from tests.oracle.peer import SHORT_LIFE, SHORT_LIVES
+from tests.oracle.peer import SHORT_LIFE
 from tests.oracle.third_peer import LIBRARIES
+from tests.support import java_classes
 from tests.support.sample import sample
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.java, pytest.mark.slow]
@@ -39,16 +38,10 @@ Started = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture(scope="module")
-def class_path(tmp_path_factory) -> str:
-    if shutil.which("javac") is None:
-        pytest.skip("no JDK (command javac)")
+def class_path() -> str:
     if not LIBRARIES.is_dir():
         pytest.skip("no jars of Iceberg (requirements/iceberg-java.txt)")
-    classes = tmp_path_factory.mktemp("appender")
-    libraries = f"{LIBRARIES}/*"
-    compiling = ["javac", "-nowarn", "-d", classes, "-cp", libraries, SOURCE]
-    subprocess.run(compiling, check=True, timeout=SECONDS_MAX, env=os.environ | SHORT_LIVES)
-    return f"{classes}:{libraries}"
+    return java_classes.class_path(LIBRARIES, SOURCE)
 
 
 @pytest.fixture

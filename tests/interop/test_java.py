@@ -13,10 +13,12 @@ import trustme
 
 from tests.faults.dropping_proxy import DroppingProxy, Loss
 from tests.oracle.peer import SHORT_LIVES, PeerUnavailable, prepared_folder
+from tests.support.java_classes import class_path
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
 
 JAVA_FOLDER = Path(__file__).parent / "java"
+SOURCES = ("CountingSockets.java", "HttpScenarios.java")
 SCENARIOS = re.findall(r"^    public void (\w+)\(\)", (JAVA_FOLDER / "HttpScenarios.java").read_text(), re.MULTILINE)
 TRANSPORTS = ("url_connection", "http_client")
 TRUST_STORE_PASSWORD = "changeit"
@@ -81,13 +83,6 @@ def jars() -> Path:
 
 
 @pytest.fixture(scope="module")
-def classes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("classes")
-    run("javac", "-nowarn", "-d", str(folder), "-cp", f"{jars}/*", *map(str, JAVA_FOLDER.glob("*.java")))
-    return folder
-
-
-@pytest.fixture(scope="module")
 def trust_store(jars: Path, server: GatewayServer, trusting_server: GatewayServer) -> Path:
     """Made as an operator makes it: keytool, the authority of one server and the certificate of the other."""
     store = server.data_dir / "trust.p12"
@@ -101,7 +96,6 @@ def trust_store(jars: Path, server: GatewayServer, trusting_server: GatewayServe
 @pytest.fixture(scope="module")
 def outcomes(
     jars: Path,
-    classes: Path,
     trust_store: Path,
     server: GatewayServer,
     trusting_server: GatewayServer,
@@ -113,7 +107,7 @@ def outcomes(
         f"-Djavax.net.ssl.trustStore={trust_store}",
         f"-Djavax.net.ssl.trustStorePassword={TRUST_STORE_PASSWORD}",
         "-Xmx1g",
-        *("-cp", f"{classes}:{jars}/*", "HttpScenarios"),
+        *("-cp", class_path(jars, *map(JAVA_FOLDER.joinpath, SOURCES)), "HttpScenarios"),
         f"https://127.0.0.1:{server.port}",
         f"https://localhost:{trusting_server.port}",
         f"http://127.0.0.1:{losing_proxy.port}",

@@ -1,7 +1,6 @@
 """SASL GSSAPI with real tickets on the Thrift port and the bridge: Hive's Java client, and one of our own."""
 
 import contextlib
-import shutil
 import socket
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from tests.kerberos.conftest import LogIn
 from tests.kerberos.sasl_doors import HIVE_SERVICE, Doors, GssTransport, client
 from tests.kerberos.test_tickets import run
 from tests.oracle.peer import SHORT_LIVES, PeerUnavailable, prepared_folder
+from tests.support.java_classes import class_path
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_kdc import PrivateKdc
 from tests.support.sasl_client import Refused, whose
@@ -137,27 +137,13 @@ def test_a_ticket_logs_in_over_tls(doors: Doors, kdc: PrivateKdc, log_in: LogIn,
 
 
 @pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def java() -> list[str]:
     """The class path of Hive's client with ours."""
-    if shutil.which("javac") is None:
-        pytest.skip("no JDK (command javac)")
     try:
         jars = prepared_folder() / "jars"
     except PeerUnavailable as reason:
         pytest.skip(f"no jars of Hive: {reason}")
-    folder = tmp_path_factory.mktemp("classes")
-    source = Path(__file__).parent / "SaslClient.java"
-    run(
-        "javac",
-        "-nowarn",
-        "-d",
-        folder,
-        "-cp",
-        f"{jars}/*",
-        source,
-        environment={"PATH": "/usr/bin:/bin", **SHORT_LIVES},
-    )
-    return ["-cp", f"{folder}:{jars}/*", "SaslClient"]
+    return ["-cp", class_path(jars, Path(__file__).parent / "SaslClient.java"), "SaslClient"]
 
 
 @pytest.mark.java

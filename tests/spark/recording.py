@@ -38,7 +38,7 @@ def main() -> None:
         uri = f"thrift://127.0.0.1:{real.port}"
         with SparkSessionProcess(uri, real.warehouse, Path(folder) / "spark") as spark:
             for name in sys.argv[1:] or SCENARIOS:
-                save(name, outcome(Place(real, spark, real.warehouse), SCENARIOS[name]))
+                save(name, outcome(Place(real, spark, real.warehouse), SCENARIOS[name], is_whole=True))
                 print(name)
 
 

@@ -6,11 +6,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request of `statement_runner`. What `rows` and `error` leave open the real metastore decides."""
+    """One request of `statement_runner`. What `rows` and `error` leave open the real metastore decides.
+
+    One that is `like` others only reads, and only `make test-all` asks it.
+    """
 
     request: dict[str, Any]
     rows: list[list[Any]] | None = None
     error: str | None = None
+    like: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,9 @@ def run(*statements: str) -> list[Step]:
     return [Step({"sql": statement}) for statement in statements]
 
 
-def gives(statement: str, *rows: tuple[Any, ...]) -> Step:
+def gives(statement: str, *rows: tuple[Any, ...], like: bool = False) -> Step:
     """A statement with the rows that it must give, in this order."""
-    return Step({"sql": statement}, rows=[list(row) for row in rows])
+    return Step({"sql": statement}, rows=[list(row) for row in rows], like=like)
 
 
 def fails(statement: str, condition: str) -> Step:

@@ -1,9 +1,12 @@
 """A whole catalog for tests: the real SQLite store, real directories, and a clock that stands still."""
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hms_gateway.catalog.functions import Functions
@@ -30,6 +33,7 @@ from tests.support.table_calls import AlterationCalls, DatabaseCalls, TableCalls
 NOW = 1_700_000_000
 StorageOptions = Mapping[str, Mapping[str, Any]]
 _NONE: StorageOptions = {}
+_PLACE = "{warehouse}"
 _MANAGED = {"memory": FilePolicy.MANAGE, "s3a": FilePolicy.MANAGE, "s3": FilePolicy.MANAGE}
 
 
@@ -95,8 +99,20 @@ def place_empty_database(path: Path) -> None:
 @contextmanager
 def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
     """A new catalog, whose directories are in `folder`."""
-    with empty_store() as (store, _):
-        yield Catalog(store, folder / "warehouse", **changed_settings)
+    warehouse = folder / "warehouse"
+    warehouse.mkdir(exist_ok=True)
+    rows = () if changed_settings else (row.replace(_PLACE, str(warehouse)) for row in _first_rows())
+    with empty_store(*rows) as (store, _):
+        yield Catalog(store, warehouse, **changed_settings)
+
+
+@cache
+def _first_rows() -> list[str]:
+    """The statements that make the default database at _PLACE; for the services it takes longer than most tests."""
+    with TemporaryDirectory() as folder, open_catalog_of(Path(folder)) as catalog:
+        with closing(sqlite3.connect(Path(folder) / "catalog.db")) as connection:
+            made = [line for line in connection.iterdump() if line.startswith("INSERT INTO")]
+        return [row.replace(str(catalog.warehouse), _PLACE) for row in made if "alembic_version" not in row]
 
 
 @contextmanager

@@ -65,11 +65,14 @@ def _file() -> _KeptFile:
 
 
 @contextmanager
-def empty_store() -> Iterator[tuple[SqlStore, ManualClock]]:
-    """An empty SQLite database, and the clock of its store. It is the same for one test after the other."""
+def empty_store(*rows: str) -> Iterator[tuple[SqlStore, ManualClock]]:
+    """An empty SQLite database, and the clock of its store. It is the same for one test after the other.
+
+    `rows` are the statements that make the first rows, where it is not quite empty.
+    """
     file = _file()
     assert not file.is_lent, "a test has it already"
-    empty_sqlite(file.connection)
+    empty_sqlite(file.connection, *rows)
     file.is_lent = True
     try:
         with file.kept.lent() as lent:
@@ -93,17 +96,19 @@ def empty_database() -> bytes:
         return path.read_bytes()
 
 
-def empty_sqlite(connection: sqlite3.Connection) -> None:
-    """Delete every row, and number rows from 1 again."""
+def empty_sqlite(connection: sqlite3.Connection, *rows: str) -> None:
+    """Delete every row, and number rows from 1 again; then make the first ones."""
     filled = [name for (name,) in connection.execute(filled_tables('"'))]
     connection.execute("BEGIN IMMEDIATE")
     for name in filled:
         connection.execute(f'DELETE FROM "{name}"')
     connection.execute("DELETE FROM sqlite_sequence")
-    connection.execute("INSERT INTO catalog VALUES (1, 0)")
+    for row in rows or ["INSERT INTO catalog VALUES (1, 0)"]:
+        connection.execute(row)
     connection.execute("COMMIT")
 
 
+@cache
 def filled_tables(quote: str) -> str:
     """A query for the names of those that have rows. To empty all, which have none mostly, takes longer than a test."""
     names = (table.name for table in METADATA.sorted_tables)

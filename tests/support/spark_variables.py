@@ -11,8 +11,9 @@ from typing import Final
 
 from tests.support.sample import sample
 
-# A test's JVM ends before it would have paid to compile its code well; this takes half of the CPU time.
-_COMPILES_LITTLE: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# A test's JVM ends before it would have paid to compile its code well; this takes half of the CPU time. Its classes
+# need more than the 21 MB that it begins to collect garbage at.
+_COMPILES_LITTLE: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m"
 ARCHIVE: Final = Path(sys.prefix) / "spark-classes.jsa"
 # An archive that does not fit any more is passed over; nothing is said about it where a test may read.
 SHORT_LIFE: Final = (

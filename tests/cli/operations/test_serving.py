@@ -67,12 +67,16 @@ def test_the_first_start_shows_a_password_once_and_a_line_to_paste(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_log_of_a_later_start_is_json_with_start_and_stop(tmp_path, workers):
+def test_processes_serve_one_database_and_log_start_and_stop_as_json(tmp_path, workers):
     gateway = GatewayServer(tmp_path, settings={"workers": workers})
-    (tmp_path / "users").write_text("")
+    added = ("user", "add", gateway.user, "--data-dir", str(tmp_path), "--password-stdin")
+    assert hms_gateway(*added, stdin=gateway.password).returncode == 0
     with gateway:
         # A restart of the parent says it after the workers listen.
         until(lambda: "listening on" in gateway.log_text())
+        for number in range(2 * workers):
+            assert call(gateway, "create_database", f'{{"name": "sales_{number}"}}').returncode == 0
+            assert f"sales_{number}" in call(gateway, "get_all_databases").stdout
     lines = [json.loads(line) for line in gateway.log_text().splitlines()]
     assert all(line["timestamp"] for line in lines)
     events = [line["event"] for line in lines]
@@ -137,13 +141,6 @@ def test_a_table_written_by_call_is_what_call_shows(server, tmp_path):
 def test_both_paths_are_served(server):
     answer = call(server, "--url", f"https://127.0.0.1:{server.port}/metastore", "get_all_databases")
     assert "hmshttptestdatabase" in answer.stdout
-
-
-def test_several_processes_serve_one_database(tmp_path):
-    with GatewayServer(tmp_path, settings={"workers": 2}) as server:
-        for number in range(4):
-            assert call(server, "create_database", f'{{"name": "sales_{number}"}}').returncode == 0
-            assert f"sales_{number}" in call(server, "get_all_databases").stdout
 
 
 @pytest.mark.parametrize(
@@ -324,14 +321,7 @@ def test_migrate_of_a_server_database(tmp_path, server_database):
     assert (first.returncode, first.stdout[:26]) == (0, "from an empty database to ")
 
 
-@pytest.mark.parametrize(
-    "database_server",
-    [
-        pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.whole]),
-    ],
-    indirect=True,
-)
+@pytest.mark.whole
 def test_several_processes_serve_a_server_database(tmp_path, server_database):
     assert hms_gateway("migrate", "--database", server_database).returncode == 0
     with GatewayServer(tmp_path, demo=True, database=server_database, settings={"workers": 2}) as server:

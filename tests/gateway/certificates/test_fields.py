@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hms_gateway.gateway.certificates.tls import CertificateError, CertificateFields, make_certificate, read_fields
 from tests.support.certificates import der_of, write_certificate
+from tests.support.sample import sample
 
 
 @pytest.mark.parametrize("year", [1960, 1999, 2026, 2049, 2050, 2120])
@@ -48,7 +49,7 @@ def certificate(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 @given(cut=st.integers(0, 400), at=st.integers(0, 200), byte=st.integers(0, 255))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample(60, of=300))
 def test_what_is_not_a_certificate_is_an_error_of_certificates(certificate, cut, at, byte):
     der = der_of(certificate)
     damaged = bytearray(der[: max(1, len(der) - cut)])

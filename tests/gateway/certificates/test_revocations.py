@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hms_gateway.gateway.certificates.client_certificates import read_revocations
 from hms_gateway.gateway.certificates.tls import CertificateError
 from hms_gateway.runtime.door import Serial
+from tests.support.sample import sample
 
 BEGIN = datetime.datetime(2026, 1, 1)
 ISSUER = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Authority")])
@@ -58,7 +59,7 @@ def listed(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 @given(cut=st.integers(0, 400), at=st.integers(0, 200), byte=st.integers(0, 255))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample(60, of=300))
 def test_what_is_not_a_list_is_an_error_of_certificates(listed, cut, at, byte):
     der = base64.b64decode(b"".join(listed.read_bytes().splitlines()[1:-1]))
     damaged = bytearray(der[: max(1, len(der) - cut)])

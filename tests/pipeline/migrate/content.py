@@ -4,6 +4,7 @@ from hms_gateway.rpc.structs import (
     AbortTxnRequest,
     AddForeignKeyRequest,
     AddPrimaryKeyRequest,
+    AllocateTableWriteIdsRequest,
     CommitTxnRequest,
     Database,
     FieldSchema,
@@ -28,8 +29,11 @@ ORC = "org.apache.hadoop.hive.ql.io.orc"
 USER, ROLE = PrincipalType.USER, PrincipalType.ROLE
 
 
-def fill_rest(client: Client, warehouse: str, *, transactional: bool = True) -> None:
-    """What `tests.pipeline.content.fill` does not make; a metastore without Hive's other jars has no ORC."""
+def fill_rest(client: Client, warehouse: str, *, transactional: bool = True, allocates: bool = False) -> None:
+    """What `tests.pipeline.content.fill` does not make; a metastore without Hive's other jars has no ORC.
+
+    One that `allocates` has ids of writes, which others take from their transactions.
+    """
     client.call(
         "create_database",
         Database(
@@ -46,7 +50,7 @@ def fill_rest(client: Client, warehouse: str, *, transactional: bool = True) -> 
     _roles_and_grants(client)
     if transactional:
         client.call("create_table", table("rows", acid_storage(), {"transactional": "true", "comment": "ACID"}))
-        _transactions(client)
+        _transactions(client, allocates)
 
 
 def _tables(client: Client, warehouse: str) -> None:
@@ -75,9 +79,11 @@ def _tables(client: Client, warehouse: str) -> None:
     client.call("alter_partition", "everything", "parts", own)
 
 
-def _transactions(client: Client) -> None:
+def _transactions(client: Client, allocates: bool) -> None:
     """Ids of transactions are those of writes in 2.3: the second one does not count."""
     ids = client.call("open_txns", OpenTxnRequest(num_txns=3, user="tester", hostname="here")).txn_ids
+    if allocates:
+        client.call("allocate_table_write_ids", AllocateTableWriteIdsRequest("everything", "rows", txnIds=ids))
     client.call("abort_txn", AbortTxnRequest(txnid=ids[1]))
     for txn_id in (ids[0], ids[2]):
         client.call("commit_txn", CommitTxnRequest(txnid=txn_id))

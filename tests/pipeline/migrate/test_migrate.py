@@ -62,15 +62,29 @@ class Side:
             return dump(client)
 
 
-@pytest.fixture(scope="module")
-def source(real_metastore):
-    """The real metastore with everything in it."""
-    port = real_metastore.port
-    side = Side(Metastore({"url": f"thrift://127.0.0.1:{port}"}), port, real_metastore.folder)
-    fill(side.metastore)
-    with side.metastore.client() as client:
-        fill_rest(client, str(side.folder))
-    return side
+@contextlib.contextmanager
+def gateway_in(folder: Path, **settings: object):
+    port = free_port()
+    with GatewayServer(folder, settings={"thrift_port": port, **settings}) as server:
+        options = {"url": server.url, "user": server.user, "password": server.password}
+        metastore = Metastore({**options, "cafile": str(server.data_dir / "certificate.pem")}, server)
+        yield Side(metastore, port, folder)
+
+
+@pytest.fixture(scope="module", params=["a gateway", pytest.param("the real metastore", marks=pytest.mark.whole)])
+def source(request, tmp_path_factory):
+    """A metastore with everything in it."""
+    with contextlib.ExitStack() as stack:
+        if request.param == "a gateway":
+            folder = tmp_path_factory.mktemp("migrate-everything")
+            side = stack.enter_context(gateway_in(folder, file_roots=[f"file:{folder}/elsewhere"]))
+        else:
+            real = request.getfixturevalue("real_metastore")
+            side = Side(Metastore({"url": f"thrift://127.0.0.1:{real.port}"}), real.port, real.folder)
+        fill(side.metastore)
+        with side.metastore.client() as client:
+            fill_rest(client, str(side.folder), allocates=side.metastore.server is not None)
+        yield side
 
 
 @pytest.fixture
@@ -90,11 +104,8 @@ def third(tmp_path_factory):
 @pytest.fixture
 def target(tmp_path):
     """An empty gateway that manages directories."""
-    port = free_port()
-    with GatewayServer(tmp_path / "var", settings={"thrift_port": port}) as server:
-        options = {"url": server.url, "user": server.user, "password": server.password}
-        metastore = Metastore({**options, "cafile": str(server.data_dir / "certificate.pem")}, server)
-        yield Side(metastore, port, tmp_path / "var")
+    with gateway_in(tmp_path / "var") as side:
+        yield side
 
 
 @pytest.fixture
@@ -113,7 +124,9 @@ def directories(folder: Path) -> set[str]:
 def test_a_catalog_arrives_whole_and_what_changes_later_too(spark, source, target, options):
     before = directories(target.folder)
     without = MigrateArguments(source=dataclasses.replace(source.connection, catalog="spark"))
-    with pytest.raises(CallsRefused, match="catalog spark cannot be there: the metastore has no catalogs"):
+    is_real = source.metastore.server is None
+    says = "cannot be there: the metastore has no catalogs" if is_real else "does not exist; the metastore has hive"
+    with pytest.raises(CallsRefused, match=f"catalog spark {says}"):
         migrate(options, without, spark=spark)
     planned = migrate(dataclasses.replace(options, dry_run=True), from_(source), spark=spark)
     assert (planned.status, planned.counts["tables"]) == ("planned", 9)
@@ -377,6 +390,7 @@ def test_large_tables_go_in_chunks(spark, small, target, options):
 
 
 @pytest.mark.whole
+@pytest.mark.parametrize("source", ["the real metastore"], indirect=True)
 def test_back_to_a_real_metastore(spark, source, target, options, tmp_path, tmp_path_factory):
     there = migrate(options, from_(source, last=True), spark=spark)
     assert there.exit_status == 0

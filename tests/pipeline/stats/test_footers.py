@@ -4,7 +4,6 @@ import dataclasses
 import os
 import random
 
-import duckdb
 import pytest
 
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
@@ -80,6 +79,9 @@ def test_partitions_have_the_statistics_of_their_data(spark, gateway, options, t
 
 
 def test_duckdb_counts_the_same_rows_nulls_and_bounds(spark, gateway, options, tmp_path):
+    # Loaded before pytest freezes what it has read, it tells of leaks at the end of each process.
+    import duckdb
+
     with gateway.client() as client:
         data = fill_partitioned(client, "by_duckdb", "parquet", tmp_path / "t", random.Random(6))
     stats(only(options, "by_duckdb"), StatsArguments(), spark=spark)

@@ -1,14 +1,13 @@
 """MariaDB and MySQL, by PyMySQL."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, and_, bindparam, literal, text
+from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, bindparam, literal, text
 from sqlalchemy.types import NULLTYPE
 
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText, VersionWatch
@@ -139,10 +138,6 @@ class MysqlDialect(Dialect):
         is_mariadb: bool = getattr(connection.dialect, "is_mariadb", False)
         return MariadbViewSql() if is_mariadb else None
 
-    def backup_advice(self, url: URL, target: Path) -> str:
-        login = self.login_options(url, "user")
-        return f"MariaDB or MySQL; mariadb-dump {login}--single-transaction --result-file={target} {url.database}"
-
     def translation(self, original: BaseException) -> Exception | None:
         code = _code(original)
         if code in _NO_ANSWER and "timed out" in str(original):
@@ -190,6 +185,11 @@ class MysqlDialect(Dialect):
         condition = super().like(column.concat(""), text)
         prefix = _LIKE_ESCAPE.sub(r"\1", _LIKE_PREFIX.match(text)[0])  # type: ignore[index]
         return and_(self.begins_with(column, literal(prefix)), condition) if prefix else condition
+
+    def raise_ids(self, connection: Connection, tables: Iterable[Table], least: int) -> None:
+        quote = connection.dialect.identifier_preparer.format_table
+        for table in tables:
+            connection.exec_driver_sql(f"ALTER TABLE {quote(table)} AUTO_INCREMENT = {least + 1}")
 
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         return PagedRows(connection, rows, key)
