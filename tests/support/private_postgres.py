@@ -38,9 +38,10 @@ class PostgresUnavailable(Exception):
 class PrivatePostgres:
     """One server. `stop()` and `start()` let a test take the database away for a while."""
 
-    def __init__(self, port: int | None = None) -> None:
-        """Listens on the socket, and on loopback when it is given a port."""
+    def __init__(self, port: int | None = None, **options: str) -> None:
+        """Listens on the socket, and on loopback when it is given a port. `options` are more of SERVER_OPTIONS."""
         self._port = port
+        self._options = {**SERVER_OPTIONS, **options}
         self._account = _account_when_root()
         self._folder = Path(tempfile.mkdtemp(prefix="hms-pg-", dir=SHORT_FOLDER))
         self._data = self._folder / "data"
@@ -60,7 +61,7 @@ class PrivatePostgres:
     def start(self) -> None:
         """Start and return when the server answers."""
         network = {} if self._port is None else {"listen_addresses": "127.0.0.1", "port": self._port}
-        options = " ".join(f"-c {name}='{value}'" for name, value in (SERVER_OPTIONS | network).items())
+        options = " ".join(f"-c {name}='{value}'" for name, value in (self._options | network).items())
         log = self._folder / "server.log"
         self._run("pg_ctl", "start", "-w", "-s", "-t", PATIENCE_SECONDS, "-D", self._data, "-l", log,
                   "-o", f"-k {self._folder} {options}")  # fmt: skip
