@@ -56,7 +56,7 @@ def run(url: str, step: Callable[[Any], None]) -> None:
     engine = create_engine(url)
     try:
         with engine.begin() as connection:
-            step(OnlyAdding(Operations(connection)))
+            step(OnlyAdding(Operations(connection, repeats=True)))
     finally:
         engine.dispose()
 

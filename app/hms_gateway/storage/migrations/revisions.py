@@ -141,9 +141,9 @@ def _upgrade(connection: Connection) -> None:
         )
     _VERSION.create(connection, checkfirst=True)
     with nullcontext() if found is None else without_views(connection):
-        operations = Operations(connection)
         for revision, step in STEPS.items():
             if revision > (found or ""):
-                step(operations)
+                # A downgrade takes nothing back, and goes no further than this (`note_older`).
+                step(Operations(connection, repeats=found is not None and revision > READABLE_BY))
                 _note(connection, revision)
     connection.execute(text("UPDATE alembic_version SET readable_by = :lowest"), {"lowest": READABLE_BY})
