@@ -1,12 +1,13 @@
 # Everything a newcomer needs: `make serve` runs a gateway, `make test` runs the tests. Both build what they need first.
-# Variables: ARGS (more arguments of the command), PYTHON (which Python builds .venv), PEERS=no (install no test peers).
+# Variables: ARGS (more arguments of the command), HOURS (of make soak), PYTHON (which Python builds .venv), PEERS=no (install no test peers).
 
 ARGS ?=
 PEERS ?= yes
+HOURS ?= 1
 export PYTHON PEERS
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install test test-fast test-all lint check wheel bench bench-peer lock clean
+.PHONY: help serve install test test-fast test-all lint check wheel image release bench bench-peer soak lock clean
 
 help:
 	@echo "make serve   run a gateway on https://localhost:30443, data in ./var   (ARGS='--demo' loads a sample table)"
@@ -14,7 +15,9 @@ help:
 	@echo "make test-fast   the tests that need nothing but .venv: a minute   make test-all   all that make test samples: hours"
 	@echo "make lint    style, formatting          make check   types        make bench   benchmarks"
 	@echo "make wheel   build the wheel, install it into an empty environment, run README's first session with it"
+	@echo "make image   build the image with Podman or Docker              make release   all that is published, tried, in ./dist"
 	@echo "make bench-peer   ours beside the real Hive Metastore (needs Java and PostgreSQL; ARGS='--quick' for a first look)"
+	@echo "make soak   every door under load while one thing after the other fails   (HOURS=1)"
 	@echo "make lock    write the lock files anew               make clean   remove environment and caches, keep ./var"
 
 serve: .venv/.installed-runtime
@@ -48,6 +51,13 @@ check: .venv/.installed-dev
 wheel: .venv/.installed-dev
 	@scripts/wheel $(ARGS)
 
+# ARGS are options of `docker build`, such as --build-arg EXTRAS=ldap,otel.
+image: .venv/.installed-runtime
+	@scripts/image $(ARGS)
+
+release: .venv/.installed-dev
+	@scripts/release
+
 # ARGS names one table: tjson, http, storage, server, locks, edge.
 bench: .venv/.installed-dev
 	@.venv/bin/python -m benchmarks $(ARGS)
@@ -56,6 +66,10 @@ bench: .venv/.installed-dev
 # and its JDBC driver (tests/oracle/README.md).
 bench-peer: .venv/.installed-dev
 	@.venv/bin/python -m benchmarks.peer $(ARGS)
+
+# Before a release.
+soak: .venv/.installed-dev
+	@.venv/bin/python -m benchmarks soak --hours $(HOURS) $(ARGS)
 
 lock:
 	@scripts/lock $(ARGS)

@@ -9,6 +9,7 @@ from importlib import import_module
 NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neighbours", "reader-lists", "rights")
 # Those that take minutes or want Java and PySpark run only when they are named.
 WHEN_NAMED = (
+    "backup",
     "soak",
     "console",
     "iceberg",

@@ -26,7 +26,7 @@ _HEAD: Final = """\
 # several modules define. clauses: docstrings that begin with a relative word. cyclic: modules in import cycles.
 """
 # All rooms but these are the core.
-_BESIDE: Final = frozenset({"pipeline", "bridge", "cli"})
+_BESIDE: Final = frozenset({"pipeline", "bridge", "cli", "testing"})
 _CLAUSE: Final = re.compile(r"\s*(?:What|Whether|Who|How|Where|Which|Why|As|Those|Of|With)\b")
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

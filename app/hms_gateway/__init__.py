@@ -2,7 +2,8 @@
 
 What programs may import is here: `MetastoreClient` and what it raises, locks by HiveQL statement, the text forms of
 write id lists, and the structs, enumerations and exceptions of `schema/hive_metastore.thrift` by their IDL names.
-Each is loaded when it is first used. Other modules may change with any version.
+Each is loaded when it is first used. `hms_gateway.testing` has metastores for tests. Other modules may change with any
+version.
 """
 
 from importlib import import_module

@@ -202,21 +202,21 @@ def _iceberg_client(side: Side, caller: Caller, name: str) -> MakeScript:
     lock = _Call(caller, "lock", LockRequest([component], user="bench", hostname="localhost"))
     get = _Call(caller, "get_table", DATABASE, name)
     unlock = speech.request_with_id("unlock", UnlockRequest(ID))
-    stats = {"DO_NOT_UPDATE_STATS": "true"}
-    expected = {
+    options = {
+        "DO_NOT_UPDATE_STATS": "true",
         "expected_parameter_key": "metadata_location",
         "expected_parameter_value": _metadata(side, name, before),
     }
     new = _iceberg_table(side, name, after, before)
-    alter, begin = (
-        _Call(caller, "alter_table_with_environment_context", DATABASE, name, new, EnvironmentContext(options))
-        for options in ({**stats, **expected}, stats)
-    )
+    alter = _Call(caller, "alter_table_with_environment_context", DATABASE, name, new, EnvironmentContext(options))
+    # A turn begins with a new table: what an earlier one has committed is not known to it.
+    drop, create = _Call(caller, "drop_table", DATABASE, name, False), _Call(caller, "create_table", new)
 
     def altering(call: _Call, number: int) -> bytes:
         return call.sent(number + 1).replace(before.encode(), b"%08d" % number)
 
-    begin.reply_bytes = caller.seen(altering(begin, 0))[0]
+    drop.reply_bytes = caller.seen(drop.sent(0))[0]
+    create.reply_bytes = caller.seen(altering(create, 0))[0]
     alter.reply_bytes = caller.seen(altering(alter, 1))[0]
     get.try_out(0)
     lock.reply_bytes, head = caller.seen(lock.sent(0))
@@ -225,7 +225,9 @@ def _iceberg_client(side: Side, caller: Caller, name: str) -> MakeScript:
     def script() -> Script:
         numbers = _numbers()
         first = next(numbers)
-        yield Step(altering(begin, first - 1), begin.reply_bytes, None)
+        yield drop.step(0)
+        yield Step(altering(create, first - 2), create.reply_bytes, None)
+        yield Step(altering(alter, first - 1), alter.reply_bytes, None)
         yield from commits(first, numbers)
 
     def commits(first: int, numbers: Iterator[int]) -> Script:

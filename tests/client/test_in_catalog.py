@@ -16,7 +16,7 @@ from hms_gateway.pipeline.catalog import (
     named_tables,
     statistics_of,
 )
-from hms_gateway.pipeline.migrate.events import Changes
+from hms_gateway.pipeline.events import Changes
 from hms_gateway.pipeline.migrate.sides import plain
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import (

@@ -197,8 +197,8 @@ def test_an_address_that_others_reach_needs_a_login_of_each(settings: dict[str, 
         (["--client-authority", "ca.pem"], "--client-authority has no effect without TLS"),
         (["--tls-certificate", "a.pem", "--client-certificates", "require"], "need --client-authority"),
         (["--tls-certificate", "a.pem", "--client-revocations", "crl.pem"], "need --client-authority"),
-        (["--client-certificates", "some"], "--client-certificates must be one of allow, require"),
-        (["--client-user", "OU"], "--client-user one of CN, email, DNS, URI"),
+        (["--client-certificates", "some"], "'some' is not one of 'allow', 'require'"),
+        (["--client-user", "OU"], "'OU' is not one of 'CN', 'email', 'DNS', 'URI'"),
     ],
 )
 def test_options_of_the_bridge_that_do_not_fit_are_named(options: list[str], says: str) -> None:

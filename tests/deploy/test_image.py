@@ -2,8 +2,8 @@
 
 import json
 import re
-import subprocess
-import sys
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,38 +12,24 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.storage.writing.store import connections_wanted
-from tests.support.server import GatewayServer
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 COMPOSE = (ROOT / "deploy" / "docker-compose.yml").read_text()
 UNIT = (ROOT / "deploy" / "systemd" / "hms-gateway.service").read_text()
 
 
-def health_check() -> list[str]:
-    found = re.search(r"^HEALTHCHECK .*? CMD (\[.*?\])$", DOCKERFILE.replace("\\\n", ""), re.MULTILINE)
-    assert found is not None
-    words: list[str] = json.loads(found[1])
-    assert words[0] == "python"
-    return words[1:]
-
-
-def is_healthy(port: int, *, tls: bool) -> bool:
-    variables = {"HMS_GATEWAY_PORT": str(port), "HMS_GATEWAY_TLS": str(tls).lower()}
-    ended = subprocess.run([sys.executable, *health_check()], env=variables, capture_output=True, timeout=60)
-    return ended.returncode == 0
-
-
-@pytest.mark.parametrize("tls", [True, False])
-def test_the_health_check_asks_the_port_of_the_settings(tmp_path: Path, tls: bool) -> None:
-    with GatewayServer(tmp_path, settings={"tls": tls}) as gateway:
-        assert is_healthy(gateway.port, tls=tls)
-    assert not is_healthy(gateway.port, tls=tls)
+def test_the_health_check_is_a_command_without_options() -> None:
+    """tests/cli/operations/test_health.py runs it: port, address and TLS are those of the settings."""
+    [words] = re.findall(r"^HEALTHCHECK .*? CMD (\[.*?\])$", DOCKERFILE, re.MULTILINE)
+    assert json.loads(words) == ["hms-gateway", "healthy"]
 
 
 def test_the_account_of_the_image_is_a_number() -> None:
     [user] = re.findall(r"^USER (.*)$", DOCKERFILE, re.MULTILINE)
-    assert user == "10001"
+    assert user == "10001:10001"
+    assert "--gid 10001" in DOCKERFILE
     assert "--uid 10001" in DOCKERFILE
 
 
@@ -56,9 +42,17 @@ def test_the_command_of_the_image_has_no_options_that_win_over_variables(monkeyp
     assert (settings.host, settings.port, str(settings.data_dir)) == ("0.0.0.0", 30443, "/data")
 
 
-def test_extras_can_be_added_to_the_image() -> None:
-    assert re.search(r"^ARG EXTRAS=$", DOCKERFILE, re.MULTILINE)
-    assert "[$EXTRAS]" in DOCKERFILE
+# pyiceberg is for programs beside a gateway.
+@pytest.mark.parametrize("extra", sorted(EXTRAS.keys() - {"pyiceberg"}))
+def test_the_extras_of_the_image_are_locked_with_hashes(extra: str) -> None:
+    lines = (ROOT / "requirements" / f"{extra}.txt").read_text().splitlines()
+    pinned = {line.partition("==")[0] for line, after in pairwise(lines) if after.startswith("    --hash=sha256:")}
+    assert {re.split("[>=<]", wanted)[0].lower() for wanted in EXTRAS[extra]} <= pinned
+
+
+def test_the_image_has_kerberos_mariadb_and_s3() -> None:
+    [built_in] = re.findall(r"for set in runtime ([\w ]+) \$", DOCKERFILE)
+    assert built_in.split() == ["kerberos", "mysql", "s3"]
 
 
 def test_a_stop_leaves_time_for_calls_in_flight() -> None:

@@ -41,7 +41,7 @@ def test_the_settings_are_accepted_and_let_in_the_network_of_the_file(monkeypatc
 
 
 def test_both_images_have_one_account_and_both_may_write_the_warehouse() -> None:
-    [user] = re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)
+    [user] = re.findall(r"^USER (\d+):\d+$", DOCKERFILE, re.MULTILINE)
     assert f"useradd --uid {user} " in COMPOSE
     assert f"USER {user}\n" in COMPOSE
     folder = SETTINGS["warehouse_dir"].removeprefix("file:")

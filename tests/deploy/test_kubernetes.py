@@ -52,7 +52,7 @@ def test_settings_are_accepted_and_a_stop_leaves_time_for_calls_in_flight(
 
 @pytest.mark.parametrize("case", [*CASES, "migrate"])
 def test_containers_have_the_account_and_the_rights_of_the_image_and_no_others(case: str) -> None:
-    [user] = re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)
+    [user] = re.findall(r"^USER (\d+):\1$", DOCKERFILE, re.MULTILINE)
     for spec, container in containers(case):
         account = spec["securityContext"]
         assert (account["runAsUser"], account["runAsNonRoot"]) == (int(user), True)

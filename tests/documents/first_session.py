@@ -19,7 +19,7 @@ from threading import Timer
 from typing import Any, Final
 
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.readme import PORT, ROOT, commands
+from tests.support.readme import PORT, ROOT, commands, curl_session
 from tests.support.server import free_port
 
 SECONDS_MAX: Final = 120
@@ -36,7 +36,7 @@ class NotAsShown(Exception):
 def main() -> int:
     environment = Path(sys.argv[1]).resolve()
     (serve, shown), *rest = commands()
-    calls = rest[: next(number for number, (command, _) in enumerate(rest, 1) if command.startswith("curl "))]
+    calls, answers = curl_session()
     statement = next((command, printed) for command, printed in rest if _SHELL in command)
     port = str(free_port())
     try:
@@ -44,7 +44,7 @@ def main() -> int:
             if shutil.which("curl") is None:
                 print("first session: no curl, so it called nothing")
             else:
-                _check("".join(printed for _, printed in calls), _call([command for command, _ in calls], port))
+                _check(answers, _printed(["sh", "-c", calls.replace(PORT, port)]))
             url = f"https://localhost:{port}/gateway/default/hmshttpthrift/api/hms"
             variables = {**_variables(environment, Path(folder)), "HMS_GATEWAY_URL": url}
             command = statement[0].replace(_SHELL, "hms-gateway sql")
@@ -124,11 +124,6 @@ def _lines_until(process: subprocess.Popen[str], start: str) -> str:
         if lines and lines[-1].startswith(start):
             break
     return "".join(lines)
-
-
-def _call(script: list[str], port: str) -> str:
-    lines = "\n".join(script).replace(PORT, port)
-    return _printed(["sh", "-c", f"exec 2>&1\nalias curl='curl -s'\n{lines}"])
 
 
 def _printed(words: list[str], **options: Any) -> str:

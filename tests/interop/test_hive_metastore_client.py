@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.server import GatewayServer, free_port
+from hms_gateway.testing import RunningMetastore
 
 pytestmark = pytest.mark.slow
 
@@ -15,21 +15,17 @@ PACKAGES = Path(sys.prefix) / "thrift-clients"
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def client(metastore: RunningMetastore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     if not PACKAGES.is_dir():
         pytest.skip("no hive-metastore-client (requirements/thrift-clients.txt)")
     monkeypatch.syspath_prepend(PACKAGES)
     import hive_metastore_client as package  # type: ignore[import-not-found]
 
-    port = free_port()
-    with (
-        GatewayServer(tmp_path, settings={"thrift_port": port, "authorization": None}),
-        package.HiveMetastoreClient("127.0.0.1", port) as connected,
-    ):
+    with package.HiveMetastoreClient("127.0.0.1", metastore.thrift_port) as connected:
         yield connected
 
 
-def test_databases_tables_columns_and_partitions(client: Any, tmp_path: Path) -> None:
+def test_databases_tables_columns_and_partitions(client: Any, metastore: RunningMetastore) -> None:
     from hive_metastore_client import builders  # type: ignore[import-not-found]
 
     def columns(**types: str) -> list[Any]:
@@ -42,7 +38,7 @@ def test_databases_tables_columns_and_partitions(client: Any, tmp_path: Path) ->
         client.create_database_if_not_exists(builders.DatabaseBuilder("shop").build())
     storage = builders.StorageDescriptorBuilder(
         columns=columns(id="bigint", name="string", number="int"),
-        location=f"file:{tmp_path}/warehouse/shop.db/orders",
+        location=f"{metastore.warehouse.as_uri()}/shop.db/orders",
         input_format="a.In",
         output_format="a.Out",
         serde_info=builders.SerDeInfoBuilder(serialization_lib="a.Serde").build(),

@@ -23,7 +23,7 @@ class PrivateBucket:
     def __init__(self) -> None:
         missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
         if missing:
-            raise BucketUnavailable(f"{', '.join(missing)} not installed (requirements/s3.txt)")
+            raise BucketUnavailable(f"{', '.join(missing)} not installed (requirements/bucket.txt)")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.bucket_server"],
             stdin=subprocess.PIPE,

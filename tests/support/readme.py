@@ -60,6 +60,14 @@ def commands() -> list[tuple[str, str]]:
     return [(command, printed) for command, _, printed in steps]
 
 
+def curl_session() -> tuple[str, str]:
+    """The commands of README up to its first curl, after the one that serves, and what they print."""
+    _, *rest = commands()
+    calls = rest[: next(number for number, (command, _) in enumerate(rest, 1) if command.startswith("curl "))]
+    script = "".join(f"{command}\n" for command, _ in calls)
+    return f"exec 2>&1\nalias curl='curl -s'\n{script}", "".join(printed for _, printed in calls)
+
+
 def prepare(folder: Path, server: GatewayServer) -> Path:
     """A folder that looks like the checkout after `make serve`, as it does already where the server's is its `var`."""
     for name, target in (("var", server.data_dir), ("schema", ROOT / "schema"), (".venv", Path(sys.prefix))):

@@ -27,7 +27,7 @@ class SaslTransport:
     def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         if context is not None:
-            self._socket = context.wrap_socket(self._socket)
+            self._socket = context.wrap_socket(self._socket, server_hostname="localhost")
         self._file = self._socket.makefile("rb")
         self._read = b""
         self._written = b""

@@ -20,6 +20,7 @@ from hms_gateway.runtime.limits import FixedLimits
 from hms_gateway.runtime.settings import FixedSettings
 from tests.support.catalog import place_empty_database
 from tests.support.ending import Process, end
+from tests.support.gateway_command import CLOCK
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.warm_program import COMMAND, TESTING, WarmProgram
 
@@ -65,7 +66,8 @@ class GatewayServer:
         data_dir.mkdir(parents=True, exist_ok=True)
         self._tls = (settings or {}).get("tls", True)
         fixed = {*FixedSettings.__struct_fields__, *FixedLimits.__struct_fields__}
-        self._program = _testing_command() if fixed & {*(settings or {}), *(limits or {})} else [COMMAND]
+        is_changed = CLOCK in self._variables or fixed & {*(settings or {}), *(limits or {})}
+        self._program = _testing_command() if is_changed else [COMMAND]
         self._config.write_text(_toml({"authorization": "off", **(settings or {})}, limits or {}))
 
     @property
@@ -174,11 +176,12 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 def started(command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]) -> Process:
     """The command in a process of its own, in tests a warm one where it is ours. Its output is all that it says."""
-    testing = _testing_command()
-    if command[: len(testing)] == testing:
-        command, environment = [COMMAND, *command[len(testing) :]], {**environment, TESTING: "1"}
     # Benchmarks measure starts and memory.
-    if command[0] == COMMAND and "PYTEST_VERSION" in os.environ:
+    is_test = "PYTEST_VERSION" in os.environ
+    testing = _testing_command()
+    if is_test and command[: len(testing)] == testing:
+        command, environment = [COMMAND, *command[len(testing) :]], {**environment, TESTING: "1"}
+    if is_test and command[0] == COMMAND:
         with open(os.devnull, "rb") as nothing:
             return WarmProgram(command[1:], environment, nothing.fileno(), output.fileno(), output.fileno())
     return subprocess.Popen(

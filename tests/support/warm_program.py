@@ -31,7 +31,7 @@ from typing import Any, Final, NoReturn
 
 ROOT: Final = Path(__file__).parents[2]
 COMMAND: Final = str(Path(sys.executable).with_name("hms-gateway"))
-# A variable: fixed settings can be set.
+# A variable: the program is that of `gateway_command`.
 TESTING: Final = "HMS_TESTS_FIXED_SETTINGS"
 MODULE: Final = "-m"
 MESSAGE_BYTES_MAX: Final = 2**17
@@ -284,7 +284,7 @@ if __name__ == "__main__":
     gc.freeze()
     sys.argv = _become_the_next(socket.socket(fileno=int(sys.argv[1])))
     if os.environ.pop(TESTING, None):
-        importlib.import_module("tests.support.gateway_command").free_fixed_settings()
+        importlib.import_module("tests.support.gateway_command").take_liberties()
     # Processes that it starts (`multiprocessing`) begin as those of the command do.
     __spec__, __file__ = None, sys.argv[0]
     _exit(_run_module if sys.argv[1:2] == [MODULE] else sys.modules["hms_gateway.cli"].main)

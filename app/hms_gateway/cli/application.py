@@ -49,7 +49,7 @@ def _load(config: Path | None, **given: Any) -> "Settings":
 
 def _settings(given: dict[str, Any]) -> "Settings":
     """The settings, with the options in place of lines of their file."""
-    named = ("data_dir", "database_url", "port")
+    named = ("data_dir", "database_url", "port", "tls")
     return _load(given.pop("config"), **{name: given.pop(name) for name in named if name in given})
 
 
@@ -78,6 +78,14 @@ _FOLDER_OF_USERS: Final = Subject(
     _FOLDER.options, partial(_settings_of_gateway, is_elsewhere=lambda settings: settings.users_file is not None)
 )
 _FOLDER_OF_TOKENS: Final = Subject(_FOLDER.options, partial(_settings_of_gateway, is_elsewhere=lambda settings: False))
+_LISTENER: Final = Subject(
+    (
+        _CONFIG,
+        option("--port PORT", "Port on which it listens; 9084 is a bridge's. [default: 30443]", type=int),
+        option("--tls/--no-tls", "Ask by HTTPS, or by HTTP. [default: tls]", default=None),
+    ),
+    _settings,
+)
 _TO_SERVE: Final = Subject((_CONFIG, _DATA_DIR, _DATABASE), _settings_to_serve)
 
 _SERVE: Final = command(
@@ -123,24 +131,61 @@ _MIGRATE: Final = command(
     "migrate",
     """Create or upgrade the database schema.
 
-    On SQLite `serve` does this itself. On other databases, run it before the first start of every version. It does not
-    change anything when the tables are up to date.
+    On SQLite `serve` does this itself. On other databases, run it before the first start of every version, while the
+    gateways of the version before go on. It does not change anything when the tables are up to date.
     """,
+    option(
+        "--revision REVISION",
+        "Before a downgrade: let programs of this older revision use the tables, which stay as they are.",
+    ),
     work="operations.installing:run_migration",
     subject=_INSTALLATION,
-    examples=["migrate --database postgresql+psycopg://hms@db.example.org/hms"],
+    examples=[
+        "migrate --database postgresql+psycopg://hms@db.example.org/hms",
+        "migrate --config /etc/hms-gateway/hms-gateway.toml --revision 0017",
+    ],
 )
+_SECRETS_HELP: Final = "users, tokens, the key of secrets, certificate and its key"
 _BACKUP: Final = command(
     "backup",
-    """Copy the SQLite database into FILE, even while a gateway uses it.
+    """Write the state of the database to a new file in FOLDER, even while gateways use it.
 
-    The copy is one consistent state and is checked; it gets the file mode of the database. For other databases it
-    prints the command for a backup.
+    The first file has everything. Later ones have what changed since the one before, and need the earlier files. A
+    backup of one kind of database can be restored into another kind.
     """,
-    argument("file", "File to write; it must not exist.", type=FILE),
-    work="operations.installing:run_backup",
+    argument("folder", "Folder of the backups; it is made if it is missing.", type=FILE),
+    option("--base is_base", "Write everything, so that earlier files can be deleted."),
+    option("--with-secrets has_secrets", f"Also save {_SECRETS_HELP}."),
+    work="operations.backing_up:run_backup",
     subject=_INSTALLATION,
-    examples=["backup --data-dir /srv/hms /backup/hms-$(date +%F).db"],
+    examples=[
+        "backup --data-dir /srv/hms /backup/hms",
+        "backup --config /etc/hms-gateway/hms-gateway.toml --base /backup/hms-$(date +%Y-%m)",
+    ],
+)
+_RESTORE: Final = command(
+    "restore",
+    """Restore the database from the backups in FOLDER.
+
+    Restores the newest state, or that of an event or time, into an empty database or in the place of what is there.
+    Checks all that it reads before, and compares the rows afterwards. Prints managed tables and partitions whose
+    directories are missing. Locks and leases are not restored, and open transactions are aborted.
+    """,
+    argument("folder", "Folder of the backups.", type=FILE),
+    option("--event event_id EVENT", "Restore the newest state at this event or before.", type=click.IntRange(min=0)),
+    option("--time TIME", "Restore the newest state at this time or before: 2026-11-21T09:30, or 90m, 12h, 7d ago."),
+    option("--replace replaces", "Give up what the database has."),
+    option("--with-secrets has_secrets", f"Also restore {_SECRETS_HELP}."),
+    option("--list shows_list", "List the backups instead: time, event, revision, rows, file."),
+    work="operations.backing_up:run_restore",
+    subject=_INSTALLATION,
+    examples=[
+        "restore --data-dir /srv/hms /backup/hms",
+        "restore --data-dir /srv/hms /backup/hms --replace --time 2026-11-21T09:30",
+        "restore --database postgresql+psycopg://hms@db.example.org/hms /backup/hms",
+        "restore --list /backup/hms",
+    ],
+    exits={0: "Done.", 1: "It is restored, and directories are missing.", 2: "It failed, or an option is wrong."},
 )
 _SCHEMA: Final = option("--schema NAME", "Schema of the views (on MariaDB: database).", default="hive")
 _HIVE_VIEWS: Final = group(
@@ -206,6 +251,21 @@ _DOCTOR: Final = command(
     subject=_INSTALLATION,
     examples=["doctor", "doctor --config /etc/hms-gateway/hms-gateway.toml --replica https://two.example.org:30443"],
     exits={0: "No errors were found.", 1: "Errors were found.", 2: "A setting or an option is wrong."},
+)
+_HEALTHY: Final = command(
+    "healthy",
+    """Tell whether the gateway of this machine answers, as the health check of a container does.
+
+    Asks /healthz at the address of the settings, without a login and with any certificate. An outage of the database is
+    no failure: a restart would not help (see /readyz).
+    """,
+    work="operations.health:run_health_check",
+    subject=_LISTENER,
+    examples=[
+        "healthy --config /etc/hms-gateway/hms-gateway.toml",
+        "healthy --port 9084 --no-tls          asks a bridge",
+    ],
+    exits={0: "It answers.", 1: "It does not answer.", 2: "A setting or an option is wrong."},
 )
 _CALL: Final = command(
     "call",
@@ -427,7 +487,8 @@ application: Final = click.version_option(
     group(
         "hms-gateway",
         "A Hive Metastore you install with pip and call over HTTPS.",
-        *(_SERVE, _MIGRATE, _BACKUP, _HIVE_VIEWS, _CHECK, _DOCTOR, _CALL, _SQL, *catalog.OBJECTS, _BRIDGE, _USERS),
+        *(_SERVE, _MIGRATE, _BACKUP, _RESTORE, _HIVE_VIEWS, _CHECK, _DOCTOR, _HEALTHY, _CALL, _SQL),
+        *(*catalog.OBJECTS, _BRIDGE, _USERS),
         *(*catalog.RIGHTS, _TOKENS, PIPELINE, LOCKS, LEASES, AUDIT),
         examples=[
             "serve                                data in ./var, https://localhost:30443",

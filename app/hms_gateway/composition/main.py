@@ -1,4 +1,4 @@
-"""The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
+"""The composition root: settings in, a gateway that can be served out. Command line and `testing` import it."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,6 @@
 """Objects of a metastore of any version: read in pieces of bounded size, added and dropped; events of its log."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -9,22 +10,15 @@ import msgspec
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.errors import EventsExpired
 from hms_gateway.rpc.structs import (
-    AddCheckConstraintRequest,
-    AddDefaultConstraintRequest,
-    AddForeignKeyRequest,
-    AddNotNullConstraintRequest,
+    STRUCTS,
     AddPartitionsRequest,
-    AddPrimaryKeyRequest,
-    AddUniqueConstraintRequest,
     AllTableConstraintsRequest,
-    CheckConstraintsRequest,
     ClientCapabilities,
     ClientCapability,
     ColumnStatistics,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Database,
-    DefaultConstraintsRequest,
     DropPartitionsRequest,
     EnvironmentContext,
     FieldSchema,
@@ -39,10 +33,9 @@ from hms_gateway.rpc.structs import (
     MetaException,
     NotificationEvent,
     NotificationEventRequest,
-    NotNullConstraintsRequest,
     Partition,
     PartitionsStatsRequest,
-    PrimaryKeysRequest,
+    PartitionValuesRequest,
     RequestPartsSpec,
     Role,
     RolePrincipalGrant,
@@ -50,7 +43,6 @@ from hms_gateway.rpc.structs import (
     Table,
     TableStatsRequest,
     TxnState,
-    UniqueConstraintsRequest,
 )
 from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of, marked, plain_name, prefix_of
 from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType
@@ -127,60 +119,40 @@ def named_tables(client: CatalogCaller, database: str, names: Sequence[str]) -> 
 
 
 class CopiedConstraint(NamedTuple):
-    """Constraints of a kind: the field of an answer, the noun in names of methods, the field with a constraint's name.
+    """Constraints of a kind: the noun in names of methods, the field with a constraint's name."""
 
-    `request` asks for those of a table, `adding` adds a list.
-    """
-
-    field: str
     noun: str
     name: str
-    request: Callable[[str, str], Struct]
-    adding: Callable[[list[Any]], Struct]
 
+    @property
+    def field(self) -> str:
+        """The field of an answer."""
+        return f"{self._kind[0].lower()}{self._kind[1:]}s"
 
-def _of_catalog(request: Callable[[str, str, str], Struct]) -> Callable[[str, str], Struct]:
-    return lambda database, table: request(CATALOG, database, table)
+    @property
+    def _kind(self) -> str:
+        return self.noun.title().replace("_", "")
+
+    def request(self, database: str, table: str) -> Any:
+        """Asks for those of a table."""
+        if self.noun == "foreign_key":
+            return ForeignKeysRequest(foreign_db_name=database, foreign_tbl_name=table)
+        return STRUCTS[f"{self._kind}sRequest"](catName=CATALOG, db_name=database, tbl_name=table)
+
+    def adding(self, columns: list[Any]) -> Any:
+        """Adds a list."""
+        made: Any = STRUCTS[f"Add{self._kind}Request"]
+        return made(columns)
 
 
 # The last ones refer to keys, which have to be there.
 CONSTRAINTS: Final = (
-    CopiedConstraint("primaryKeys", "primary_key", "pk_name", PrimaryKeysRequest, AddPrimaryKeyRequest),
-    CopiedConstraint(
-        "uniqueConstraints",
-        "unique_constraint",
-        "uk_name",
-        _of_catalog(UniqueConstraintsRequest),
-        AddUniqueConstraintRequest,
-    ),
-    CopiedConstraint(
-        "notNullConstraints",
-        "not_null_constraint",
-        "nn_name",
-        _of_catalog(NotNullConstraintsRequest),
-        AddNotNullConstraintRequest,
-    ),
-    CopiedConstraint(
-        "defaultConstraints",
-        "default_constraint",
-        "dc_name",
-        _of_catalog(DefaultConstraintsRequest),
-        AddDefaultConstraintRequest,
-    ),
-    CopiedConstraint(
-        "checkConstraints",
-        "check_constraint",
-        "dc_name",
-        _of_catalog(CheckConstraintsRequest),
-        AddCheckConstraintRequest,
-    ),
-    CopiedConstraint(
-        "foreignKeys",
-        "foreign_key",
-        "fk_name",
-        lambda database, table: ForeignKeysRequest(foreign_db_name=database, foreign_tbl_name=table),
-        AddForeignKeyRequest,
-    ),
+    CopiedConstraint("primary_key", "pk_name"),
+    CopiedConstraint("unique_constraint", "uk_name"),
+    CopiedConstraint("not_null_constraint", "nn_name"),
+    CopiedConstraint("default_constraint", "dc_name"),
+    CopiedConstraint("check_constraint", "dc_name"),
+    CopiedConstraint("foreign_key", "fk_name"),
 )
 
 
@@ -367,6 +339,33 @@ def constraints_by_name(found: Mapping[str, Sequence[Struct]]) -> dict[str, Stru
     return named
 
 
+def changed_fields(before: Any, after: Any) -> Iterator[tuple[str, str | None, str | None]]:
+    """Fields of two objects as values of JSON that differ, in order: path, text before and after, None if unset.
+
+    Paths are as `sd.serdeInfo.name`, `parameters.numRows`, `sd.cols[price].type`.
+    """
+    old, new = dict[str, str](), dict[str, str]()
+    _flatten("", before, old)
+    _flatten("", after, new)
+    for path in sorted(old.keys() | new.keys()):
+        if old.get(path) != new.get(path):
+            yield path, old.get(path), new.get(path)
+
+
+def _flatten(path: str, value: Any, found: dict[str, str]) -> None:
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            _flatten(f"{path}.{name}" if path else name, each, found)
+    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        names = [str(each.get("name", at)) for at, each in enumerate(value)]
+        distinct = names if len(set(names)) == len(names) else [str(at) for at in range(len(names))]
+        found.update({f"{path}[]": ", ".join(distinct)} if distinct == names and "name" in value[0] else {})
+        for name, each in zip(distinct, value, strict=True):
+            _flatten(f"{path}[{name}]", each, found)
+    elif path:
+        found[path] = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
 def named_partitions(table: Table, partitions: Sequence[Partition]) -> dict[str, Partition]:
     keys = [key.name or "" for key in table.partitionKeys or ()]
     return {make_name(keys, partition.values or []): partition for partition in partitions}
@@ -396,6 +395,21 @@ def table_names(
             for table in client.call("get_all_tables", database):
                 if wants(database, table):
                     yield database, table
+
+
+def partition_values(client: CatalogCaller, table: Table, text: str) -> list[list[str]]:
+    """Values of the partitions that satisfy a filter (docs/filters.md), which a gateway escapes as in names.
+
+    Raises MetaException when the text is not a filter of the table, NoSuchObjectException when the table is gone.
+    """
+    request = PartitionValuesRequest(
+        dbName=table.dbName,
+        tblName=table.tableName,
+        partitionKeys=table.partitionKeys,
+        applyDistinct=False,
+        filter=text,
+    )
+    return [row.row for row in client.call("get_partition_values", request).partitionValues]
 
 
 def columns_once(partitions: Sequence[Partition]) -> tuple[list[Partition], list[FieldSchema] | None]:

@@ -1,7 +1,5 @@
 """Errors of the pipeline: those of the data source, as Spark shows them, and the reasons for which a job ends early."""
 
-from typing import Final
-
 
 class OptionError(ValueError):
     """An option or a column that was asked for does not fit; the text names it and says what does."""
@@ -48,20 +46,3 @@ class GatewayAway(JobFailed):
 
 class CallsRefused(JobFailed):
     """The metastore does not let the job in, or does not know what it asks for."""
-
-
-_KINDS: Final = {
-    kind.__name__: kind
-    for kind in (JobFailed, UsageRefused, StateFailed, TablesHeld, LeaseLost, GatewayAway, CallsRefused)
-}
-
-
-def packed(failure: JobFailed) -> str:
-    """A failure as a line that a task can hand to the driver."""
-    return "\n".join((type(failure).__name__, failure.hint.replace("\n", " "), str(failure)))
-
-
-def unpacked(text: str) -> JobFailed:
-    """The failure that `packed` wrote."""
-    kind, hint, said = text.split("\n", 2)
-    return _KINDS.get(kind, JobFailed)(said, hint)

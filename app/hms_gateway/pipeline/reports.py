@@ -1,4 +1,4 @@
-"""One page of HTML about a run: facts, tables and plots, with nothing that is loaded from elsewhere and no script."""
+"""One page of HTML about a run: facts, tables and bars, with nothing that is loaded from elsewhere and no script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,32 +72,11 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
-    """Counts of values between two edges: `counts` has one item less than `edges`, whose unit is `unit`.
-
-    `marks` are vertical lines with a name at values between the edges.
-    """
-
-    title: str
-    edges: Sequence[float]
-    counts: Sequence[int]
-    unit: Unit = Unit.COUNT
-    marks: Sequence[tuple[float, str]] = ()
-
-    def __post_init__(self) -> None:
-        if len(self.edges) != len(self.counts) + 1:
-            raise ValueError(
-                f"histogram {self.title!r} has {len(self.edges)} edges and {len(self.counts)} counts;"
-                " give one edge more than counts"
-            )
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     """A heading, a sentence below it, and what is shown."""
 
     title: str
-    blocks: Sequence[Table | Bars | Histogram] = ()
+    blocks: Sequence[Table | Bars] = ()
     text: str = ""
 
 
@@ -118,6 +97,8 @@ class Page:
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SECOND_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _SCALE: Final = 1_024
+# The width of a bar that is whole.
+_WIDTH: Final = 670
 
 
 def amount_text(value: float, unit: Unit | None = None) -> str:
@@ -154,132 +135,6 @@ def duration_text(seconds: float) -> str:
         if abs(seconds) >= length:
             return f"{seconds / length:,.1f}".removesuffix(".0") + f" {name}"
     return (f"{seconds:.1f}".removesuffix(".0") if abs(seconds) < 10 else f"{seconds:.0f}") + " s"
-
-
-# Plots as SVG: bars by name, histograms. Every bar has its figures as text, so that nothing depends on its length.
-
-
-_WIDTH: Final = 960
-_NAME_WIDTH: Final = 200
-_VALUE_WIDTH: Final = 90
-_ROW: Final = 26
-_BAR: Final = 16
-# What fits the space left of the bars; the whole name is the bar's title.
-_NAME_CHARACTERS_MAX: Final = 30
-_PLOT_HEIGHT: Final = 180
-_TOP: Final = 22
-_BOTTOM: Final = 30
-_LEFT: Final = 56
-_EDGE_LABELS_MAX: Final = 8
-_GAP: Final = 2
-
-
-def bars_svg(plot: Bars) -> str:
-    """A row for each bar."""
-    height = _ROW * len(plot.bars) + 4
-    full = plot.whole or max((bar.value for bar in plot.bars), default=0) or 1
-    space = _WIDTH - _NAME_WIDTH - _VALUE_WIDTH
-    rows = []
-    for number, bar in enumerate(plot.bars):
-        top = _ROW * number + 2
-        length = _length(bar.value, full, space)
-        value = amount_text(bar.value, plot.unit)
-        rows.append(
-            f'<g class="{bar.tone.value}"><title>{plain_text(bar.name)}: {plain_text(value)}</title>'
-            f'<text class="name" x="{_NAME_WIDTH - 10}" y="{top + 13}">{plain_text(_shortened(bar.name))}</text>'
-            f'<rect class="track" x="{_NAME_WIDTH}" y="{top}" width="{space}" height="{_BAR}" rx="3"/>'
-            f'<rect class="bar" x="{_NAME_WIDTH}" y="{top}" width="{length:.1f}" height="{_BAR}" rx="3"/>'
-            f'<text class="value" x="{_NAME_WIDTH + space + 8}" y="{top + 13}">{plain_text(value)}</text></g>'
-        )
-    return _svg(height, plot.title, rows)
-
-
-def histogram_svg(plot: Histogram) -> str:
-    """Columns of equal width, whatever the distances of the edges: sizes spread over many powers of ten."""
-    height = _TOP + _PLOT_HEIGHT + _BOTTOM
-    peak = max(plot.counts, default=0) or 1
-    step = (_WIDTH - _LEFT - 16) / max(len(plot.counts), 1)
-    width = step - _GAP
-    parts = _grid(peak)
-    for number, count in enumerate(plot.counts):
-        length = _length(count, peak, _PLOT_HEIGHT)
-        left, top = _LEFT + number * step + _GAP / 2, _TOP + _PLOT_HEIGHT - length
-        low, high = (amount_text(edge, plot.unit) for edge in plot.edges[number : number + 2])
-        parts.append(
-            f'<g class="plain"><title>{plain_text(low)} to {plain_text(high)}: {plain_text(count_text(count))}</title>'
-            f'<rect class="reach" x="{left:.1f}" y="{_TOP}" width="{width:.1f}" height="{_PLOT_HEIGHT}"/>'
-            f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{length:.1f}" rx="2"/></g>'
-        )
-    parts += _edge_labels(plot, step)
-    parts += [_mark(plot.edges, value, name, step) for value, name in plot.marks]
-    return _svg(height, plot.title, parts)
-
-
-def _grid(peak: int) -> list[str]:
-    """Lines at the round numbers up to the largest count."""
-    parts = []
-    for value in _round_values(peak):
-        y = _TOP + _PLOT_HEIGHT - _PLOT_HEIGHT * value / peak
-        parts.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 16}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text class="tick count" x="{_LEFT - 8}" y="{y + 4:.1f}">{plain_text(count_text(value))}</text>'
-        )
-    return parts
-
-
-def _round_values(peak: int) -> list[int]:
-    """0 and three to five more: 1, 2 or 5 times a power of ten apart."""
-    size = 1
-    while peak / size > 50:
-        size *= 10
-    distance = next(size * factor for factor in (1, 2, 5, 10) if peak / (size * factor) <= 5)
-    return list(range(0, peak + 1, distance))
-
-
-def _edge_labels(plot: Histogram, step: float) -> list[str]:
-    every = max(1, -(-len(plot.edges) // _EDGE_LABELS_MAX))
-    y = _TOP + _PLOT_HEIGHT + 18
-    return [
-        f'<text class="tick edge" x="{_LEFT + number * step:.1f}" y="{y}">'
-        f"{plain_text(amount_text(edge, plot.unit))}</text>"
-        for number, edge in enumerate(plot.edges)
-        if number % every == 0
-    ]
-
-
-def _mark(edges: Sequence[float], value: float, name: str, step: float) -> str:
-    """A line at a value, within its column by its share of it."""
-    place = next((number for number, edge in enumerate(edges[1:]) if value < edge), len(edges) - 2)
-    low, high = edges[place], edges[place + 1]
-    share = min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 0.0
-    x = _LEFT + (place + share) * step
-    anchor = "end" if x > _WIDTH * 0.75 else "start"
-    text_x = x - 5 if anchor == "end" else x + 5
-    return (
-        f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 14}" y2="{_TOP + _PLOT_HEIGHT}"/>'
-        f'<text class="tick mark-name" text-anchor="{anchor}" x="{text_x:.1f}" y="{_TOP - 5}">{plain_text(name)}</text>'
-    )
-
-
-def _length(value: float, full: float, space: float) -> float:
-    """The length of a bar: a value above zero can be seen."""
-    if value <= 0:
-        return 0.0
-    return max(2.0, min(value / full, 1.0) * space)
-
-
-def _svg(height: float, title: str, parts: Sequence[str]) -> str:
-    return (
-        f'<svg role="img" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
-        f"<title>{plain_text(title)}</title>{''.join(parts)}</svg>"
-    )
-
-
-def _shortened(name: str) -> str:
-    if len(name) <= _NAME_CHARACTERS_MAX:
-        return name
-    half = (_NAME_CHARACTERS_MAX - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
 
 
 def plain_text(text: str) -> str:
@@ -320,11 +175,26 @@ def _section(section: Section) -> str:
     return f"<section><h2>{plain_text(section.title)}</h2>{_paragraph(section.text)}{blocks}</section>\n"
 
 
-def _block(block: Table | Bars | Histogram) -> str:
-    if isinstance(block, Table):
-        return _table(block)
-    plot = bars_svg(block) if isinstance(block, Bars) else histogram_svg(block)
-    return f"<figure><figcaption>{plain_text(block.title)}</figcaption>{plot}</figure>\n"
+def _block(block: Table | Bars) -> str:
+    return _table(block) if isinstance(block, Table) else _bars(block)
+
+
+def _bars(plot: Bars) -> str:
+    """A row for each bar, with its figure as text, so that nothing depends on its length."""
+    full = plot.whole or max((bar.value for bar in plot.bars), default=0) or 1
+    rows = "".join(
+        f'<tr class="{bar.tone.value}"><td>{plain_text(bar.name)}</td><td class="plot">'
+        f'<svg viewBox="0 0 {_WIDTH} 1" preserveAspectRatio="none"><rect class="track" width="{_WIDTH}" height="1"/>'
+        f'<rect class="bar" width="{_length(bar.value / full):.1f}" height="1"/></svg></td>'
+        f'<td class="number">{plain_text(amount_text(bar.value, plot.unit))}</td></tr>\n'
+        for bar in plot.bars
+    )
+    return f"<figure><figcaption>{plain_text(plot.title)}</figcaption><table><tbody>{rows}</tbody></table></figure>\n"
+
+
+def _length(share: float) -> float:
+    """The length of a bar: a value above zero can be seen."""
+    return max(2.0, min(share, 1.0) * _WIDTH) if share > 0 else 0.0
 
 
 def _table(table: Table) -> str:

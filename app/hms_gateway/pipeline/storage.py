@@ -170,6 +170,8 @@ _AT_ONCE: Final = 16
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 _TIMES: Final = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+# Names of file systems for the version of a file or the time of its last change.
+_VERSIONS: Final = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 
 
 class ListingProblem(Exception):
@@ -181,9 +183,9 @@ class ListingProblem(Exception):
 
 
 class Entry(NamedTuple):
-    """`modified_ms` is 0 where the file system does not know.
+    """`modified_ms` is 0 where the file system does not know; `version` is another one when the content is.
 
-    A link counts as a directory that cannot be listed, so that a look for files in it names it.
+    What is no file counts as a directory, such as a link, so that a look for files in it says that it is none.
     """
 
     name: str
@@ -191,6 +193,7 @@ class Entry(NamedTuple):
     bytes: int
     modified_ms: int
     is_link: bool = False
+    version: Any = ""
 
 
 def files_of(location: str, storage: Storage) -> "Files":
@@ -206,6 +209,17 @@ def files_of(location: str, storage: Storage) -> "Files":
 def is_hidden(name: str, *, is_directory: bool) -> bool:
     """True for names that Hive and Spark ignore; a directory `_a=1` is a partition all the same."""
     return name.startswith(".") or (name.startswith("_") and not (is_directory and "=" in name))
+
+
+def visible_files(files: "Files", top: str, below: str = "") -> Iterator[tuple[str, Entry]]:
+    """The files in a directory and those below it, by their paths from there. Raises ListingProblem."""
+    for entry in files.scan(f"{top}/{below}" if below else top):
+        name = f"{below}/{entry.name}" if below else entry.name
+        if not is_hidden(entry.name, is_directory=entry.is_directory):
+            if entry.is_directory:
+                yield from visible_files(files, top, name)
+            else:
+                yield name, entry
 
 
 class LocalFiles:
@@ -228,14 +242,7 @@ class LocalFiles:
         return f"file:{path}"
 
     def scan(self, path: str) -> Iterator[Entry]:
-        """The entries of a directory; one that vanishes meanwhile is left out."""
-        for name, found in self.entries(path):
-            is_link = stat.S_ISLNK(found.st_mode)
-            is_directory = is_link or stat.S_ISDIR(found.st_mode)
-            yield Entry(name, is_directory, found.st_size, found.st_mtime_ns // 1_000_000, is_link)
-
-    def entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
-        """The entries by their names; of a link the link itself, unless it leads nowhere. Raises ListingProblem."""
+        """The entries of a directory; one that vanishes meanwhile, or is a link to nowhere, is left out."""
         with (
             _translated(path, self.open, path, LISTING) as folder,
             _translated(path, os.scandir, folder.number) as entries,
@@ -243,11 +250,13 @@ class LocalFiles:
             for entry in entries:
                 try:
                     found = entry.stat(follow_symlinks=False)
-                    if stat.S_ISLNK(found.st_mode):
+                    is_link = stat.S_ISLNK(found.st_mode)
+                    if is_link:
                         entry.stat()
                 except OSError:
                     continue
-                yield entry.name, found
+                is_file, changed = stat.S_ISREG(found.st_mode), found.st_mtime_ns
+                yield Entry(entry.name, not is_file, found.st_size, changed // 1_000_000, is_link, changed)
 
     def is_directory(self, path: str) -> bool:
         try:
@@ -358,7 +367,9 @@ class RemoteFiles:
             name = str(found["name"]).rstrip("/").rpartition("/")[2]
             # Object stores have an empty object for a directory, by its own name.
             if str(found["name"]).strip("/") != path.strip("/"):
-                yield Entry(name, found["type"] == "directory", int(found.get("size") or 0), _milliseconds(found))
+                version = next((found[each] for each in _VERSIONS if found.get(each) is not None), "")
+                size, is_directory = int(found.get("size") or 0), found["type"] == "directory"
+                yield Entry(name, is_directory, size, _milliseconds(found), version=version)
 
     def is_directory(self, path: str) -> bool:
         return bool(_translated(path, lambda: self.system.isdir(self.checked(path))))
@@ -460,7 +471,7 @@ def fold(files: Files, path: str, entries: Iterable[Entry], depth: int = 0) -> F
     """The files in a directory and those below it, hidden directories left out. Raises ListingProblem."""
     count = total = largest_bytes = 0
     largest, names = "", list[str]()
-    for name, is_directory, size, _, _ in entries:
+    for name, is_directory, size, _, _, _ in entries:
         if is_hidden(name, is_directory=is_directory):
             continue
         if is_directory:

@@ -19,6 +19,7 @@ OTHER_VARIABLES = frozenset(
     f"{ENVIRONMENT_PREFIX}{name}"
     for name in (
         *("CONFIG", "URL", "USER", "PASSWORD", "TOKEN", "CERTIFICATE", "KEY", "CACERT", "PROFILE", "PROFILES"),
+        "CATALOG",
         *("PIPELINE_STATE", "SOURCE_PASSWORD"),
     )
 )

@@ -39,7 +39,7 @@ def realize(world: World, client) -> None:
     for name, location in world.databases.items():
         client.call("create_database", Database(name=name, locationUri=location))
     for table in world.tables.values():
-        client.call("create_table_with_environment_context", _table(table.row), _NO_COUNTING)
+        client.call("create_table_with_environment_context", table_of(table.row), _NO_COUNTING)
         made = client.call("get_table", table.row.database, table.row.table)
         counted = {name: value for name, value in made.parameters.items() if name not in ("numFiles", "totalSize")}
         changed = replace(made, parameters={**counted, **table.row.parameters})
@@ -51,16 +51,7 @@ def realize(world: World, client) -> None:
 
 def _add_partitions(client, table: worlds.Table) -> None:
     sd = client.call("get_table", table.row.database, table.row.table).sd
-    parts = [
-        Partition(
-            dbName=table.row.database,
-            tableName=table.row.table,
-            values=list(values),
-            sd=replace(sd, location=row.location),
-            parameters=dict(row.parameters),
-        )
-        for values, row in table.partitions.items()
-    ]
+    parts = [partition_of(table, values, sd) for values in table.partitions]
     request = AddPartitionsRequest(
         dbName=table.row.database,
         tblName=table.row.table,
@@ -72,7 +63,18 @@ def _add_partitions(client, table: worlds.Table) -> None:
     client.call("add_partitions_req", request)
 
 
-def _table(row) -> Table:
+def partition_of(table: worlds.Table, values, sd: StorageDescriptor) -> Partition:
+    row = table.partitions[values]
+    return Partition(
+        dbName=table.row.database,
+        tableName=table.row.table,
+        values=list(values),
+        sd=replace(sd, location=row.location),
+        parameters=dict(row.parameters),
+    )
+
+
+def table_of(row) -> Table:
     is_acid = row.parameters.get("transactional") == "true"
     path = {"path": row.path} if row.path else {}
     format = next((name for name, text in worlds.INPUT_FORMATS.items() if text == row.input_format), "")

@@ -10,13 +10,14 @@ from functools import cache
 from random import Random
 from typing import Any
 
+import msgspec
 import pyarrow
 import pyarrow.orc
 import pyarrow.parquet
 from msgspec.structs import replace
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.audit.places import Directory, PartitionRow, TableRow, Thresholds
+from hms_gateway.pipeline.audit.places import Directory, Thresholds
 from hms_gateway.pipeline.footers.footer import Column
 
 NOW = 1_800_000_000.0
@@ -71,6 +72,26 @@ class Expected:
     name: str
     location: str
     fix: str | None = None
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    """What a table of the metastore is to have."""
+
+    database: str
+    table: str
+    type: str | None
+    location: str | None
+    input_format: str | None
+    parameters: dict[str, str]
+    keys: tuple[Column, ...] = ()
+    path: str | None = None
+
+
+class PartitionRow(msgspec.Struct, frozen=True):
+    name: str
+    location: str | None
+    input_format: str | None
+    parameters: dict[str, str]
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Compacting partitions of a real gateway, without Spark: what others do meanwhile, and what a killed run leaves."""
 
 import time
+from functools import partial
 
 import pyarrow
 import pytest
@@ -76,8 +77,10 @@ def found(connection, table, run="compact-1"):
     """What a look finds, by kind."""
     given = pyarrow.table({"database": ["lake"], "table": [table.tableName]})
     by_kind = {}
-    for names in PartitionNames(connection, 5, NAMES, "", left_alone)(given):
-        for piece in Look(connection, 5, run, TARGET, DISKS)(pyarrow.Table.from_batches([names])):
+    for names in PartitionNames(partial(PatientClient, connection, 5), NAMES, "", left_alone)(given):
+        for piece in Look(partial(PatientClient, connection, 5), run, TARGET, DISKS)(
+            pyarrow.Table.from_batches([names])
+        ):
             for row in piece.to_pylist():
                 by_kind.setdefault(row["what"], []).append(row)
     return by_kind
@@ -408,7 +411,7 @@ LEFT_ALONE = [
 def test_what_is_not_plain_is_never_touched(client, connection, changed, reason):
     table = make_table(client, "special", **changed)
     try:
-        names = PartitionNames(connection, 5, NAMES, "", left_alone)(
+        names = PartitionNames(partial(PatientClient, connection, 5), NAMES, "", left_alone)(
             pyarrow.table({"database": ["lake"], "table": ["special"]})
         )
         assert [row["reason"] for piece in names for row in piece.to_pylist()] == [reason]

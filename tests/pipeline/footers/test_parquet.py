@@ -11,7 +11,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.footers.parquet import parquet_footer
-from hms_gateway.pipeline.footers.parquet_structs import FileMetaData, decode
+from hms_gateway.pipeline.footers.parquet_structs import FileMetaData, decode, schema_end
 from hms_gateway.pipeline.footers.reading import read_footer
 from tests.pipeline.footers.content import HIVE, TYPES, counted, random_table, reading
 
@@ -61,7 +61,7 @@ def test_bounds_of_strings_that_a_writer_may_have_shortened_are_not_exact(tmp_pa
     statistics = found.row_groups[0].columns[0].meta_data.statistics
     statistics.min_value, statistics.max_value = b"\xc3\xbc" * 8, b"\xc3\xbc" * 7 + b"\xc3\xbd"
     statistics.is_min_value_exact = statistics.is_max_value_exact = says
-    figures = parquet_footer(encoded(found)).figures["note"]
+    figures = parquet_footer(encoded(found, path)).figures["note"]
     assert (figures.has_bounds, figures.is_exact, figures.distinct) == (True, False, None)
     assert (figures.byte_count, figures.longest, figures.longest_is_exact) == (800, 400, False)
 
@@ -80,7 +80,7 @@ def test_old_bounds_count_where_their_order_is_that_of_the_type(tmp_path, name, 
     found.column_orders = None
     statistics = found.row_groups[0].columns[0].meta_data.statistics
     statistics.min, statistics.max = statistics.min_value, statistics.max_value
-    figures = parquet_footer(encoded(found)).figures[name]
+    figures = parquet_footer(encoded(found, path)).figures[name]
     assert (figures.low, figures.high) == ((1, 9) if name == "big" else (None, None))
 
 
@@ -89,9 +89,14 @@ def metadata_of(path):
     return data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
 
 
-def encoded(found):
+def encoded(found, path):
+    """With the schema of a file, which has been read as a whole."""
+    data = metadata_of(path)
+    parquet_footer(data)
     protocol = TCompactProtocolAccelerated(TMemoryBuffer(), fallback=False)
-    return protocol._fast_encode(found, [FileMetaData, FileMetaData.thrift_spec])
+    rest = protocol._fast_encode(found, [FileMetaData, FileMetaData.thrift_spec])
+    # The first field says how far its number is from that of the one before, here of the schema.
+    return data[: schema_end(data)] + bytes((rest[0] - 0x20,)) + rest[1:]
 
 
 def test_unsigned_numbers_have_types_that_hold_them(tmp_path):

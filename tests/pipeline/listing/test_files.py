@@ -169,4 +169,4 @@ def test_of_a_file_system_that_is_away_few_files_are_looked_at(folder):
 
 
 def test_entries_are_values():
-    assert Entry("a", False, 1, 2) == ("a", False, 1, 2, False)
+    assert Entry("a", False, 1, 2) == ("a", False, 1, 2, False, "")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hms_gateway.client.in_catalog import call_in_catalog
-from hms_gateway.pipeline.migrate.events import Changes, partition_names
+from hms_gateway.pipeline.events import Changes, partition_names
 from hms_gateway.rpc.structs import METHODS, NotificationEvent, NotificationEventRequest, NotificationEventResponse
 
 
@@ -28,8 +28,9 @@ def test_tables_are_touched_as_a_whole():
 
 
 def test_a_rename_touches_both_names():
-    before = json.dumps({"1": {"str": "Old"}, "2": {"str": "d"}})
-    assert set(changes(event("ALTER_TABLE", "new", tableObjBeforeJson=before)).tables) == {("d", "new"), ("d", "old")}
+    before, after = (json.dumps({"1": {"str": name}, "2": {"str": "d"}}) for name in ("Old", "new"))
+    renamed = event("ALTER_TABLE", "new", tableObjBeforeJson=before, tableObjAfterJson=after)
+    assert set(changes(renamed).tables) == {("d", "new"), ("d", "old")}
 
 
 def test_events_of_other_catalogs_touch_nothing():
@@ -77,16 +78,18 @@ def test_the_table_stays_touched_as_a_whole():
     assert found.tables == {("d", "t"): None}
 
 
-def test_a_renamed_partition_touches_the_table():
+def test_a_renamed_partition_has_two_names():
     objects = {f"partitionObj{when}Json": json.dumps({"1": {"lst": ["str", 1, when]}}) for when in ("Before", "After")}
-    assert partition_names("ALTER_PARTITION", json.dumps({"keyValues": {"ds": "1"}, **objects})) is None
+    renamed = event("ALTER_PARTITION", keyValues={"ds": "1"}, **objects)
+    assert partition_names(renamed) == ["ds=Before", "ds=After"]
+    assert partition_names(event("ALTER_PARTITION", **objects)) is None
     same = dict.fromkeys(objects, json.dumps({"1": {"lst": ["str", 1, "x"]}}))
-    assert partition_names("ALTER_PARTITION", json.dumps({"keyValues": {"ds": "1"}, **same})) == ["ds=1"]
+    assert partition_names(event("ALTER_PARTITION", keyValues={"ds": "x"}, **same)) == ["ds=x"]
 
 
 def test_messages_of_hive_4_are_compressed():
     packed = base64.b64encode(gzip.compress(json.dumps({"partitions": [{"ds": "1"}]}).encode())).decode()
-    assert partition_names("ADD_PARTITION", packed) == ["ds=1"]
+    assert partition_names(NotificationEvent(eventType="ADD_PARTITION", message=packed)) == ["ds=1"]
 
 
 def test_everything_without_a_table_is_of_its_database():

@@ -80,7 +80,7 @@ def test_other_file_systems_are_listed_alike():
     for name in ("a", "_SUCCESS", "sub/d"):
         memory.pipe_file(f"/listed/{name}", b"123")
     assert [(file.size, file.folder) for file in data_files("memory://listed", MEMORY)] == [(3, ""), (3, "sub")]
-    with pytest.raises(ListingProblem, match="cannot be listed"):
+    with pytest.raises(ListingProblem, match="is not there"):
         data_files("memory://nothing-here", MEMORY)
 
 

@@ -25,11 +25,12 @@ CALLERS = {
     "cli/coordination/leases.py",
     "cli/coordination/locks.py",
     "client/acquiring.py",
+    "client/in_catalog.py",
     "client/transaction.py",
     # The one method whose declared exceptions differ between the dialects.
     "rpc/binding.py",
 }
-ROOMS_OF_CALLERS = ("handlers/", "pipeline/", "cli/catalog/", "cli/sql/", "cli/hiveql/")
+ROOMS_OF_CALLERS = ("handlers/", "iceberg/", "pipeline/", "cli/catalog/", "cli/sql/", "cli/hiveql/")
 ALSO_WORDS = {"lock", "compact"}
 
 

@@ -110,7 +110,7 @@ def test_an_unknown_revision_is_refused(empty_database: str) -> None:
     migrate(empty_database)
     engine = create_engine(empty_database)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999', readable_by = NULL"))
     engine.dispose()
     with pytest.raises(StoreError, match="revision 9999"):
         open_store(empty_database, ManualClock(), Limits())

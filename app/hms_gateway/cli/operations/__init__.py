@@ -1,1 +1,1 @@
-"""Commands of operators: serve, bridge, users, check, backup, migrate."""
+"""Commands of operators: serve, bridge, users, check, backup, restore, migrate."""

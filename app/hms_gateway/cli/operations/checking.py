@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from itertools import compress, islice
 from operator import not_
 from typing import Any, Final, NamedTuple
@@ -79,6 +80,14 @@ def _found(settings: Settings, options: CheckOptions, report: "_Report") -> Iter
         yield from _Check(settings, options, files, store, report).run()
     finally:
         store.close()
+
+
+def missing_directories(settings: Settings) -> Iterator[str]:
+    """Places of managed tables and partitions whose directory is missing. Raises StoreError and SettingsError."""
+    files = directories(settings)
+    with closing(open_store(database_url(settings), SystemClock(), settings.limits, 1)) as store:
+        for one in MissingDirectories(store, files, files).find():
+            yield f"{one.location} ({one.kind} {one.name})"
 
 
 def _check_database(settings: Settings) -> Iterator[_Found]:

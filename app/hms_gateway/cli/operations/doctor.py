@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import click
 from rich.markup import escape
 
+from hms_gateway.cli.operations.health import get_page, own_url
 from hms_gateway.cli.operations.start_checks import connections_problem, start_problems
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, out, store_text
@@ -264,8 +265,8 @@ def _remote_root(settings: Settings, root: str) -> Finding:
 
 def _own_gateway(settings: Settings) -> Iterator[Finding]:
     if settings.port:
-        host = settings.host if settings.host not in ("0.0.0.0", "::", "") else "localhost"
-        for found in _gateway(f"{'https' if settings.tls else 'http'}://{host}:{settings.port}"):
+        url = own_url(settings)
+        for found in _gateway(url):
             yield found
             made = [settings.users_path, *([] if settings.database_url else [settings.data_dir / DATABASE_FILE])]
             missing = [file.absolute() for file in made if not file.exists()]
@@ -274,49 +275,36 @@ def _own_gateway(settings: Settings) -> Iterator[Finding]:
             todo = "give the --config, --data-dir and variables that it was started with"
             if missing:
                 yield Finding("error", "gateway", f"it has other settings, since {missing[0]} does not exist; {todo}")
-            elif (file := _certificate_file(settings)) is not None and not _is_shown(file, host, settings.port):
+            elif (file := _certificate_file(settings)) is not None and not _is_shown(file, url):
                 yield Finding("warning", "gateway", f"it shows another certificate than {file}; {todo}")
 
 
-def _is_shown(file: Path, host: str, port: int) -> bool:
+def _is_shown(file: Path, url: str) -> bool:
     """True if the certificate of the file is the one that new connections get, also where that cannot be said."""
+    place = urlsplit(url)
     try:
-        shown = ssl.get_server_certificate((host, port), timeout=_ANSWER_SECONDS_MAX)
+        shown = ssl.get_server_certificate((place.hostname or "", place.port or 0), timeout=_ANSWER_SECONDS_MAX)
         return "".join(shown.split()) in "".join(file.read_text(encoding="utf-8").split())
     except (OSError, UnicodeDecodeError):
         return True
 
 
 def _gateway(url: str) -> Iterator[Finding]:
-    """Ask if it is ready, and its clock; this sends no secret, so any certificate will do."""
-    place = urlsplit(url)
-    port = place.port or (443 if place.scheme == "https" else 80)
-    host = place.hostname or "localhost"
-    context = ssl._create_unverified_context()
-    connection = (
-        http.client.HTTPSConnection(host, port, timeout=_ANSWER_SECONDS_MAX, context=context)
-        if place.scheme == "https"
-        else http.client.HTTPConnection(host, port, timeout=_ANSWER_SECONDS_MAX)
-    )
-    name = f"{host}:{port}"
+    """Its readiness, and its clock."""
+    name = urlsplit(url).netloc.rpartition("@")[2]
     try:
-        connection.request("GET", "/readyz")
-        answer = connection.getresponse()
-        text = answer.read(1_000).decode(errors="replace").strip()
+        page = get_page(url, "/readyz", _ANSWER_SECONDS_MAX)
     except (OSError, http.client.HTTPException) as error:
         yield Finding(
             "warning", "gateway", f"{name} does not answer ({error}); is it started, and on this port (--port)?"
         )
         return
-    finally:
-        connection.close()
-    if answer.status != 200:
-        yield Finding("error", "gateway", f"{name} is not ready ({answer.status} {text}); its log says why")
+    if page.status != 200:
+        yield Finding("error", "gateway", f"{name} is not ready ({page.status} {page.text}); its log says why")
         return
     yield Finding("ok", "gateway", f"{name} is ready")
-    date = answer.getheader("date")
-    if date is not None:
-        yield _clock(name, parsedate_to_datetime(date).timestamp() - time.time())
+    if page.date is not None:
+        yield _clock(name, parsedate_to_datetime(page.date).timestamp() - time.time())
 
 
 _CHECKS: Final[tuple[_Check, ...]] = (

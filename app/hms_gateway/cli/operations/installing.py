@@ -1,6 +1,4 @@
-"""Work of `hms-gateway migrate`, `backup` and `hive-views`: the database of an installation."""
-
-from pathlib import Path
+"""Work of `hms-gateway migrate` and `hive-views`: the database of an installation."""
 
 from rich.status import Status
 
@@ -9,16 +7,18 @@ from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.file_versions import make_data_folder
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.storage.dialects.integrity import back_up
-from hms_gateway.storage.migrations.revisions import migrate, revision_of
+from hms_gateway.storage.migrations.revisions import migrate, note_older, revision_of
 from hms_gateway.storage.schema.catalog import REVISION
 from hms_gateway.storage.views.installing import install, remove
 
 
-def run_migration(settings: Settings) -> None:
+def run_migration(settings: Settings, revision: str | None) -> None:
     """Say from which revision to which, and do it; what cannot be done is one line and exit code 2."""
     url = database_url(settings)
     try:
+        if revision is not None:
+            print(f"from revision {note_older(url, revision)} to revision {revision}; the tables stay as they are")
+            return
         if settings.database_url is None:
             make_data_folder(settings.data_dir)
         found = revision_of(url)
@@ -33,15 +33,6 @@ def run_migration(settings: Settings) -> None:
         fail_for_store(error)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}", "--data-dir chooses another folder")
-
-
-def run_backup(settings: Settings, file: Path) -> None:
-    """Write the copy; what keeps it from being written is one line and exit code 2."""
-    try:
-        back_up(database_url(settings), file)
-    except StoreError as error:
-        fail_for_store(error)
-    print(f"the database is in {file}")
 
 
 def install_views(settings: Settings, schema: str) -> None:

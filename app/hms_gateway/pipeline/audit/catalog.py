@@ -12,7 +12,6 @@ import pyarrow
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.audit.findings import Sorter, find
 from hms_gateway.pipeline.audit.places import (
     Area,
@@ -21,10 +20,9 @@ from hms_gateway.pipeline.audit.places import (
     FileOwner,
     Finding,
     Group,
-    PartitionRow,
     Place,
-    TableRow,
     Thresholds,
+    columns_of,
     is_hidden,
     is_leftover,
     location_of,
@@ -33,7 +31,6 @@ from hms_gateway.pipeline.audit.places import (
     table_place,
 )
 from hms_gateway.pipeline.catalog import databases_everywhere, is_elsewhere, named_tables
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
@@ -51,7 +48,7 @@ from hms_gateway.pipeline.storage import (
     shown,
 )
 from hms_gateway.pipeline.storage import is_hidden as is_hidden_file
-from hms_gateway.rpc.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
+from hms_gateway.rpc.structs import Database, NoSuchObjectException, Table
 
 # Brings places and directories of one area together in one task, and applies the rules there.
 
@@ -260,14 +257,14 @@ def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool], s
         databases[name] = _locations(found)
         for table in _tables(client, name):
             is_audited = not is_elsewhere(name) and is_wanted(name, table.tableName or "")
-            place = table_place(_row(table), databases[name], is_audited)
+            place = table_place(table, databases[name], is_audited)
             if place is not None:
                 place = _looked_at(place, storage)
                 tables[f"{place.database}.{place.table}"] = place
                 if (old := replaced_place(place, table.parameters or {})) is not None:
                     tables[f"{place.database}.{place.table} before"] = old
                 if place.format in ("parquet", "orc"):
-                    columns[f"{place.database}.{place.table}"] = _columns(table)
+                    columns[f"{place.database}.{place.table}"] = columns_of(table.sd.cols if table.sd else None)
     return Catalog(databases, tables, columns)
 
 
@@ -278,10 +275,10 @@ def read_places(run: Run, catalog: Catalog) -> Stored:
     whole = run.store("tables", lambda: pyarrow.Table.from_batches([place_batch(iter(catalog.tables.values()))]))
     rows = [{"database": place.database, "table": place.table} for place in tables.values()]
     listed = run.store("partitioned", rows, rows_a_batch=_TABLES_A_BATCH, schema=_TABLES_SCHEMA)
-    of_names = _NameReader(options.connection, options.patience_seconds)
+    of_names = _NameReader(options.client)
     named = run.derive("names", listed, of_names, _NAMES, rows_a_batch=_CALLS_A_BATCH, unit="batches of tables")
     sent = run.spark.sparkContext.broadcast(tables)
-    of_parts = _PartitionReader(options.connection, options.patience_seconds, run.storage, sent)
+    of_parts = _PartitionReader(options.client, run.storage, sent)
     parts = run.derive("partitions", named, of_parts, PLACES, unit="batches of partitions")
     return Stored.joined([whole, parts])
 
@@ -290,11 +287,10 @@ def read_places(run: Run, catalog: Catalog) -> Stored:
 class _NameReader:
     """Tables to their partitions' names, in pieces of one call."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in batch.to_pylist():
                 yield from self._names(client, row["database"], row["table"])
 
@@ -312,13 +308,12 @@ class _NameReader:
 class _PartitionReader:
     """Names of partitions to places."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     storage: Storage = field(repr=False)
     tables: Any
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in batch.to_pylist():
                 table = self.tables.value[f"{row['database']}.{row['table']}"]
                 yield place_batch(self._places(client, table, row["names"]))
@@ -329,7 +324,7 @@ class _PartitionReader:
         except NoSuchObjectException:
             return
         for partition in found:
-            place = partition_place(_partition_row(partition, table), table)
+            place = partition_place(partition, table)
             if place is not None:
                 place = _looked_at(place, self.storage)
                 yield place
@@ -359,36 +354,6 @@ def _tables(client: PatientClient, database: str) -> Iterator[Table]:
 def _locations(database: Database) -> tuple[str, ...]:
     texts = (database.locationUri, getattr(database, "managedLocationUri", None))
     return tuple(dict.fromkeys(found for text in texts if (found := location_of(text)) is not None))
-
-
-def _row(table: Table) -> TableRow:
-    sd = table.sd
-    serde = sd.serdeInfo if sd else None
-    return TableRow(
-        database=table.dbName or "",
-        table=table.tableName or "",
-        type=table.tableType,
-        location=sd.location if sd else None,
-        input_format=sd.inputFormat if sd else None,
-        parameters=table.parameters or {},
-        keys=tuple(Column((key.name or "").lower(), (key.type or "").lower()) for key in table.partitionKeys or ()),
-        path=(serde.parameters or {}).get("path") if serde else None,
-    )
-
-
-def _partition_row(partition: Partition, table: Place) -> PartitionRow:
-    sd = partition.sd
-    return PartitionRow(
-        name=make_name([key.name for key in table.keys], partition.values or []),
-        location=sd.location if sd else None,
-        input_format=sd.inputFormat if sd else None,
-        parameters=partition.parameters or {},
-    )
-
-
-def _columns(table: Table) -> tuple[Column, ...]:
-    fields: Sequence[FieldSchema] = (table.sd.cols if table.sd else None) or ()
-    return tuple(Column((field.name or "").lower(), (field.type or "").lower()) for field in fields)
 
 
 # One level of the tree: each directory of a batch is listed and folded to a row, in an executor.

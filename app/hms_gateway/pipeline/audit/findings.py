@@ -1,7 +1,7 @@
 """The rules: from the catalog and the directories of one area to findings. Values in, values out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from hms_gateway.pipeline.audit.places import (
     leftover_in,
     partition_name,
     spec_of,
+    upwards,
 )
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.reports import bytes_text
@@ -90,11 +91,12 @@ class Sorter:
 
     def owner(self, location: str) -> str | None:
         """The location of the innermost place that a location lies in, or is."""
-        while location not in self.places:
-            if location == self.area.location or "/" not in location:
-                return None
-            location = location.rpartition("/")[0]
-        return location
+        for at in upwards(location):
+            if at in self.places:
+                return at
+            if at == self.area.location:
+                break
+        return None
 
     def holds_places(self, location: str) -> bool:
         """True if a place lies below, here or in an area of its own."""
@@ -102,17 +104,12 @@ class Sorter:
 
     def _seen(self, directory: Directory) -> None:
         """A directory is there when something in it is; object stores have no other sign of it."""
-        location = directory.location
-        while location != self.area.location and "/" in location:
-            self._mark(location, directory)
-            location = location.rpartition("/")[0]
-        self._mark(location, directory)
-
-    def _mark(self, location: str, directory: Directory) -> None:
-        content = self.contents.get(location)
-        if content is not None:
-            content.is_there = True
-            content.has_unreadable = content.has_unreadable or bool(directory.error)
+        for at in upwards(directory.location):
+            if (content := self.contents.get(at)) is not None:
+                content.is_there = True
+                content.has_unreadable = content.has_unreadable or bool(directory.error)
+            if at == self.area.location:
+                break
 
     def _add_files(self, directory: Directory, owner: str | None, path: Sequence[str]) -> None:
         if owner is None or not any(_holds_files(place) for place in self.places[owner]):
@@ -141,14 +138,11 @@ def _holds_files(place: Place) -> bool:
 
 
 def _ancestors(locations: Iterable[str], top: str) -> set[str]:
-    """The locations that others lie below."""
+    """The locations that others lie below, up to the top."""
     found: set[str] = set()
     for location in locations:
-        while location != top and "/" in location:
-            location = location.rpartition("/")[0]
-            if location in found:
-                break
-            found.add(location)
+        above = takewhile(lambda at: at not in found, islice(upwards(location), 1, None))
+        found.update(takewhile(lambda at: below(top, at) is not None, above))
     return found
 
 
@@ -280,16 +274,9 @@ def find(sorter: Sorter, limits: Thresholds, unreadable: Iterable[str] = ()) -> 
     closed = {*unreadable, *(directory.location for directory in sorter.unreadable)}
     for location, places in sorter.places.items():
         yield from _shared(area, location, places, sorter)
-        is_closed = not closed.isdisjoint(_and_above(location)) if closed else False
+        is_closed = not closed.isdisjoint(upwards(location)) if closed else False
         for place in filter(_is_asked_about, places):
             yield from _of_place(place, sorter.contents[location], limits, not is_closed)
-
-
-def _and_above(location: str) -> Iterator[str]:
-    yield location
-    while "/" in location:
-        location = location.rpartition("/")[0]
-        yield location
 
 
 def _without_place(area: Area, sorter: Sorter, limits: Thresholds) -> Iterator[Finding]:

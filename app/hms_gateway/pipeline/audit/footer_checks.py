@@ -22,7 +22,7 @@ from hms_gateway.pipeline.storage import (
     at_once,
     files_of,
     format_of,
-    is_hidden,
+    visible_files,
 )
 
 _NAMES_SHOWN: Final = 3
@@ -145,7 +145,7 @@ def _read(
     try:
         files = files_of(location, storage)
         path = files.root(location)
-        names = list(_visible(files, path, ""))
+        names = [(name, entry) for name, entry in visible_files(files, path) if entry.bytes]
     except (ListingProblem, OptionError):
         return
 
@@ -153,17 +153,6 @@ def _read(
         return ((one[0], problem) for problem in _of_file(files, path, *one, format, columns, keys))
 
     yield from at_once(problems, names, waits=files.waits)
-
-
-def _visible(files: Files, top: str, inside: str) -> Iterator[tuple[str, Entry]]:
-    for entry in files.scan(f"{top}/{inside}".rstrip("/")):
-        name = f"{inside}/{entry.name}" if inside else entry.name
-        if is_hidden(entry.name, is_directory=entry.is_directory):
-            continue
-        if entry.is_directory:
-            yield from _visible(files, top, name)
-        elif entry.bytes:
-            yield name, entry
 
 
 def _of_file(

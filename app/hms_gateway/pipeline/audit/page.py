@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,6 @@ from hms_gateway.pipeline.reports import (
     Bar,
     Bars,
     Fact,
-    Histogram,
     Page,
     Section,
     Table,
@@ -146,23 +146,19 @@ def _kinds(summary: Summary) -> Section:
 
 
 def _contents(summary: Summary, limits: Thresholds) -> Section:
-    small = (float(limits.small_bytes), f"small: below {bytes_text(limits.small_bytes)}")
-    sizes = Histogram(
-        "Tables and partitions by the mean size of their files", SIZE_EDGES, summary.sizes, Unit.BYTES, [small]
-    )
+    small = limits.small_bytes
+    sizes = [
+        Bar(f"{bytes_text(low)} to {bytes_text(high)}", count, Tone.WARNING if high <= small else Tone.PLAIN)
+        for (low, high), count in zip(pairwise(SIZE_EDGES), summary.sizes, strict=True)
+    ]
+    plot = Bars(f"Tables and partitions by the mean size of their files; small is below {bytes_text(small)}", sizes)
     rows = [
-        (
-            table.name,
-            table.places,
-            table.files,
-            table.total_bytes,
-            table.total_bytes / table.files if table.files else 0,
-        )
+        (*msgspec.structs.astuple(table), table.total_bytes / table.files if table.files else 0)
         for table in summary.tables
     ]
     names = ("table", "directories", "files", "data", "mean size")
     units = (None, None, None, Unit.BYTES, Unit.BYTES)
-    return Section("Files", [sizes, Table(names, rows, units, "Largest tables")] if rows else [])
+    return Section("Files", [plot, Table(names, rows, units, "Largest tables")] if rows else [])
 
 
 def _findings(summary: Summary) -> Iterator[Section]:

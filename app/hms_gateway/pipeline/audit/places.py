@@ -1,9 +1,10 @@
 """Tables and partitions as places, directories as areas: the values that an audit compares and finds."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from hms_gateway.metastore.vocabulary.locations import LocationError, file_syste
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values, unescape
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view, logged_format
 from hms_gateway.pipeline.footers.footer import Column
+from hms_gateway.rpc.structs import FieldSchema, Partition, StorageDescriptor, Table
 
 # Values that an audit compares and finds.
 
@@ -208,6 +210,14 @@ def below(parent: str, child: str) -> str | None:
     return child[len(parent) + 1 :] if child.startswith(f"{parent}/") else None
 
 
+def upwards(location: str) -> Iterator[str]:
+    """A location and those around it, the innermost first."""
+    yield location
+    while "/" in location:
+        location = location.rpartition("/")[0]
+        yield location
+
+
 # Meanings of a directory's name: hidden, left over by an engine, a part of a partition's name.
 
 
@@ -321,19 +331,12 @@ class Areas:
         return location in self._known
 
     def _innermost(self, location: str) -> str | None:
-        while location not in self._tables and location not in self._databases:
-            if "/" not in location:
-                return None
-            location = location.rpartition("/")[0]
-        return location
+        return next((at for at in upwards(location) if at in self._tables or at in self._databases), None)
 
     def _around(self, location: str) -> tuple[Place, ...]:
         """The tables of the innermost directory of a table around another one."""
-        while "/" in location:
-            location = location.rpartition("/")[0]
-            if location in self._tables:
-                return tuple(self._tables[location])
-        return ()
+        around = (at for at in upwards(location) if at != location and at in self._tables)
+        return tuple(self._tables.get(next(around, ""), ()))
 
 
 def _is_cut(table: Place) -> bool:
@@ -343,11 +346,7 @@ def _is_cut(table: Place) -> bool:
 def _with_ancestors(locations: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for location in locations:
-        while location not in found:
-            found.add(location)
-            if "/" not in location:
-                break
-            location = location.rpartition("/")[0]
+        found.update(takewhile(lambda at: at not in found, upwards(location)))
     return found
 
 
@@ -359,11 +358,7 @@ class Roots:
 
     def group_of(self, location: str) -> Group | None:
         """The innermost of them that a location lies in."""
-        while location not in self._locations:
-            if "/" not in location:
-                return None
-            location = location.rpartition("/")[0]
-        return Group(location)
+        return next((Group(at) for at in upwards(location) if at in self._locations), None)
 
     def reach(self, location: str) -> bool:
         """True if a location is listed with one of them: what lies in hidden directories is not."""
@@ -411,65 +406,48 @@ _FORMATS: Final = (
 )
 
 
-class TableRow(msgspec.Struct, frozen=True):
-    """Fields that are read of a table."""
-
-    database: str
-    table: str
-    type: str | None
-    location: str | None
-    input_format: str | None
-    parameters: Mapping[str, str]
-    keys: tuple[Column, ...] = ()
-    path: str | None = None
-
-
-class PartitionRow(msgspec.Struct, frozen=True):
-    """Fields that are read of a partition."""
-
-    name: str
-    location: str | None
-    input_format: str | None
-    parameters: Mapping[str, str]
-
-
-def table_place(row: TableRow, bases: Sequence[str], is_audited: bool = True) -> Place | None:
+def table_place(table: Table, bases: Sequence[str], is_audited: bool = True) -> Place | None:
     """The place of a table; None without a location, as for views. `bases` are the locations of its database."""
-    location = location_of(row.path if (row.location or "").endswith(_NO_LOCATION) else row.location)
-    if location is None or is_view(row.type):
+    sd, parameters = table.sd or StorageDescriptor(), table.parameters or {}
+    path = (sd.serdeInfo.parameters or {}).get("path") if sd.serdeInfo else None
+    location = location_of(path if (sd.location or "").endswith(_NO_LOCATION) else sd.location)
+    if location is None or is_view(table.tableType):
         return None
-    is_managed = not is_external(row.parameters)
+    is_managed = not is_external(parameters)
+    keys = columns_of(table.partitionKeys)
     return Place(
-        database=row.database,
-        table=row.table,
+        database=table.dbName or "",
+        table=table.tableName or "",
         location=location,
-        storage=storage_of(row),
+        storage=storage_of(parameters, sd.inputFormat),
         is_managed=is_managed,
-        keys=row.keys,
-        format=format_of(row.input_format, row.parameters),
+        keys=keys,
+        format=format_of(sd.inputFormat, parameters),
         base=tuple(bases) if is_managed else (),
-        has_branches=_PARTITION_COLUMNS in row.parameters and not row.keys,
-        num_files=_count(row.parameters, "numFiles"),
-        total_bytes=_count(row.parameters, "totalSize"),
+        has_branches=_PARTITION_COLUMNS in parameters and not keys,
+        num_files=_count(parameters, "numFiles"),
+        total_bytes=_count(parameters, "totalSize"),
         is_audited=is_audited,
     )
 
 
-def partition_place(row: PartitionRow, table: Place) -> Place | None:
+def partition_place(partition: Partition, table: Place) -> Place | None:
     """The place of a partition; None where its location cannot be used."""
-    location = location_of(row.location)
+    sd, parameters = partition.sd or StorageDescriptor(), partition.parameters or {}
+    location = location_of(sd.location)
     if location is None:
         return None
-    is_of_hive = table.format == _format_of_hive(row.input_format) or not row.input_format
+    name = partition_name(table.keys, partition.values or [])
+    is_of_hive = table.format == _format_of_hive(sd.inputFormat) or not sd.inputFormat
     return msgspec.structs.replace(
         table,
         location=location,
-        partition=row.name,
-        values=tuple(name_to_values(row.name)),
-        format=table.format if is_of_hive or table.format == "text" else _format_of_hive(row.input_format),
+        partition=name,
+        values=tuple(name_to_values(name)),
+        format=table.format if is_of_hive or table.format == "text" else _format_of_hive(sd.inputFormat),
         base=(table.location,),
-        num_files=_count(row.parameters, "numFiles"),
-        total_bytes=_count(row.parameters, "totalSize"),
+        num_files=_count(parameters, "numFiles"),
+        total_bytes=_count(parameters, "totalSize"),
     )
 
 
@@ -481,15 +459,19 @@ def replaced_place(place: Place, parameters: Mapping[str, str]) -> Place | None:
     return msgspec.structs.replace(place, location=location, storage=FileOwner.NONE, keys=(), is_audited=False)
 
 
-def storage_of(row: TableRow) -> FileOwner:
-    """The owner of the decision which files belong to the table."""
-    provider = row.parameters.get(_PROVIDER, "").lower()
-    handler = row.parameters.get("storage_handler")
-    if logged_format(row.parameters, row.input_format):
+def columns_of(fields: Sequence[FieldSchema] | None) -> tuple[Column, ...]:
+    """Columns or keys, in lower case."""
+    return tuple(Column((field.name or "").lower(), (field.type or "").lower()) for field in fields or ())
+
+
+def storage_of(parameters: Mapping[str, str], input_format: str | None) -> FileOwner:
+    """The owner of the decision which files belong to a table."""
+    provider = parameters.get(_PROVIDER, "").lower()
+    if logged_format(parameters, input_format):
         return FileOwner.LOGGED
-    if handler or (provider and provider not in _FILE_PROVIDERS):
+    if parameters.get("storage_handler") or (provider and provider not in _FILE_PROVIDERS):
         return FileOwner.NONE
-    return FileOwner.ACID if is_transactional(row.parameters) else FileOwner.PLAIN
+    return FileOwner.ACID if is_transactional(parameters) else FileOwner.PLAIN
 
 
 def format_of(input_format: str | None, parameters: Mapping[str, str]) -> str:

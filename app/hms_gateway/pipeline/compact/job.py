@@ -129,12 +129,12 @@ def _found(run: Run, where: str, target_bytes: int) -> Stored:
     names = run.derive(
         "names",
         tables,
-        PartitionNames(options.connection, options.patience_seconds, NAMES, where, left_alone),
+        PartitionNames(options.client, NAMES, where, left_alone),
         NAMES,
         rows_a_batch=_NAMES_A_BATCH,
         together=["database", "table", "reason"],
     )
-    look = Look(options.connection, options.patience_seconds, run.id, target_bytes, run.storage)
+    look = Look(options.client, run.id, target_bytes, run.storage)
     return run.derive(
         "found", names, look, FOUND, rows_a_batch=_PARTITIONS_A_BATCH, together=["what", "database", "table"]
     )
@@ -174,7 +174,7 @@ def _with_sharing(run: Run, left: Stored) -> Stored:
     """Adds to each whether something in the catalog lies in its old directory: then its files stay."""
     options = run.options
     every = run.store("every-table", lambda: _listed(run, replace(options, only=())), schema=TABLES, rows_a_batch=20)
-    places = run.derive("places", every, PlacesOf(options.connection, options.patience_seconds, run.storage), PLACES)
+    places = run.derive("places", every, PlacesOf(options.client, run.storage), PLACES)
     old = run.derive("old-places", left, OldPlaces(run.storage), OLD_PLACES).frame(run.spark)
     lying = places.frame(run.spark).distinct().withColumn("shared", sql.lit(True))
     joined = old.join(lying, "path", "left").fillna(False, ["shared"])

@@ -1,7 +1,7 @@
 """Looks for tables and partitions to compact, and for directories that a killed run has left. Runs in executors."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -21,7 +21,6 @@ from hms_gateway.pipeline.compact.rules import (
     target_of,
     unsafe,
 )
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.batches import RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -202,8 +201,7 @@ FOUND: Final = pyarrow.schema(
 class Look:
     """Looks into the directories of some partitions of one table, or of a table without keys."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     run: str
     target_bytes: int
     storage: Storage = field(repr=False)
@@ -212,7 +210,7 @@ class Look:
         rows = batch.to_pylist()
         if rows[0]["reason"]:
             return
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             found = sorted(self._found(client, rows), key=lambda row: str(row["what"]))
         if found:
             yield pyarrow.RecordBatch.from_pylist(found, FOUND)

@@ -9,7 +9,8 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -42,7 +43,6 @@ from hms_gateway.pipeline.compact.rules import (
     target_of,
     unsafe,
 )
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import LeaseLost, OptionError
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -96,21 +96,17 @@ class CompactStep:
     storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
-        counts: dict[str, int] = {}
+        counts = Counter[str]()
         refused = []
         for row in batch.rows():
-            name = f"{row['database']}.{row['table']}" + (f"/{row['name']}" if row["name"] else "")
+            name = _name(row)
             try:
                 with self._locked(client, row) as alive:
-                    found = self._compact(client, row, alive)
+                    counts.update(self._compact(client, row, alive))
             except (LeftOut, NotPlain, OptionError) as reason:
                 refused.append(Refusal(name, str(reason)))
-                continue
             except (ListingProblem, OSError) as problem:
                 refused.append(Refusal(name, f"cannot be read or written: {problem}"))
-                continue
-            for key, number in found.items():
-                counts[key] = counts.get(key, 0) + number
         return StepOutcome(counts, refused)
 
     def _compact(self, client: PatientClient, row: dict[str, Any], alive: Any) -> dict[str, int]:
@@ -320,12 +316,11 @@ def path_of(location: str, storage: Storage) -> str:
 class PlacesOf:
     """Paths of tables and all their partitions; for batches of tables."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     storage: Storage = field(repr=False)
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in batch.to_pylist():
                 try:
                     table = client.call("get_table", row["database"], row["table"])
@@ -365,12 +360,11 @@ class CleanStep:
     storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: RowBatch) -> StepOutcome:
-        counts = {"cleaned": 0, "files": 0, "bytes": 0, "waiting": 0}
+        counts = Counter[str]()
         refused = []
         for row in batch.rows():
             try:
-                for key, number in self._clean(client, row).items():
-                    counts[key] += number
+                counts.update(self._clean(client, row))
             except (LeftOut, NotPlain) as reason:
                 refused.append(Refusal(_name(row), str(reason)))
             except (ListingProblem, OptionError, OSError) as problem:

@@ -182,7 +182,7 @@ class _Crawl:
                 rows_a_batch=100,
                 together=("database",),
             )
-        below = TablesBelow(options.connection, options.patience_seconds, self._arguments.location, self._storage)
+        below = TablesBelow(options.client, self._arguments.location, self._storage)
         return list(run.derive("tables", names, below, KNOWN))
 
     def _wanted(self, table: Mapping[str, Any]) -> bool:
@@ -253,7 +253,7 @@ class _Crawl:
         """The names of the partitions of known tables."""
         keyed = [table for table in known if table["keys"] and self._wanted(table)]
         plan = self._run.store("known tables", keyed, schema=KNOWN, rows_a_batch=1)
-        names = NamesOf(self._options.connection, self._options.patience_seconds)
+        names = NamesOf(self._options.client)
         return self._run.derive(
             "registered",
             plan,
@@ -299,7 +299,7 @@ class _Crawl:
             rows_a_batch=self._arguments.partitions_a_call,
             together=_TABLE,
         )
-        look = Gone(options.connection, options.patience_seconds, self._arguments.location, self._storage)
+        look = Gone(options.client, self._arguments.location, self._storage)
         return self._run.derive(
             "gone",
             missing,

@@ -12,7 +12,6 @@ from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.metastore.vocabulary.table_types import FORMATS
 from hms_gateway.pipeline.catalog import CatalogCaller, add_partitions, cut, drop_partitions, location_of, named_tables
 from hms_gateway.pipeline.compact.rules import is_of_one, left
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.tables import SAMPLES_MAX, NotAPartition, joined, spelled, split_component
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
@@ -220,15 +219,14 @@ _PARTITIONS_A_CALL: Final = 500
 class TablesBelow:
     """The tables whose location is at, below or above a location; for batches of names of one database."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     location: str
     storage: Storage = field(repr=False)
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
         files = files_of(self.location, self.storage)
         root = files.root(self.location)
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             names = batch.column("table").to_pylist()
             tables = named_tables(client, batch.column("database")[0].as_py(), names)
         found = [row for table in tables for place in _places(table) if (row := self._row(files, root, table, place))]
@@ -274,11 +272,10 @@ def is_within(path: str, other: str) -> bool:
 class NamesOf:
     """The names of the partitions of a table; for batches of `KNOWN` with one row."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for table in batch.to_pylist():
                 try:
                     names = client.call("get_partition_names", table["database"], table["table"], -1)
@@ -314,8 +311,7 @@ def _same(table: dict[str, Any], name: str) -> str:
 class Gone:
     """Looks one by one at the partitions without a directory in the listing, for those that have none."""
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     location: str
     storage: Storage = field(repr=False)
 
@@ -324,7 +320,7 @@ class Gone:
         root = files.root(self.location)
         database, table = batch.column("database")[0].as_py(), batch.column("table")[0].as_py()
         names = batch.column("name").to_pylist()
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for some in cut(names, _PARTITIONS_A_CALL):
                 rows = [row for row in self._rows(client, files, root, database, table, some) if row]
                 if rows:

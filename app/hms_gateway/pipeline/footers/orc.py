@@ -20,6 +20,8 @@ Fields: TypeAlias = dict[int, list[int | bytes]]
 
 NONE, ZLIB, SNAPPY, LZO, LZ4, ZSTD = range(6)
 _NAMES: Final = {LZO: "LZO", 6: "Brotli"}
+# The head of an LZ4 frame: its mark, blocks of up to 4 MiB without checksums, and a checksum of that.
+_LZ4_FRAME: Final = bytes.fromhex("04224d18607073")
 
 
 class NotAMessage(ValueError):
@@ -145,8 +147,6 @@ def _blocks(data: bytes) -> Iterator[tuple[bytes, bool]]:
 
 
 def _decompressed(block: bytes, compression: int, bytes_max: int) -> bytes:
-    if compression == LZ4:
-        return _lz4(block, bytes_max)
     try:
         if compression == ZLIB:
             return zlib.decompressobj(-15).decompress(block, bytes_max + 1)
@@ -158,55 +158,17 @@ def _decompressed(block: bytes, compression: int, bytes_max: int) -> bytes:
 def _by_arrow(block: bytes, compression: int, bytes_max: int) -> bytes:
     import pyarrow
 
-    if compression == ZSTD:
-        with pyarrow.CompressedInputStream(pyarrow.BufferReader(block), "zstd") as stream:
-            return bytes(stream.read(bytes_max + 1))
-    length, _ = _varint(block, 0)
-    if length > bytes_max:
-        raise NotAMessage(f"it has more than {bytes_max} bytes when it is unpacked")
-    return bytes(pyarrow.Codec("snappy").decompress(block, decompressed_size=length, asbytes=True))
-
-
-def _lz4(block: bytes, bytes_max: int) -> bytes:
-    """A bare block: Arrow wants to know its length, which ORC does not keep."""
-    out = bytearray()
-    at = 0
-    try:
-        while at < len(block):
-            token = block[at]
-            length, at = _lz4_length(block, at + 1, token >> 4)
-            out += block[at : at + length]
-            at += length
-            if at >= len(block) or len(out) > bytes_max:
-                break
-            distance = int.from_bytes(block[at : at + 2], "little")
-            length, at = _lz4_length(block, at + 2, token & 15)
-            _repeat(out, distance, length + 4, bytes_max)
-    except IndexError as error:
-        raise NotAMessage("a block ends within its compressed data") from error
-    return bytes(out)
-
-
-def _lz4_length(block: bytes, at: int, length: int) -> tuple[int, int]:
-    if length < 15:
-        return length, at
-    while (byte := block[at]) == 255:
-        length += 255
-        at += 1
-    return length + byte, at + 1
-
-
-def _repeat(out: bytearray, distance: int, length: int, bytes_max: int) -> None:
-    if not 0 < distance <= len(out):
-        raise NotAMessage("a block refers to what is before it")
-    if len(out) + length > bytes_max:
-        raise NotAMessage(f"it has more than {bytes_max} bytes when it is unpacked")
-    begin = len(out) - distance
-    if distance >= length:
-        out += out[begin : begin + length]
-    else:
-        pattern = bytes(out[begin:])
-        out += (pattern * (length // distance + 1))[:length]
+    if compression == SNAPPY:
+        length, _ = _varint(block, 0)
+        if length > bytes_max:
+            raise NotAMessage(f"it has more than {bytes_max} bytes when it is unpacked")
+        return bytes(pyarrow.Codec("snappy").decompress(block, decompressed_size=length, asbytes=True))
+    name = "zstd"
+    if compression == LZ4:
+        # A bare block, whose length Arrow wants to know and ORC does not keep, as the only one of a frame.
+        name, block = "lz4", _LZ4_FRAME + len(block).to_bytes(4, "little") + block + bytes(4)
+    with pyarrow.CompressedInputStream(pyarrow.BufferReader(block), name) as stream:
+        return bytes(stream.read(bytes_max + 1))
 
 
 # The tail as a footer.

@@ -1,7 +1,7 @@
 """The structs of a Parquet footer (parquet.thrift) as far as they are read here, by Apache thrift's compact protocol.
 
-The decoder skips other fields. pyarrow reads a footer in half of the time, but shows neither how many bytes the texts
-of a column have, nor whether bounds are exact, nor their order: lengths and distinct values are made of these.
+The decoder skips other fields. pyarrow reads the schema; of row groups it shows neither how many bytes the texts of a
+column have, nor whether bounds are exact, nor their order: lengths and distinct values are made of these.
 """
 
 from dataclasses import dataclass, field, fields
@@ -39,16 +39,8 @@ def _bool(number: int) -> Any:
     return _field(number, TType.BOOL)
 
 
-def _i32(number: int) -> Any:
-    return _field(number, TType.I32)
-
-
 def _i64(number: int) -> Any:
     return _field(number, TType.I64)
-
-
-def _text(number: int) -> Any:
-    return _field(number, TType.STRING, "UTF8", "")
 
 
 def _bytes(number: int) -> Any:
@@ -78,62 +70,6 @@ def _struct_of_thrift(kind: type[Any]) -> Any:
 @_struct_of_thrift
 class Empty:
     """A member of a union that says all by being there."""
-
-
-@_struct_of_thrift
-class DecimalType:
-    scale: int | None = _i32(1)
-    precision: int | None = _i32(2)
-
-
-@_struct_of_thrift
-class TimeUnit:
-    MILLIS: Empty | None = _struct(1, Empty)
-    MICROS: Empty | None = _struct(2, Empty)
-    NANOS: Empty | None = _struct(3, Empty)
-
-
-@_struct_of_thrift
-class TimeType:
-    """Type of times and timestamps."""
-
-    isAdjustedToUTC: bool | None = _bool(1)
-    unit: TimeUnit | None = _struct(2, TimeUnit)
-
-
-@_struct_of_thrift
-class IntType:
-    bitWidth: int | None = _field(1, TType.BYTE)
-    isSigned: bool | None = _bool(2)
-
-
-@_struct_of_thrift
-class LogicalType:
-    STRING: Empty | None = _struct(1, Empty)
-    MAP: Empty | None = _struct(2, Empty)
-    LIST: Empty | None = _struct(3, Empty)
-    ENUM: Empty | None = _struct(4, Empty)
-    DECIMAL: DecimalType | None = _struct(5, DecimalType)
-    DATE: Empty | None = _struct(6, Empty)
-    TIME: TimeType | None = _struct(7, TimeType)
-    TIMESTAMP: TimeType | None = _struct(8, TimeType)
-    INTEGER: IntType | None = _struct(10, IntType)
-    UNKNOWN: Empty | None = _struct(11, Empty)
-    JSON: Empty | None = _struct(12, Empty)
-    FLOAT16: Empty | None = _struct(15, Empty)
-
-
-@_struct_of_thrift
-class SchemaElement:
-    type: int | None = _i32(1)
-    type_length: int | None = _i32(2)
-    repetition_type: int | None = _i32(3)
-    name: str = _text(4)
-    num_children: int | None = _i32(5)
-    converted_type: int | None = _i32(6)
-    scale: int | None = _i32(7)
-    precision: int | None = _i32(8)
-    logicalType: LogicalType | None = _struct(10, LogicalType)
 
 
 @_struct_of_thrift
@@ -181,12 +117,12 @@ class ColumnOrder:
 
 @_struct_of_thrift
 class FileMetaData:
-    schema: list[SchemaElement] | None = _list(2, SchemaElement)
     num_rows: int | None = _i64(3)
     row_groups: list[RowGroup] | None = _list(4, RowGroup)
     column_orders: list[ColumnOrder] | None = _list(7, ColumnOrder)
 
 
+_SCHEMA: Final = 2
 _FILE: Final[Any] = FileMetaData.thrift_spec  # type: ignore[attr-defined]
 
 
@@ -198,9 +134,6 @@ class _Protocol(TCompactProtocolAccelerated):  # type: ignore[misc]
         value = kind()
         self.readStruct(value, fields)
         return value
-
-    def readString(self) -> str:
-        return str(self.readBinary(), errors="replace")
 
 
 def decode(data: bytes) -> FileMetaData:
@@ -215,3 +148,19 @@ def decode(data: bytes) -> FileMetaData:
     except _UNREADABLE as error:
         raise NotAFooter(str(error)) from error
     return found
+
+
+def schema_end(data: bytes) -> int:
+    """The place in a FileMetaData where its schema ends, the second field. Raises NotAFooter."""
+    transport = TMemoryBuffer(data)
+    protocol = _Protocol(transport, string_length_limit=len(data), container_length_limit=len(data))
+    try:
+        protocol.readStructBegin()
+        number, kind = 0, TType.VOID
+        while number != _SCHEMA and kind != TType.STOP:
+            _, kind, number = protocol.readFieldBegin()
+            protocol.skip(kind)
+            protocol.readFieldEnd()
+        return int(transport.cstringio_buf.tell())
+    except _UNREADABLE as error:
+        raise NotAFooter(str(error)) from error

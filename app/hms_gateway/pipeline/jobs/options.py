@@ -9,12 +9,12 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.partition_names import escape
-from hms_gateway.pipeline.catalog import cut, table_names
+from hms_gateway.pipeline.catalog import cut, partition_values, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError, UsageRefused
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.storage import Storage, StorageOptions, absolute, place_of
-from hms_gateway.rpc.structs import MetaException, NoSuchObjectException, PartitionValuesRequest, Table
+from hms_gateway.rpc.structs import MetaException, NoSuchObjectException, Table
 
 # The choice of objects by patterns of `database.table`.
 
@@ -74,6 +74,10 @@ class JobOptions:
     storage: StorageOptions = field(default_factory=dict, repr=False)
     roots: tuple[str, ...] = ()
 
+    def client(self) -> PatientClient:
+        """A client for reading; steps that read are pickled with this method."""
+        return PatientClient(self.connection, self.patience_seconds)
+
     def wants(self, database: str, table: str = "") -> bool:
         """True if `only` lets the job look at a table, or at any table of the database."""
         return Only(self.only).wants(database, table)
@@ -105,21 +109,13 @@ def partition_names(client: PatientClient, table: Table, where: str) -> list[str
     if not where:
         names: list[str] = client.call("get_partition_names", table.dbName, table.tableName, -1)
         return names
-    request = PartitionValuesRequest(
-        dbName=table.dbName,
-        tblName=table.tableName,
-        partitionKeys=table.partitionKeys,
-        applyDistinct=False,
-        filter=where,
-    )
     try:
-        found = client.call("get_partition_values", request).partitionValues
+        found = partition_values(client, table, where)
     except MetaException as refused:
         text = f"--where {where!r} is not a filter of {table.dbName}.{table.tableName}"
         raise UsageRefused(f"{text}: {refused.message}", "name the tables it is for with --only") from refused
     keys = [escape(key.name or "") for key in table.partitionKeys or ()]
-    # A gateway gives values as they are in names, escaped.
-    return ["/".join(f"{key}={value}" for key, value in zip(keys, row.row, strict=True)) for row in found]
+    return ["/".join(f"{key}={value}" for key, value in zip(keys, row, strict=True)) for row in found]
 
 
 @dataclass(frozen=True)
@@ -129,14 +125,13 @@ class PartitionNames:
     `left_alone` gives a reason for which a table's partitions are not looked at. A table that was dropped has no rows.
     """
 
-    connection: Connection
-    patience_seconds: float
+    client: Callable[[], PatientClient]
     schema: pyarrow.Schema
     where: str = ""
     left_alone: Callable[[Table], str] | None = None
 
     def __call__(self, tables: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             for row in tables.to_pylist():
                 try:
                     table = client.call("get_table", row["database"], row["table"])

@@ -154,9 +154,9 @@ class Run:
     ) -> Stored:
         """The rows as a table of the run: executors write it, in the order of the DataFrame.
 
-        Done once: a resumed run gets what is there, and a function is not called then. Rows that are not a DataFrame
-        need an Arrow `schema` where there may be none. A batch has at most `rows_a_batch` rows, and one value only of
-        each column in `together` (sort by them). Raises JobFailed.
+        Done once: a resumed run gets what is there, and a function is not called then. Dictionaries need an Arrow
+        `schema`. A batch has at most `rows_a_batch` rows, and one value only of each column in `together` (sort by
+        them). Raises JobFailed.
         """
         folder = self.path(f"plan/{name}")
         if (found := Stored.find(self.state, folder)) is not None:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
-from hms_gateway.pipeline.errors import JobFailed, UsageRefused, packed, unpacked
+from hms_gateway.pipeline.errors import JobFailed, UsageRefused
 
 # Python over batches of Arrow in executors.
 
@@ -42,16 +42,16 @@ def run_in_tasks(spark: SparkSession, count: int, work: Callable[[int], None]) -
     It comes as a row: an exception would come with the traces of two languages, after the task was tried again.
     """
 
-    def run(numbers: Iterator[int]) -> Iterator[str]:
+    def run(numbers: Iterator[int]) -> Iterator[JobFailed]:
         for number in numbers:
             try:
                 work(number)
             except JobFailed as failed:
-                yield packed(failed)
+                yield failed
 
     if count:
         for failure in spark.sparkContext.parallelize(range(count), count).mapPartitions(run).collect():
-            raise unpacked(failure)
+            raise failure
 
 
 # The Spark session of a job, where its caller has none.

@@ -56,8 +56,6 @@ class State:
         """None where there is no such file."""
         with self._translated(name, "read"):
             try:
-                if self.is_local:
-                    return Path(self.path(name)).read_bytes()
                 content: bytes = self._files.cat_file(self.path(name))
                 return content
             except FileNotFoundError:
@@ -74,10 +72,11 @@ class State:
         """The names in a folder, without those that are still being written; empty where there is none."""
         with self._translated(folder, "listed"):
             try:
-                found = os.listdir(self.path(folder)) if self.is_local else self._listed(folder)
+                found = self._files.ls(self.path(folder), detail=False)
             except FileNotFoundError:
                 return []
-        return sorted(name for name in found if not name.startswith("."))
+        names = (str(path).rstrip("/").rpartition("/")[2] for path in found)
+        return sorted(name for name in names if not name.startswith("."))
 
     @contextlib.contextmanager
     def output(self, name: str) -> Iterator[IO[bytes]]:
@@ -85,26 +84,18 @@ class State:
         with self._translated(name, "written"):
             if self.is_local:
                 os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-                with open(self.path(name), "wb") as file:
-                    yield file
-            else:
-                with self._files.open(self.path(name), "wb") as file:
-                    yield file
+            with self._files.open(self.path(name), "wb") as file:
+                yield file
 
     @contextlib.contextmanager
     def input(self, name: str) -> Iterator[IO[bytes]]:
-        with self._translated(name, "read"):
-            if self.is_local:
-                with open(self.path(name), "rb") as file:
-                    yield file
-            else:
-                with self._files.open(self.path(name), "rb") as file:
-                    yield file
+        with self._translated(name, "read"), self._files.open(self.path(name), "rb") as file:
+            yield file
 
     def remove(self, name: str) -> None:
         """A file or folder with everything in it; absent is fine."""
         with self._translated(name, "removed"), contextlib.suppress(FileNotFoundError):
-            self._any_files.rm(self.path(name), recursive=True)
+            self._files.rm(self.path(name), recursive=True)
 
     def _write_local(self, path: str, content: bytes) -> None:
         folder, _, last = path.rpartition("/")
@@ -119,17 +110,9 @@ class State:
                 os.unlink(temporary)
             raise
 
-    def _listed(self, folder: str) -> list[str]:
-        found = self._files.ls(self.path(folder), detail=False)
-        return [str(path).rstrip("/").rpartition("/")[2] for path in found]
-
     @property
     def _files(self) -> Any:
-        return open_files(scheme_of(self.location), self.storage)
-
-    @property
-    def _any_files(self) -> Any:
-        return fsspec.filesystem("file") if self.is_local else self._files
+        return fsspec.filesystem("file") if self.is_local else open_files(scheme_of(self.location), self.storage)
 
     @contextlib.contextmanager
     def _translated(self, name: str, done: str) -> Iterator[None]:

@@ -5,6 +5,7 @@ and makes a table complete, so that what tasks that were killed or repeated have
 """
 
 import base64
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,12 +20,11 @@ import pyarrow.parquet
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from hms_gateway.pipeline.errors import StateFailed, packed, unpacked
+from hms_gateway.pipeline.errors import StateFailed
 from hms_gateway.pipeline.jobs.spark import map_in_arrow, run_in_tasks
 from hms_gateway.pipeline.jobs.state import State
 
 ROWS_A_BATCH: Final = 1_000
-_WRITTEN: Final = "part int, file string, failure string"
 _ROWS_A_PIECE: Final = 10_000
 ROWS_OF_A_KIND: Final = 5_000
 
@@ -62,17 +62,14 @@ class Stored:
         index = state.read_json(f"{folder}/index.json")
         if index is None:
             return None
-        files = [
-            StoredFile(each["file"], [(rows, tuple(of)) for rows, of in each["batches"]]) for each in index["files"]
-        ]
+        files = msgspec.convert(index["files"], list[StoredFile])
         return cls(state, tuple(_numbered(folder, files)), index["schema"])
 
     @classmethod
     def complete(cls, state: State, folder: str, files: "Sequence[StoredFile]", schema: pyarrow.Schema) -> Self:
         """Make a table out of files that are there: from now on `find` finds it."""
         text = base64.b64encode(schema.serialize().to_pybytes()).decode("ascii")
-        listed = [file.listed() for file in files]
-        state.write_json(f"{folder}/index.json", {"schema": text, "files": listed})
+        state.write_json(f"{folder}/index.json", {"schema": text, "files": files})
         return cls(state, tuple(_numbered(folder, files)), text)
 
     @classmethod
@@ -127,26 +124,17 @@ class Stored:
         return map_in_arrow(spark.range(0, slots, 1, slots), read, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(msgspec.Struct, frozen=True):
     """A Parquet file with the rows of each row group, and the values that these have together."""
 
-    name: str
-    batches: Sequence[tuple[int, tuple[Any, ...]]]
-
-    @classmethod
-    def of(cls, listed: Mapping[str, Any]) -> Self:
-        return cls(listed["file"], [(rows, tuple(of)) for rows, of in listed["batches"]])
-
-    def listed(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"file": self.name, "batches": self.batches}
+    name: str = msgspec.field(name="file")
+    batches: tuple[tuple[int, tuple[Any, ...]], ...]
 
 
 def store(
     state: State, folder: str, rows: DataFrame | Iterable[Mapping[str, Any]] | pyarrow.Table, cut: "Cut", schema: Any
 ) -> Stored:
-    """Write a table. Rows of the driver need a `schema` where there may be none. Raises StateFailed."""
+    """Write a table. Rows of the driver that are no table need a `schema`. Raises StateFailed."""
     if isinstance(rows, DataFrame):
         files, arrow = _written_by_executors(state, folder, rows, cut)
     else:
@@ -183,8 +171,7 @@ def derive(
     if None in marks:
         text = f"state {state.location} does not have what executors wrote to it"
         raise StateFailed(text, "give a --state that the driver and all executors share")
-    files = [StoredFile.of(mark) for mark in marks]
-    return Stored.complete(state, folder, files, schema)
+    return Stored.complete(state, folder, msgspec.convert(marks, list[StoredFile]), schema)
 
 
 def made(state: State, folder: str) -> int:
@@ -203,10 +190,10 @@ def _make(
 ) -> StoredFile:
     mark = f"{folder}/made/{batch.id}.json"
     if (made_before := state.read_json(mark)) is not None:
-        return StoredFile.of(made_before)
+        return msgspec.convert(made_before, StoredFile)
     pieces = function(source.read(batch))
     file = _write(state, folder, f"{batch.id}-{TaskContext.get().taskAttemptId()}", schema, cut.of(pieces), cut)
-    state.write_json(mark, file.listed())
+    state.write_json(mark, file)
     return file
 
 
@@ -323,18 +310,11 @@ def spark_schema(schema: pyarrow.Schema) -> Any:
 def _written_here(
     state: State, folder: str, rows: Iterable[Mapping[str, Any]] | pyarrow.Table, cut: Cut, schema: Any
 ) -> tuple[list[StoredFile], pyarrow.Schema]:
-    arrow, pieces = (rows.schema, rows.to_batches()) if isinstance(rows, pyarrow.Table) else _as_arrow(rows, schema)
+    if isinstance(rows, pyarrow.Table):
+        arrow, pieces = rows.schema, iter(rows.to_batches())
+    else:
+        arrow, pieces = schema, _in_pieces(iter(rows), schema)
     return [_write(state, folder, "part-00000", arrow, cut.of(pieces), cut)], arrow
-
-
-def _as_arrow(
-    rows: Iterable[Mapping[str, Any]], schema: pyarrow.Schema | None
-) -> tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]:
-    listed = iter(rows)
-    if schema is None:
-        table = pyarrow.Table.from_pylist(list(listed))
-        return table.schema, iter(table.to_batches())
-    return schema, _in_pieces(listed, schema)
 
 
 def _in_pieces(rows: Iterator[Mapping[str, Any]], schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
@@ -352,32 +332,19 @@ def _written_by_executors(
     def write(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         task = TaskContext.get()
         number = task.partitionId()
+        outcome: StoredFile | StateFailed
         try:
-            file = _write(state, folder, f"part-{number:05}-{task.taskAttemptId()}", arrow, cut.of(pieces), cut)
-            yield _row(number, msgspec.json.encode(file.listed()).decode(), "")
+            outcome = _write(state, folder, f"part-{number:05}-{task.taskAttemptId()}", arrow, cut.of(pieces), cut)
         except StateFailed as failure:
-            yield _row(number, "", packed(failure))
+            outcome = failure
+        yield pyarrow.RecordBatch.from_pydict({"outcome": [pickle.dumps((number, outcome))]})
 
-    written = _check(map_in_arrow(frame, write, _WRITTEN).collect())
-    ordered = sorted(written, key=lambda row: int(row.part))
-    return [StoredFile.of(msgspec.json.decode(row.file)) for row in ordered], arrow
-
-
-def _check(rows: Sequence[Any]) -> Sequence[Any]:
-    """The answers of tasks. Raises the failure that one of them handed over."""
-    for row in rows:
-        if row.failure:
-            raise unpacked(row.failure)
-    return rows
-
-
-def _row(part: int, file: str, failure: str) -> pyarrow.RecordBatch:
-    columns = {
-        "part": pyarrow.array([part], pyarrow.int32()),
-        "file": pyarrow.array([file]),
-        "failure": pyarrow.array([failure]),
-    }
-    return pyarrow.RecordBatch.from_pydict(columns)
+    rows = map_in_arrow(frame, write, "outcome binary").collect()
+    outcomes = [outcome for _, outcome in sorted((pickle.loads(row.outcome) for row in rows), key=itemgetter(0))]
+    for outcome in outcomes:
+        if isinstance(outcome, StateFailed):
+            raise outcome
+    return outcomes, arrow
 
 
 def _write(
@@ -387,7 +354,7 @@ def _write(
     name, written = f"{stem}.parquet", []
     first = next(batches, None)
     if first is None:
-        return StoredFile(name, ())
+        return StoredFile(name=name, batches=())
     with (
         state.output(f"{folder}/{name}") as file,
         pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
@@ -395,4 +362,4 @@ def _write(
         for table in chain([first], batches):
             writer.write_table(table.cast(schema), row_group_size=len(table))
             written.append((len(table), tuple(table.column(name)[0].as_py() for name in cut.together)))
-    return StoredFile(name, written)
+    return StoredFile(name=name, batches=tuple(written))

@@ -13,13 +13,13 @@ from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
 from hms_gateway.pipeline.catalog import CatalogReader, events, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import CallsRefused, EventsExpired, UsageRefused
+from hms_gateway.pipeline.events import Changes
 from hms_gateway.pipeline.jobs.batches import Counts, Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions, JobResult, check_only
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored, texts
-from hms_gateway.pipeline.migrate.events import Changes
 from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, SharedObjects
 from hms_gateway.pipeline.migrate.sides import CONFLICT, GATEWAY_TARGET, OTHER_CATALOG, THRIFT_TARGET, Difference, Sides
 from hms_gateway.pipeline.migrate.steps import Compare, CopyPartitions, CopyTables, Refresh, WriteIdsOf, difference_rows

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.pipeline.catalog import changed_fields
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import JobFailed
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -113,13 +114,10 @@ def digest(objects: Mapping[str, Plain]) -> str:
 def differences(kind: str, name: str, source: Plain | None, target: Plain | None) -> Iterator[Difference]:
     """Field by field. An object that one side does not have differs as a whole."""
     if source is None or target is None:
-        here, there = ("" if side is None else "there" for side in (source, target))
-        yield Difference(kind, name, "", here, there)
+        yield Difference(kind, name, "", *("" if side is None else "there" for side in (source, target)))
         return
-    left, right = dict(_flat("", source)), dict(_flat("", target))
-    for path in sorted(left.keys() | right.keys()):
-        if left.get(path) != right.get(path):
-            yield Difference(kind, name, path, _shown(left.get(path)), _shown(right.get(path)))
+    for path, here, there in changed_fields(source, target):
+        yield Difference(kind, name, path, _shown(here), _shown(there))
 
 
 def of_chunk(kind: str, source: Mapping[str, Plain], target: Mapping[str, Plain]) -> Iterator[Difference]:
@@ -131,20 +129,9 @@ def of_chunk(kind: str, source: Mapping[str, Plain], target: Mapping[str, Plain]
             yield from differences(kind, name, source.get(name), target.get(name))
 
 
-def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _flat(f"{path}.{key}" if path else str(key), each)
-    elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _flat(f"{path}[{number}]", each)
-    else:
-        yield path, value
-
-
-def _shown(value: Any) -> str:
+def _shown(text: str | None) -> str:
     """An empty text in quotation marks, what is unset without."""
-    return "" if value is None else value if value and isinstance(value, str) else _encode(value).decode()
+    return "" if text is None else text or '""'
 
 
 # Both metastores, and how objects are taken from one to the other.

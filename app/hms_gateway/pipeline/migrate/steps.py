@@ -1,8 +1,7 @@
 """Steps of a migration in executors: copy tables and partitions, refresh them, compare them."""
 
-import queue
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,41 +32,13 @@ T = TypeVar("T")
 
 
 def ahead(produce: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """The values of `produce`, made in another thread while the one before is used; it is at most two ahead."""
-    ready: queue.Queue[tuple[str, Any]] = queue.Queue(2)
-    is_given_up = threading.Event()
-
-    def put(kind: str, value: Any) -> bool:
-        while not is_given_up.is_set():
-            try:
-                ready.put((kind, value), timeout=0.2)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def run() -> None:
-        try:
-            for value in produce():
-                if not put("value", value):
-                    return
-            put("end", None)
-        except BaseException as error:
-            put("error", error)
-
-    thread = threading.Thread(target=run, name="reading ahead", daemon=True)
-    thread.start()
-    try:
-        while True:
-            kind, value = ready.get()
-            if kind == "end":
-                return
-            if kind == "error":
-                raise value
+    """The values of `produce`, made in another thread, each while the one before is used."""
+    values = produce()
+    with ThreadPoolExecutor(1, "reading ahead") as pool:
+        coming = pool.submit(next, values, None)
+        while (value := coming.result()) is not None:
+            coming = pool.submit(next, values, None)
             yield value
-    finally:
-        is_given_up.set()
-        thread.join()
 
 
 # Work on the tables of the target.

@@ -1,5 +1,6 @@
 """The job `diff`: objects that one of two snapshots lacks, and fields that differ; computed by Spark."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +14,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hms_gateway.pipeline.catalog import changed_fields
 from hms_gateway.pipeline.errors import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import EXIT_DONE, EXIT_FOUND, Only
 from hms_gateway.pipeline.jobs.spark import map_in_arrow, session
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot.manifest import Manifest
-from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS, fields_of
+from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS
 
 # Two versions of an object: what about it differs.
 
@@ -60,10 +62,11 @@ def differences(
     if before is None or after is None:
         yield ObjectChange(key["kind"], ADDED if before is None else DROPPED, *names)
         return
-    old, new = fields_of(key["kind"], before), fields_of(key["kind"], after)
-    for path in sorted(old.keys() | new.keys()):
-        if old.get(path) != new.get(path) and not any(_matches(pattern, path) for pattern in ignored):
-            yield ObjectChange(key["kind"], CHANGED, *names, path, old.get(path), new.get(path))
+    # Columns of a table are objects of their own.
+    left_out = ("sd.cols[", "partitionKeys[") if key["kind"] == "tables" else ()
+    for path, old, new in changed_fields(json.loads(before), json.loads(after)):
+        if not path.startswith(left_out) and not any(_matches(pattern, path) for pattern in ignored):
+            yield ObjectChange(key["kind"], CHANGED, *names, path, old, new)
 
 
 def _matches(pattern: str, field: str) -> bool:

@@ -180,33 +180,6 @@ def as_hex(digest: int) -> str:
     return f"{digest:032x}"
 
 
-def fields_of(kind: str, text: str | None) -> Mapping[str, str | None]:
-    """The fields of an object by their paths: `sd.serdeInfo.name`, `parameters.numRows`, `sd.cols[price].type`."""
-    found: dict[str, str | None] = {}
-    if text is not None:
-        _flatten("", json.loads(text), found)
-    # Columns of a table are objects of their own.
-    left_out = _OF_COLUMNS if kind == "tables" else ()
-    return {path: value for path, value in found.items() if not path.startswith(left_out)} if left_out else found
-
-
-_OF_COLUMNS: Final = ("sd.cols[", "partitionKeys[")
-
-
-def _flatten(path: str, value: Any, found: dict[str, str | None]) -> None:
-    if isinstance(value, dict) and value:
-        for name, each in value.items():
-            _flatten(f"{path}.{name}" if path else name, each, found)
-    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-        names = [str(each.get("name", at)) for at, each in enumerate(value)]
-        distinct = names if len(set(names)) == len(names) else [str(at) for at in range(len(names))]
-        found.update({f"{path}[]": ", ".join(distinct)} if distinct == names and "name" in value[0] else {})
-        for name, each in zip(distinct, value, strict=True):
-            _flatten(f"{path}[{name}]", each, found)
-    else:
-        found[path] = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
 # Columns of the files: the key of an object, all of it as JSON, and what the data source shows of its kind.
 
 

@@ -1,18 +1,15 @@
 """Units of reading: those that an event makes necessary to read again, the reading that counts, pieces for tasks."""
 
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import pyarrow
 
-from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.events import OF_PARTITIONS, alteration, partition_names
 from hms_gateway.pipeline.jobs.stored import texts
 from hms_gateway.pipeline.snapshot.objects import LISTED
-from hms_gateway.rpc.structs import NotificationEvent, Partition, Table
-from hms_gateway.rpc.wire import ProtocolError, make_codecs
-from hms_gateway.runtime.limits import Limits
+from hms_gateway.rpc.structs import NotificationEvent, Table
 
 # Units to read again after an event, and the choice among several readings of an object.
 #
@@ -67,16 +64,8 @@ _OF_DEFINITIONS: Final = frozenset(
         *("ADD_DEFAULTCONSTRAINT", "ADD_CHECKCONSTRAINT", "DROP_CONSTRAINT"),
     )
 )
-_OF_PARTITIONS: Final = frozenset(
-    (
-        *("ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION"),
-        *("UPDATE_PART_COL_STAT_EVENT", "DELETE_PART_COL_STAT_EVENT"),
-    )
-)
 # Fields of a table that say nothing about its partitions.
 _OWN_FIELDS: Final = ("parameters", "lastAccessTime", "owner", "ownerType", "retention", "privileges")
-
-_codec: Final = make_codecs(Limits()).tjson
 
 
 def units_of(event: NotificationEvent) -> frozenset[Unit]:
@@ -91,37 +80,15 @@ def units_of(event: NotificationEvent) -> frozenset[Unit]:
     if event.eventType in _OF_DEFINITIONS:
         return frozenset((Unit(DEFINITION, database, table),))
     whole = frozenset((Unit(TABLE, database, table),))
-    try:
-        if event.eventType in _OF_PARTITIONS:
-            return _partitions(database, table, json.loads(event.message or "")) or whole
-        return _altered(whole, json.loads(event.message or "")) if event.eventType == "ALTER_TABLE" else whole
-    except (ValueError, TypeError, KeyError, AttributeError, ProtocolError):
-        # The message has another format, such as gzip(json-2.0).
+    if event.eventType in OF_PARTITIONS:
+        partitions = partition_names(event)
+        return whole if partitions is None else frozenset(Unit(PARTITION, database, table, name) for name in partitions)
+    if event.eventType != "ALTER_TABLE" or (altered := alteration(event)) is None:
         return whole
-
-
-def _partitions(database: str, table: str, message: Mapping[str, Any]) -> frozenset[Unit]:
-    if "partName" in message:
-        names = [message["partName"]]
-    elif "keyValues" in message:
-        names = _names_of_alteration(message)
-    else:
-        names = [make_name(list(each), list(each.values())) for each in message["partitions"]]
-    return frozenset(Unit(PARTITION, database, table, name) for name in names)
-
-
-def _names_of_alteration(message: Mapping[str, Any]) -> list[str]:
-    """Before and after: values that differ are a renaming."""
-    states = (_codec.decode(Partition, message[f"partitionObj{when}Json"].encode()) for when in ("Before", "After"))
-    return [make_name(list(message["keyValues"]), state.values or []) for state in states]
-
-
-def _altered(whole: frozenset[Unit], message: Mapping[str, Any]) -> frozenset[Unit]:
-    before = _codec.decode(Table, message["tableObjBeforeJson"].encode())
-    after = _codec.decode(Table, message["tableObjAfterJson"].encode())
-    names = {(one.dbName or "", one.tableName or "") for one in (before, after)}
-    tables = whole | {Unit(TABLE, database.lower(), table.lower()) for database, table in names}
-    if len(tables) > 1 or message.get("isTruncateOp") or _but_own(before) != _but_own(after):
+    before, after, is_truncated = altered
+    both = {((one.dbName or "").lower(), (one.tableName or "").lower()) for one in (before, after)}
+    tables = whole | {Unit(TABLE, *names) for names in both}
+    if len(tables) > 1 or is_truncated or _but_own(before) != _but_own(after):
         return tables
     return frozenset(unit._replace(kind=DEFINITION) for unit in tables)
 

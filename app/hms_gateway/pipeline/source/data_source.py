@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from hashlib import sha256
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -28,6 +27,7 @@ from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_N
 from hms_gateway.pipeline.catalog import columns_once, cut, earliest, events, latest
 from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Client, Connection, choice, whole_number
 from hms_gateway.pipeline.errors import NotRegistered, OptionError
+from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.source.objects import COLUMNS, batches, check_schema, columns_of, key_struct, schema_of
 from hms_gateway.pipeline.source.planning import (
     EVENTS_PER_TASK,
@@ -50,13 +50,12 @@ from hms_gateway.rpc.structs import AddPartitionsRequest, FieldSchema, Partition
 # Writing: rows become partitions of a table, some hundreds in a call.
 #
 # A call carries a key made of the run, the task, its place in the task and what it says. A task that is tried again, or
-# run twice at the same time, sends the same keys, and the gateway does each call once.
+# run twice at the same time, sends the same keys, and the gateway does each call once. Rows that come in another order
+# when a task is repeated get another key.
 
 
 PARTITIONS_A_CALL: Final = 1_000
 _COLUMN_TYPES: Final = {"values": "array<string>", "location": "string", "parameters": "map<string,string>"}
-
-_encode = msgspec.msgpack.Encoder(order="sorted").encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +100,14 @@ class PartitionWriter(DataSourceArrowWriter):  # type: ignore[misc]
         _check_columns(self.schema, self.table, self.target.name)
 
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> Registered:
-        """The rows of one task. Raises NotRegistered, and what the client raises."""
+        """The rows of one task. Raises NotRegistered, and what PatientClient raises."""
         rows = (row for batch in iterator for row in batch.to_pylist())
         task = TaskContext.get().partitionId()
         given = added = 0
-        with self.connection.open() as client:
-            number = 0
+        with PatientClient(self.connection, 0, f"{self.run}\n{self.target.name}\n{task}") as client:
             while some := list(islice(rows, self.target.rows_a_call)):
-                request = self._request(some)
-                result = client.call("add_partitions_req", request, idempotency_key=self._key(task, number, request))
-                given, added, number = given + len(some), added + len(result.partitions or ()), number + 1
+                result = client.call("add_partitions_req", self._request(some))
+                given, added = given + len(some), added + len(result.partitions or ())
         return Registered(given, added)
 
     def _request(self, rows: list[dict[str, Any]]) -> AddPartitionsRequest:
@@ -142,12 +139,6 @@ class PartitionWriter(DataSourceArrowWriter):  # type: ignore[misc]
                 f"column values has {values!r}; table {self.target.name} needs {len(keys)} values, one for each key"
             )
         return [_text(value) for value in values]
-
-    def _key(self, task: int, number: int, request: AddPartitionsRequest) -> str:
-        """A key belongs to one message: rows that come in another order when a task is repeated get another key."""
-        digest = sha256(f"{self.run}\n{self.target.name}\n{task}\n{number}\n".encode())
-        digest.update(_encode(request))
-        return digest.hexdigest()
 
 
 def _check_columns(schema: StructType, table: Table, name: str) -> None:

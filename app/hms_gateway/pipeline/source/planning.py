@@ -24,7 +24,7 @@ from pyspark.sql.datasource import (
 )
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_values
-from hms_gateway.pipeline.catalog import CatalogReader, cut, earliest, events, latest, named_tables
+from hms_gateway.pipeline.catalog import CatalogReader, cut, earliest, events, latest, named_tables, partition_values
 from hms_gateway.pipeline.connection import Client
 from hms_gateway.pipeline.source.objects import (
     BATCH_ROWS,
@@ -41,7 +41,6 @@ from hms_gateway.rpc.structs import (
     GetPartitionsByNamesRequest,
     MetaException,
     Partition,
-    PartitionValuesRequest,
     ShowLocksRequest,
     Table,
 )
@@ -288,17 +287,14 @@ def _selected(client: Client, table: Table, keys: list[FieldSchema], text: str) 
 
     Hive 2.3.10 escapes values only without a filter, others always: what has a `%` can be read both ways.
     """
-    request = PartitionValuesRequest(
-        dbName=table.dbName, tblName=table.tableName, partitionKeys=keys, applyDistinct=False, filter=text
-    )
     try:
-        rows = client.call("get_partition_values", request).partitionValues
+        rows = partition_values(client, table, text)
     except (MetaException, ApplicationError):
         return None
-    if any("%" in value for row in rows for value in row.row):
+    if any("%" in value for row in rows for value in row):
         return None
     key_names = [key.name or "" for key in keys]
-    return [make_name(key_names, row.row) for row in rows]
+    return [make_name(key_names, row) for row in rows]
 
 
 def _satisfies(name: str, keys: Sequence[FieldSchema], conditions: Sequence[Condition]) -> bool:

@@ -79,7 +79,7 @@ _KINDS: Final = {
     "char": ValueKind.STRING,
     "binary": ValueKind.BINARY,
 }
-# Bytes of one value, for rawDataSize.
+# Bytes of one value, for rawDataSize, and for Spark's avgLen and maxLen.
 _WIDTHS: Final = {
     "boolean": 1,
     "tinyint": 1,
@@ -154,19 +154,6 @@ def raw_bytes(column_type: str, figures: FooterFigures) -> int | None:
 
 _NANOSECONDS: Final = 10**9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Spark's size of a value of a type, which it takes for avgLen and maxLen.
-_SPARK_SIZES: Final = {
-    "boolean": 1,
-    "tinyint": 1,
-    "smallint": 2,
-    "int": 4,
-    "integer": 4,
-    "bigint": 8,
-    "float": 4,
-    "double": 8,
-    "date": 4,
-    "timestamp": 8,
-}
 _SHORT_DECIMAL_DIGITS: Final = 18
 
 
@@ -300,7 +287,7 @@ def spark_statistics(column: Column, figures: FooterFigures) -> dict[str, str]:
 def _spark_size(column_type: str) -> int:
     base = base_of(column_type)
     if base != "decimal":
-        return _SPARK_SIZES[base]
+        return _WIDTHS[base]
     digits = int(column_type.partition("(")[2].partition(",")[0].strip(") ") or 10)
     return 8 if digits <= _SHORT_DECIMAL_DIGITS else 16
 

@@ -112,13 +112,8 @@ class _Stats:
     def run_all(self) -> StatsResult:
         wanted = self._tables()
         names = self._names(wanted)
-        measure = Measurement(
-            self.options.connection,
-            self.run.storage,
-            self.arguments.is_full,
-            self.arguments.is_all,
-            self.options.patience_seconds,
-        )
+        given = self.arguments
+        measure = Measurement(self.options.client, self.run.storage, given.is_full, given.is_all)
         if self.options.dry_run:
             return self._finish(self._found(names, measure), None)
         write = WritePartitions(self.run.storage)
@@ -156,7 +151,7 @@ class _Stats:
 
     def _names(self, wanted: Stored) -> Stored:
         options = self.options
-        select = PartitionNames(options.connection, options.patience_seconds, NAMES, options.where)
+        select = PartitionNames(options.client, NAMES, options.where)
         names = self.run.derive(
             "names", wanted, select, NAMES, rows_a_batch=PARTITIONS_A_BATCH, together=_OF_TABLE, unit="tables"
         )

@@ -1,6 +1,5 @@
 """Measures partitions in executors: their files and, out of the footers, figures of each column."""
 
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -15,7 +14,6 @@ import pyarrow
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import is_view, logged_format
 from hms_gateway.pipeline.catalog import cut, named_tables, partitions_or_table, table_names
-from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures, FooterProblem, joined
 from hms_gateway.pipeline.footers.reading import read_footer
@@ -34,22 +32,18 @@ from hms_gateway.pipeline.stats.column_statistics import (
 )
 from hms_gateway.pipeline.storage import (
     ListingProblem,
-    LocalFiles,
-    RemoteFiles,
     Storage,
     files_of,
     local_path,
     scheme_of,
+    visible_files,
 )
 from hms_gateway.rpc.structs import NoSuchObjectException, Partition, SerDeInfo, StorageDescriptor, Table
 
 # The data files of a partition: which there are, and a digest that changes when one of them does.
 
 
-_HIDDEN: Final = ("_", ".")
 _KEPT_IN_PATHS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:@!$&'()*+,;=-._~")
-# Names of file systems for the version of a file or the time of its last change.
-_VERSIONS: Final = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 
 
 class File(msgspec.Struct, frozen=True):
@@ -65,53 +59,23 @@ class File(msgspec.Struct, frozen=True):
 
 
 def data_files(location: str, storage: Storage) -> list[File]:
-    """Data files below a location, in the order of their paths. Raises ListingProblem, also for one that is not there.
+    """Data files below a location, in the order of their paths.
 
-    Names that begin with `_` or `.` are not data, as in Hive and Spark. Raises OptionError for a location that the job
-    does not look at.
+    Raises ListingProblem, also for a location that is not there, OptionError for one that the job does not look at.
     """
     files = files_of(location, storage)
-    try:
-        found = _remote(files, location) if isinstance(files, RemoteFiles) else _local(files, files.root(location))
-        return sorted(found, key=lambda file: file.path)
-    except OSError as error:
-        raise ListingProblem(location, f"cannot be listed: {error.strerror or error}") from error
+    top = files.root(location)
+    found = (
+        File(f"{top}/{name}", entry.bytes, str(entry.version), name.rpartition("/")[0])
+        for name, entry in visible_files(files, top)
+    )
+    return sorted(found, key=lambda file: file.path)
 
 
 def reader(file: File, location: str, storage: Storage) -> Callable[[int, int], bytes]:
     """Reads a file below a location."""
     files = files_of(location, storage)
     return lambda offset, length: files.read(file.path, offset, length)
-
-
-def _remote(files: RemoteFiles, location: str) -> Iterator[File]:
-    system: Any = files.system
-    top = files.checked(files.root(location))
-    try:
-        found = system.find(top, detail=True)
-        if not found and not system.exists(top):
-            raise FileNotFoundError(2, "No such file or directory")
-    except OSError:
-        raise
-    except Exception as error:
-        # Each library has exceptions of its own.
-        raise OSError(f"{type(error).__name__}: {error}") from error
-    for path, details in found.items():
-        names = path[len(top) :].strip("/").split("/")
-        if not any(name.startswith(_HIDDEN) for name in names):
-            version = next((str(details[name]) for name in _VERSIONS if details.get(name) is not None), "")
-            yield File(path, int(details.get("size") or 0), version, "/".join(names[:-1]))
-
-
-def _local(files: LocalFiles, folder: str, below: str = "") -> Iterator[File]:
-    for name, found in files.entries(folder):
-        if name.startswith(_HIDDEN):
-            continue
-        if stat.S_ISREG(found.st_mode):
-            yield File(f"{folder}/{name}", found.st_size, str(found.st_mtime_ns), below)
-        else:
-            # Of a link it says that it is one.
-            yield from _local(files, f"{folder}/{name}", f"{below}/{name}" if below else name)
 
 
 def uri_of(location: str, folder: str) -> str:
@@ -307,14 +271,13 @@ class Measurement:
     `is_full` leaves the reading of figures to Spark; `is_all` takes nothing as fresh.
     """
 
-    connection: Connection
+    client: Callable[[], PatientClient]
     storage: Storage = field(repr=False)
     is_full: bool
     is_all: bool
-    patience_seconds: float
 
     def __call__(self, names: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-        with PatientClient(self.connection, self.patience_seconds) as client:
+        with self.client() as client:
             found = self._batch(client, names.to_pylist())
             yield pyarrow.RecordBatch.from_pylist(list(found), FOUND)
 

@@ -152,15 +152,6 @@ class Dialect(ABC):
         """The SQL of views over documents of JSON; None where there are none."""
         return None
 
-    @abstractmethod
-    def backup_advice(self, url: URL, target: Path) -> str | None:
-        """The kind and the command that backs the database up to `target`; None where `integrity` copies the file."""
-
-    def login_options(self, url: URL, user: str) -> str:
-        """Options for a command to reach the database: `--host=db --port=5432 --username=hms`; no password."""
-        known = {"host": url.host or url.query.get("host"), "port": url.port, user: url.username}
-        return "".join(f"--{name}={value} " for name, value in known.items() if value)
-
     # Errors. `original` is what the driver raised.
 
     @abstractmethod
@@ -265,6 +256,10 @@ class Dialect(ABC):
         What was inserted under ids of this statement has to be stored before it is run again.
         """
         return None
+
+    @abstractmethod
+    def raise_ids(self, connection: Connection, tables: Iterable[Table], least: int) -> None:
+        """Have ids of new rows of these tables begin above `least`. It may end the transaction, so it comes last."""
 
     @abstractmethod
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:

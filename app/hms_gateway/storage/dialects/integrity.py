@@ -1,18 +1,13 @@
-"""Whether the pages of a SQLite database hold together, and copies of it that do."""
+"""Whether the pages of a SQLite database hold together."""
 
 import contextlib
 import logging
-import os
 import sqlite3
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import URL
-
-from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX
 from hms_gateway.storage.dialects.kinds import dialect_of_url, parse_url
 
@@ -105,77 +100,6 @@ class IntegrityWatch:
                 _log.error("the database %s is damaged: %s; restore a backup", self._check.file, damage)
             self._checked(damage is not None)
             seconds = CHECKED_EVERY_SECONDS
-
-
-def back_up(url: str, target: Path) -> None:
-    """Write a copy of a SQLite database, whole and checked, to a file that does not exist yet.
-
-    The database may be in use. The copy has its owner, and no more rights to read it than the database.
-    Raises StoreError.
-    """
-    source = _source(parse_url(url), target)
-    if target.exists() or target.is_symlink():
-        raise StoreError(f"{target} exists already; a backup needs the name of a new file")
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-        try:
-            _copy(source, Path(temporary))
-            _keep_access(source, descriptor)
-            os.fsync(descriptor)
-            _publish(Path(temporary), target)
-        finally:
-            os.close(descriptor)
-            Path(temporary).unlink(missing_ok=True)
-    except FileExistsError as error:
-        raise StoreError(f"{target} exists already; a backup needs the name of a new file") from error
-    except FileNotFoundError as error:
-        raise StoreError(f"{target} cannot be written: make the folder {target.parent} first") from error
-    except OSError as error:
-        raise StoreError(f"{target} cannot be written: {error.strerror}") from error
-
-
-def _source(url: URL, target: Path) -> Path:
-    dialect = dialect_of_url(url)
-    source = dialect.file(url)
-    if source is None:
-        raise StoreError(f"the database is {dialect.backup_advice(url, target)} backs it up")
-    if not source.exists():
-        raise StoreError(f"database {source} not found; --data-dir or --database says where it is")
-    return source
-
-
-def _copy(source: Path, target: Path) -> None:
-    try:
-        with _opened(source) as connection:
-            # One consistent state, without the space that was freed and what is still to be read there.
-            connection.execute("VACUUM INTO ?", [str(target)])
-        with _opened(target) as copy:
-            damage = _damage(copy)
-    except sqlite3.OperationalError as error:
-        raise StoreUnavailable(f"database {source} cannot be copied: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"database {source} is damaged: {error}") from error
-    if damage is not None:
-        raise StoreError(f"the copy of database {source} is damaged: {damage}")
-
-
-def _keep_access(source: Path, descriptor: int) -> None:
-    status = source.stat()
-    if os.geteuid() == 0:
-        os.fchown(descriptor, status.st_uid, status.st_gid)
-    os.fchmod(descriptor, status.st_mode & 0o660)
-
-
-def _publish(temporary: Path, target: Path) -> None:
-    """Give the file its name, never in the place of another. Raises FileExistsError."""
-    try:
-        os.link(temporary, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        # No hard links there: claim the name first.
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        os.replace(temporary, target)
 
 
 def _damage(connection: sqlite3.Connection) -> str | None:

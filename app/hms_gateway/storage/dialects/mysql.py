@@ -1,13 +1,13 @@
 """MariaDB and MySQL, by PyMySQL."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, bindparam, text
+from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, bindparam, literal, text
 from sqlalchemy.types import NULLTYPE
 
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText, VersionWatch
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from hms_gateway.storage.dialects.view_sql import ViewSql
 
 PAGE_ROWS: Final = 10_000
+_LIKE_PREFIX: Final = re.compile("([^%_!]|!.)*", re.DOTALL)
+_LIKE_ESCAPE: Final = re.compile("!(.)", re.DOTALL)
 
 
 class PagedRows:
@@ -136,10 +138,6 @@ class MysqlDialect(Dialect):
         is_mariadb: bool = getattr(connection.dialect, "is_mariadb", False)
         return MariadbViewSql() if is_mariadb else None
 
-    def backup_advice(self, url: URL, target: Path) -> str:
-        login = self.login_options(url, "user")
-        return f"MariaDB or MySQL; mariadb-dump {login}--single-transaction --result-file={target} {url.database}"
-
     def translation(self, original: BaseException) -> Exception | None:
         code = _code(original)
         if code in _NO_ANSWER and "timed out" in str(original):
@@ -181,6 +179,17 @@ class MysqlDialect(Dialect):
         # One parameter, which the connection writes out: SQLAlchemy takes several times as long for one for each value.
         bound: Any = bindparam(name, type_=NULLTYPE) if name is not None else bindparam(None, value, type_=NULLTYPE)
         return column.op("IN", is_comparison=True)(bound)
+
+    def like(self, column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+        # The range of an index that MariaDB makes of a pattern ends before U+10000: here it gets a range of its own.
+        condition = super().like(column.concat(""), text)
+        prefix = _LIKE_ESCAPE.sub(r"\1", _LIKE_PREFIX.match(text)[0])  # type: ignore[index]
+        return and_(self.begins_with(column, literal(prefix)), condition) if prefix else condition
+
+    def raise_ids(self, connection: Connection, tables: Iterable[Table], least: int) -> None:
+        quote = connection.dialect.identifier_preparer.format_table
+        for table in tables:
+            connection.exec_driver_sql(f"ALTER TABLE {quote(table)} AUTO_INCREMENT = {least + 1}")
 
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         return PagedRows(connection, rows, key)

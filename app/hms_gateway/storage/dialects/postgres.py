@@ -1,14 +1,14 @@
 """PostgreSQL, by psycopg."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
     ARRAY,
     URL,
+    BigInteger,
     Column,
     ColumnElement,
     Connection,
@@ -63,6 +63,10 @@ _CONNECTIONS_ALLOWED: Final = text("""
 _SEQUENCE: Final = func.pg_get_serial_sequence(bindparam("the_table", type_=Text), bindparam("the_column", type_=Text))
 _NUMBERS: Final = func.generate_series(1, bindparam("count", type_=Integer)).table_valued("number")
 _NEW_IDS: Final = select(func.nextval(cast(_SEQUENCE, REGCLASS))).select_from(_NUMBERS)
+_LEAST: Final = bindparam("least", type_=BigInteger)
+_RAISED: Final = select(
+    func.setval(cast(_SEQUENCE, REGCLASS), func.greatest(_LEAST, func.nextval(cast(_SEQUENCE, REGCLASS))))
+)
 
 
 class PostgresDialect(Dialect):
@@ -159,10 +163,6 @@ class PostgresDialect(Dialect):
 
         return PostgresViewSql()
 
-    def backup_advice(self, url: URL, target: Path) -> str:
-        login = self.login_options(url, "username")
-        return f"PostgreSQL; pg_dump {login}--format=custom --file={target} {url.database}"
-
     def translation(self, original: BaseException) -> Exception | None:
         state = self.error_code(original)
         if state in _RETRYABLE_STATES:
@@ -215,6 +215,11 @@ class PostgresDialect(Dialect):
     def new_ids(self, table: Table, count: int) -> Statement:
         (key,) = table.primary_key
         return Statement(_NEW_IDS, {"the_table": table.name, "the_column": key.name, "count": count})
+
+    def raise_ids(self, connection: Connection, tables: Iterable[Table], least: int) -> None:
+        for table in tables:
+            (key,) = table.primary_key
+            connection.execute(_RAISED, {"the_table": table.name, "the_column": key.name, "least": least})
 
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         # A cursor in the server, which SQLAlchemy reads ahead from.

@@ -114,9 +114,6 @@ class SqliteDialect(Dialect):
         driver: Any = connection.connection.driver_connection
         driver.rollback()
 
-    def backup_advice(self, url: URL, target: Path) -> None:
-        """None: the file is copied while it is used."""
-
     def translation(self, original: BaseException) -> Exception | None:
         name = self.error_code(original)
         if name.startswith(_BUSY):
@@ -162,6 +159,14 @@ class SqliteDialect(Dialect):
     def new_ids(self, table: Table, count: int) -> Statement:
         # No other connection can take them as long as this transaction writes.
         return Statement(_NEW_IDS, {"the_table": table.name, "numbers": self.bound_list(range(1, count + 1))})
+
+    def raise_ids(self, connection: Connection, tables: Iterable[Table], least: int) -> None:
+        # Other tables' ids are seen by nobody.
+        names = [table.name for table in tables if table.dialect_options["sqlite"]["autoincrement"]]
+        known = dict(connection.execute(select(_SEQUENCES.c.name, _SEQUENCES.c.seq)).all())
+        connection.execute(_SEQUENCES.delete().where(_SEQUENCES.c.name.in_(names)))
+        rows = [{"name": name, "seq": max(least, known.get(name, 0))} for name in names]
+        connection.execute(_SEQUENCES.insert(), rows)
 
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         # The driver's cursor reads row by row.

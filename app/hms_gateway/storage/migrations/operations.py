@@ -9,10 +9,14 @@ from hms_gateway.storage.schema.column_types import ID
 
 
 class Operations:
-    """Changes the schema of the database at `connection`, in its transaction. Raises SQLAlchemyError."""
+    """Changes the schema of the database at `connection`, in its transaction. Raises SQLAlchemyError.
 
-    def __init__(self, connection: sa.Connection) -> None:
+    With `repeats` what is there already stays: after a downgrade the tables have more than their revision says.
+    """
+
+    def __init__(self, connection: sa.Connection, *, repeats: bool = False) -> None:
         self.connection = connection
+        self._repeats = repeats
         # MariaDB's dialect takes the options of MySQL's.
         self._dialect_names = {getattr(one, "name", "") for one in type(connection.dialect).__mro__}
 
@@ -24,7 +28,7 @@ class Operations:
             target, _, column = reference.target_fullname.partition(".")
             if target not in metadata.tables:
                 sa.Table(target, metadata, sa.Column(column, ID))
-        table.create(self.connection, checkfirst=False)
+        table.create(self.connection, checkfirst=self._repeats)
         return table
 
     def create_index(self, name: str, table: str, columns: list[str], **options: Any) -> None:
@@ -32,10 +36,12 @@ class Operations:
         indexed = _table(table, *(sa.Column(column) for column in columns))
         # SQLAlchemy would load these databases' dialects, for 5 MiB, to check their options.
         own = {name: value for name, value in options.items() if name.partition("_")[0] in self._dialect_names}
-        sa.Index(name, *indexed.columns, **own).create(self.connection, checkfirst=False)
+        sa.Index(name, *indexed.columns, **own).create(self.connection, checkfirst=self._repeats)
 
     def add_column(self, table: str, column: sa.Column[Any]) -> None:
         """Add a column without index or constraint."""
+        if self._repeats and column.name in {known["name"] for known in sa.inspect(self.connection).get_columns(table)}:
+            return
         altered = _table(table, column)
         preparer = self.connection.dialect.identifier_preparer
         specification = CreateColumn(altered.c[column.name]).compile(dialect=self.connection.dialect)

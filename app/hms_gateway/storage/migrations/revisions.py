@@ -21,9 +21,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.kinds import translated
-from hms_gateway.storage.schema.catalog import REVISION
+from hms_gateway.storage.schema.catalog import READABLE_BY, REVISION
 
-# In the form of Alembic, which earlier versions used.
+# In the form of Alembic, which earlier versions used. A step adds the column `readable_by`.
 _VERSION: Final = Table(
     "alembic_version",
     MetaData(),
@@ -45,11 +45,31 @@ def migrate(url: str) -> None:
 
 
 def revision_of(url: str) -> str | None:
-    """The revision the database has now, None for one without schema. Raises StoreError, StoreUnavailable."""
+    """See `current_revision`. Raises StoreError, StoreUnavailable."""
     engine = writing_engine(parse_url(url))
     try:
         with translated(engine), engine.connect() as connection:
             return current_revision(connection)
+    finally:
+        engine.dispose()
+
+
+def note_older(url: str, revision: str) -> str | None:
+    """Let programs of an older revision use the database, whose tables stay as they are; the revision it had.
+
+    Programs that run on it go on. Raises StoreError where those of `revision` could not use it, StoreUnavailable.
+    """
+    engine = writing_engine(parse_url(url))
+    try:
+        with translated(engine), engine.begin() as connection, dialect_of(engine).migrating(connection):
+            found, _ = _noted(connection)
+            if found is None or not READABLE_BY <= revision <= min(found, REVISION) or found > REVISION:
+                raise StoreError(
+                    f"the database has revision {found}, and this program can let programs of {READABLE_BY} to {REVISION}"
+                    f" use it, not of {revision}: restore a backup of that revision"
+                )
+            _note(connection, revision)
+            return found
     finally:
         engine.dispose()
 
@@ -71,10 +91,13 @@ def migrate_engine(engine: Engine) -> None:
             ) from error
 
 
-def check_revision(engine: Engine) -> None:
-    """Raise StoreError unless the database has exactly our revision."""
+def check_revision(engine: Engine, *, is_exact: bool = False) -> None:
+    """Raise StoreError unless the database has our revision, or a newer one that programs of ours can use.
+
+    With `is_exact` it has to be ours: whoever copies everything would miss what newer ones have.
+    """
     with translated(engine), engine.connect() as connection:
-        found = current_revision(connection)
+        found = _noted(connection)[0] if is_exact else current_revision(connection)
     if found is None:
         raise StoreError("the database has no schema yet: run `hms-gateway migrate` first")
     if found != REVISION:
@@ -85,10 +108,23 @@ def check_revision(engine: Engine) -> None:
 
 
 def current_revision(connection: Connection) -> str | None:
-    """The revision noted in the database, None for a database without schema."""
+    """The revision noted in the database, ours where that is a newer one that we can use; None without schema."""
+    found, readable_by = _noted(connection)
+    is_usable = found is not None and readable_by is not None and readable_by <= REVISION <= found
+    return REVISION if is_usable else found
+
+
+def _noted(connection: Connection) -> tuple[str | None, str | None]:
+    """The revision, and the lowest one whose programs can use the database."""
     if not inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return None, None
+    row = connection.execute(text("SELECT * FROM alembic_version")).mappings().first()
+    return (None, None) if row is None else (row["version_num"], row.get("readable_by"))
+
+
+def _note(connection: Connection, revision: str) -> None:
+    connection.execute(delete(_VERSION))
+    connection.execute(insert(_VERSION).values(version_num=revision))
 
 
 def _upgrade(connection: Connection) -> None:
@@ -105,9 +141,9 @@ def _upgrade(connection: Connection) -> None:
         )
     _VERSION.create(connection, checkfirst=True)
     with nullcontext() if found is None else without_views(connection):
-        operations = Operations(connection)
         for revision, step in STEPS.items():
             if revision > (found or ""):
-                step(operations)
-                connection.execute(delete(_VERSION))
-                connection.execute(insert(_VERSION).values(version_num=revision))
+                # A downgrade takes nothing back, and goes no further than this (`note_older`).
+                step(Operations(connection, repeats=found is not None and revision > READABLE_BY))
+                _note(connection, revision)
+    connection.execute(text("UPDATE alembic_version SET readable_by = :lowest"), {"lowest": READABLE_BY})

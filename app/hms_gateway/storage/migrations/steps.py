@@ -683,6 +683,11 @@ def catalogs(op: Operations) -> None:
     )
 
 
+def readable_by(op: Operations) -> None:
+    """The database says which older programs can use it (`READABLE_BY`)."""
+    op.add_column("alembic_version", sa.Column("readable_by", sa.String(32)))
+
+
 STEPS: Final[dict[str, Callable[[Operations], None]]] = {
     "0001": initial,
     "0002": transactions,
@@ -702,4 +707,5 @@ STEPS: Final[dict[str, Callable[[Operations], None]]] = {
     "0016": gateways,
     "0017": where_tables_lie,
     "0018": catalogs,
+    "0019": readable_by,
 }

@@ -31,7 +31,10 @@ from hms_gateway.storage.schema.column_types import (
     binary_text,
 )
 
-REVISION: Final = "0018"
+REVISION: Final = "0019"
+# The lowest revision whose programs can use the newest one, beside ours. A step that only adds leaves it; one that
+# changes or takes away what they use sets it to its own number.
+READABLE_BY: Final = "0017"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500

@@ -17,6 +17,7 @@ TXN_COUNTERS: Final = Table(
     Column("name", BINARY_TEXT, primary_key=True),
     Column("last_id", BigInteger, nullable=False),
 )
+COUNTERS: Final = ("txn", "lock", "compaction", "lease", "lease_ticket")
 
 # Open, aborted and, for a while, committed ones. Times in milliseconds of the database's clock.
 TXNS: Final = Table(

@@ -236,7 +236,12 @@ class PipelinedWriter:
         except Exception as error:
             self._fail(error)
             return
-        if rows is not None and self._batch is not None:
+        if rows is None:
+            # A server that dies with unread questions leaves a last notice and an error. libuv tells an error once.
+            assert self._loop is not None
+            self._loop.remove_reader(pipeline.fileno())
+            self._loop.add_reader(pipeline.fileno(), self._readable)
+        elif self._batch is not None:
             self._go_on(pipeline, self._batch, rows)
 
     def _go_on(self, pipeline: Pipeline, batch: _InFlightBatch, rows: list[Rows] | None) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hms_gateway.pipeline.audit.findings import Sorter, find
 from hms_gateway.pipeline.audit.places import Area, Areas, Group, below, partition_place, replaced_place, table_place
+from tests.pipeline.audit.realizing import partition_of, table_of
 from tests.pipeline.audit.world import LIMITS, PLANTS, healthy, plant
 from tests.support.sample import sample
 
@@ -21,12 +22,13 @@ def audited(world):
     """All findings: what Spark does with tasks, in one."""
     tables, partitions = {}, []
     for name, table in world.tables.items():
-        place = table_place(table.row, [world.databases[table.row.database]])
+        made = table_of(table.row)
+        place = table_place(made, [world.databases[table.row.database]])
         if place is None:
             continue
         tables[name] = place
-        for row in table.partitions.values():
-            partition = partition_place(row, place)
+        for values, row in table.partitions.items():
+            partition = partition_place(partition_of(table, values, made.sd), place)
             partitions += [one for one in (partition, replaced_place(partition, row.parameters)) if one is not None]
     areas = Areas(tables.values(), {name: [location] for name, location in world.databases.items()})
     directories = list(world.directories())
