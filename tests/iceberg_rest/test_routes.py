@@ -8,6 +8,7 @@ import pytest
 
 from hms_gateway.iceberg import METHODS
 from hms_gateway.iceberg.metastore import Metastore
+from hms_gateway.iceberg.processor import KEPT_BYTES_MAX
 from hms_gateway.iceberg.routes import OPERATIONS
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest
@@ -283,6 +284,21 @@ def test_a_repeated_request_is_answered_as_the_first_time(rest):
     assert rest.post("namespaces/sales/tables", body, key="k2") == refused
     other = rest.as_user("other").post("namespaces/sales/tables", {**body, "name": "of_other"}, key="k1")
     assert other[0] == 200
+
+
+def test_a_long_answer_is_not_kept_and_is_there_for_a_repetition(rest, metastore):
+    rest.table()
+    path, long = "namespaces/sales/tables/orders", {"action": "set-properties", "updates": {"a": "x" * KEPT_BYTES_MAX}}
+    first = rest.post(path, {"requirements": [], "updates": [long]}, key="k1")
+    assert first[0] == 200
+    assert metastore.store.find("rosa", "k1").answer is None
+    assert rest.post(path, {"requirements": [], "updates": [long]}, key="k1") == first
+    assert rest.commit("orders", {"action": "set-properties", "updates": {"a": "short"}})[0] == 200
+    status, found = rest.post(path, {"requirements": [], "updates": [long]}, key="k1")
+    assert (status, found["metadata"]["properties"]) == (200, {"a": "short"})
+    rest.send("DELETE", path)
+    again = rest.post(path, {"requirements": [], "updates": [long]}, key="k1")
+    assert kind_of(again) == (500, "CommitStateUnknownException")
 
 
 def test_a_folder_for_metadata_lies_in_the_table(rest):

@@ -7,13 +7,15 @@ import msgspec
 
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.json_values import decoded_bytes
-from hms_gateway.iceberg.routes import Answer, Request, RestCatalog, failure
+from hms_gateway.iceberg.routes import Answer, Request, RestCatalog, failure, loading
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.processor import UNCOUNTED_BYTES, DecodedMemory, Reply
 from hms_gateway.rpc.repeatable import Repeatable
 from hms_gateway.rpc.wire import Codec, Message, MessageType
-from hms_gateway.runtime.call_keys import Outcomes
+from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcomes
 
+# Kept for a day in the database, of each commit.
+KEPT_BYTES_MAX: Final = 64 * 1024
 _CHANGING: Final = frozenset({"POST", "DELETE"})
 
 
@@ -42,7 +44,9 @@ class RestProcessor:
         operation = request.operation
         parts = (operation.id, request.catalog, dict(request.path), dict(request.query), request.body)
         message = Message(f"iceberg.{operation.id}", MessageType.CALL, 0, msgspec.msgpack.encode(parts))
-        return _Repeatable(once, self._outcomes).process(_CODEC, message, call)
+        load = loading(request)
+        now = None if load is None else _Once(self._catalog, load)
+        return _Repeatable(once, now, self._outcomes).process(_CODEC, message, call)
 
 
 class _Once:
@@ -65,7 +69,15 @@ class _Once:
 
 
 class _Repeatable(Repeatable):
-    """As for calls of Thrift; every answer is kept."""
+    """As for calls of Thrift; every answer is kept but long ones, which are loaded anew: metadata of whole tables."""
+
+    def __init__(self, once: _Once, now: _Once | None, outcomes: Outcomes) -> None:
+        super().__init__(once, outcomes)
+        self._now = now
+
+    def _complete(self, key: CallKey, answer: KeptAnswer) -> None:
+        if len(answer.payload) <= KEPT_BYTES_MAX:
+            super()._complete(key, answer)
 
     def _has_answer(self, method: str) -> bool:
         return True
@@ -74,6 +86,10 @@ class _Repeatable(Repeatable):
         return True
 
     def _lost_answer(self, codec: Codec, message: Message, call: Call) -> Reply:
+        if self._now is not None:
+            reply = self._now.process(codec, message, call)
+            if reply.outcome == "ok":
+                return msgspec.structs.replace(reply, outcome="replayed")
         text = "This request was made before and has taken effect; what it answered is not known any more"
         answer = failure(IcebergError("CommitStateUnknownException", text))
         payload = msgspec.msgpack.encode((answer.status, answer.body, dict(answer.headers)))

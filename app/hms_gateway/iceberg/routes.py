@@ -371,6 +371,15 @@ def routed(method: str, path: bytes, query: bytes, held: str | None) -> Request:
     return Request(operation, catalog, dict(fitting)[operation], asked, held)
 
 
+def loading(request: Request) -> Request | None:
+    """The request for the table or view that a request changes; None where it names none in its path."""
+    path = request.operation.path
+    found = next((one for one in OPERATIONS if one.method == "GET" and one.path == path), None)
+    if found is None or not path.endswith(("{table}", "{view}")):
+        return None
+    return Request(found, request.catalog, request.path, {})
+
+
 def _fit(template: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
     if len(template) != len(segments):
         return None
