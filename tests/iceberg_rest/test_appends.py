@@ -130,6 +130,7 @@ def test_a_repeated_append_is_made_once(rest, table):
     body = writer.request(1)
     assert rest.post("namespaces/sales/tables/orders", body)[0] == 200
     assert Writer(rest, table).append(2)[0] == 200
+    (writer.folder / "1.avro").unlink()
     status, found = rest.post("namespaces/sales/tables/orders", body)
     assert (status, [one["snapshot-id"] for one in found["metadata"]["snapshots"]]) == (200, [1, 2])
 
@@ -161,6 +162,16 @@ def test_an_append_whose_list_cannot_be_read_is_a_conflict(rest, table):
     (late.folder / "2.avro").write_bytes(b"Obj\x01nothing")
     Writer(rest, table).append(1)
     assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
+
+
+@pytest.mark.parametrize("field", ["snapshot-id", "manifest-list", "timestamp-ms", "summary"])
+@pytest.mark.parametrize("value", [None, 5.5, [], {"a": []}])
+def test_an_append_with_odd_fields_is_refused(rest, table, field, value):
+    late = Writer(rest, table)
+    body = late.request(2)
+    Writer(rest, table).append(1)
+    body["updates"][0]["snapshot"][field] = value
+    assert rest.post("namespaces/sales/tables/orders", body)[0] in (400, 409)
 
 
 def test_lists_of_other_tables_are_not_read(rest, table):

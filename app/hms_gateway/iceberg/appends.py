@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from hms_gateway.iceberg.errors import commit_failed
-from hms_gateway.iceberg.json_values import Json
+from hms_gateway.iceberg.json_values import Json, needed
 from hms_gateway.iceberg.manifest_lists import Manifest
 from hms_gateway.runtime.suspension import awaited
 
@@ -103,7 +103,7 @@ def rebased(append: Append, base: Json, before: Sequence[Manifest], manifest_lis
         "sequence-number": sequence,
         "manifest-list": manifest_list,
         "schema-id": base["current-schema-id"],
-        "timestamp-ms": max(append.snapshot["timestamp-ms"], newest_ms),
+        "timestamp-ms": max(needed(append.snapshot, "timestamp-ms", int), newest_ms),
         "summary": _with_totals(append.snapshot["summary"], None if parent is None else parent.get("summary") or {}),
     }
     snapshot.pop("parent-snapshot-id", None)

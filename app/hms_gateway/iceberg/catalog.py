@@ -381,14 +381,17 @@ class Catalog:
         row = metastore.row(name)
         if row is None or kind_of(row) != TABLE or (row.parameters or {}).get(REBASE, "").lower() != "true":
             return None
+        number, place = needed(append.snapshot, "snapshot-id", int), needed(append.snapshot, "manifest-list", str)
         base = self._file_of(row, name)
         known = normalized(base.value)
-        is_placed = self._is_placed(row, known) and is_own(known, append.snapshot["manifest-list"])
-        if not is_placed or "table-uuid" not in known:
+        if not self._is_placed(row, known) or not is_own(known, place) or "table-uuid" not in known:
             return None
         self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
+        if any(one.get("snapshot-id") == number for one in known["snapshots"]):
+            # A repetition, whose list may be gone by now.
+            return base
         try:
-            append = with_manifests(append, read_manifests(self._files.read_list(append.snapshot["manifest-list"])))
+            append = with_manifests(append, read_manifests(self._files.read_list(place)))
         except IcebergError:
             # It may be right as it is.
             return None
