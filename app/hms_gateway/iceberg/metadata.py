@@ -45,6 +45,7 @@ _NO_SNAPSHOT: Final = -1
 _LAST_ADDED: Final = -1
 _PREVIOUS_FILES: Final = "write.metadata.previous-versions-max"
 _PREVIOUS_FILES_MAX: Final = 100
+_OPERATIONS: Final = ("append", "replace", "overwrite", "delete")
 _REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
 
 
@@ -418,8 +419,9 @@ class TableDraft:
             optional(snapshot, field, int)
         for field in ("manifest-list", "key-id"):
             optional(snapshot, field, str)
-        if text_map(snapshot, "summary"):
-            needed(snapshot["summary"], "operation", str)
+        text_map(snapshot, "summary")
+        if snapshot.get("summary") is not None and snapshot["summary"].get("operation") not in _OPERATIONS:
+            raise invalid(f"add-snapshot: the operation of a summary is one of {', '.join(_OPERATIONS)}")
         if not new["schemas"]:
             raise invalid("add-snapshot: the table has no schema yet")
         if _by_id(new["snapshots"], "snapshot-id", number) is not None:
