@@ -71,7 +71,7 @@ def with_manifests(append: Append, manifests: Sequence[Manifest]) -> Append:
 
 
 def fits(append: Append, base: Json) -> bool:
-    """Whether the snapshot was made from the newest one of its branch, and so is right as it is."""
+    """True if the snapshot was made from the newest one of its branch, and so is right as it is."""
     ref = base["refs"].get(append.branch["ref-name"])
     newest = None if ref is None else ref["snapshot-id"]
     sequence, number = base.get("last-sequence-number", 0), append.snapshot.get("sequence-number", 0)

@@ -1,8 +1,8 @@
 """Operations of the REST catalog, over the rows that HiveCatalog writes and reads (Iceberg REST OpenAPI document)."""
 
 import uuid
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,10 +30,8 @@ from hms_gateway.iceberg.rows import (
     VIEW,
     kind_of,
     new_row,
-    new_view_row,
     pointer,
-    with_table_metadata,
-    with_view_metadata,
+    with_metadata,
 )
 from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
 from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Snapshot, Store
@@ -45,6 +43,8 @@ from hms_gateway.rpc.structs.catalogs import plain_name
 from hms_gateway.runtime.call_keys import answering
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.files.directories import Directories
+
+T = TypeVar("T")
 
 _ATTEMPTS: Final = 10
 _LOCATION: Final = "location"
@@ -66,7 +66,7 @@ _FILTERS: Final = {
 
 
 class Page(NamedTuple):
-    """What a client wants of a list: so many from behind a name on; all without a token."""
+    """A page of a list: so many from behind a name on; all without a token."""
 
     token: str | None = None
     size: int | None = None
@@ -158,9 +158,6 @@ class Catalog:
 
     def create_namespace(self, metastore: Metastore, catalog: str, namespace: str, properties: dict[str, str]) -> Json:
         owner = properties.get(_OWNER, metastore.call.principal)
-        kind = properties.get(_OWNER_TYPE, PrincipalType.USER.name)
-        if kind not in PrincipalType.__members__:
-            raise bad_request(f"properties.{_OWNER_TYPE} must be one of {', '.join(PrincipalType.__members__)}")
         database = Database(
             name=namespace,
             catalogName=catalog,
@@ -168,7 +165,7 @@ class Catalog:
             locationUri=properties.get(_LOCATION),
             parameters={key: value for key, value in properties.items() if key not in _RESERVED},
             ownerName=owner,
-            ownerType=PrincipalType[kind],
+            ownerType=_owner_type("properties", properties),
         )
         try:
             metastore.perform("create_database", database=database)
@@ -204,16 +201,14 @@ class Catalog:
         before = _properties(database)
         missing_keys = [key for key in removals if key not in before]
         after = {key: value for key, value in before.items() if key not in removals} | updates
-        kind = after.get(_OWNER_TYPE, PrincipalType.USER.name)
-        if kind not in PrincipalType.__members__:
-            raise bad_request(f"updates.{_OWNER_TYPE} must be one of {', '.join(PrincipalType.__members__)}")
+        owner_type = _owner_type("updates", after)
         changed = msgspec.structs.replace(
             database,
             description=after.get(_COMMENT),
             locationUri=after.get(_LOCATION, database.locationUri),
             parameters={key: value for key, value in after.items() if key not in _RESERVED},
             ownerName=after.get(_OWNER),
-            ownerType=PrincipalType[kind] if _OWNER in after else None,
+            ownerType=owner_type if _OWNER in after else None,
             catalogName=catalog,
             name=namespace,
         )
@@ -237,7 +232,7 @@ class Catalog:
     def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
         file = self._file_of(metastore.row_of(name, kind), name)
         # A file that is none of Iceberg's, or of a later version.
-        (normalized if kind == TABLE else normalized_view)(file.value)
+        _read_as(kind, file)
         return file
 
     def check_exists(self, metastore: Metastore, name: Name, kind: str = TABLE) -> None:
@@ -273,7 +268,7 @@ class Catalog:
         location = needed(request, "metadata-location", str)
         self._check_reader(metastore, name, location)
         file = self._files.read(location)
-        value = normalized(file.value) if kind == TABLE else normalized_view(file.value)
+        value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
             raise exists_already(name, row)
@@ -293,26 +288,26 @@ class Catalog:
         """Raises IcebergError where the caller may not have a table at the place of a metadata file."""
         folder = location.rpartition("/")[0]
         place = folder.removesuffix("/metadata")
-        row = new_row(name.key, name.name, metastore.call.principal, location, {**_NO_TABLE, _LOCATION: place})
+        row = new_row(TABLE, name.key, name.name, metastore.call.principal, location, {**_NO_TABLE, _LOCATION: place})
         self._commits.check(metastore, Plan(name, TABLE, {}, location, row))
 
     def commit(self, metastore: Metastore, changes: Sequence[tuple[Name, Json]]) -> list[MetadataFile]:
         """Change tables, all or none; the files that they point to now. A change that changes nothing writes none."""
         if len(changes) == 1 and (appended := self._appended(metastore, *changes[0])) is not None:
             return [appended]
-        for _ in range(_ATTEMPTS):
+
+        def attempt() -> list[MetadataFile]:
             plans = [self._plan(metastore, name, request) for name, request in changes]
             to_do = [plan for plan in plans if isinstance(plan, Plan)]
-            try:
-                written = iter(self._commits.carry_out(metastore, to_do) if to_do else ())
-            except Outdated:
-                continue
+            written = iter(self._commits.carry_out(metastore, to_do) if to_do else ())
             return [next(written) if isinstance(plan, Plan) else plan for plan in plans]
-        raise too_many()
+
+        return _until_current(attempt)
 
     def replace_view(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
         requirements, updates = objects(request, "requirements"), objects(request, "updates")
-        for _ in range(_ATTEMPTS):
+
+        def attempt() -> MetadataFile:
             row = metastore.row_of(name, VIEW)
             base = self._file_of(row, name)
             now_ms = self._clock.milliseconds()
@@ -321,11 +316,9 @@ class Catalog:
             plan = self._changed(name, row, base, value, next_location(value, base.location), VIEW)
             if value[_LOCATION] != known[_LOCATION]:
                 self._check_place(metastore, plan)
-            try:
-                return self._commits.carry_out(metastore, [plan])[0]
-            except Outdated:
-                continue
-        raise too_many()
+            return self._commits.carry_out(metastore, [plan])[0]
+
+        return _until_current(attempt)
 
     def drop(self, metastore: Metastore, name: Name, kind: str = TABLE, *, purges: bool = False) -> MetadataFile | None:
         """The last metadata file, where it can be read. With `purges` a directory goes that nothing else uses."""
@@ -354,7 +347,8 @@ class Catalog:
         there = metastore.row(target)
         if there is not None:
             raise exists_already(target, there)
-        for _ in range(_ATTEMPTS):
+
+        def attempt() -> None:
             row = metastore.row_of(source, kind)
             request = AlterTableRequest(
                 dbName=source.key,
@@ -365,12 +359,13 @@ class Catalog:
             )
             try:
                 metastore.perform("alter_table_req", req=request)
-                return
             except IcebergError as error:
                 # A commit was faster, which the row that was read would undo.
-                if "The table has been modified" not in str(error):
-                    raise
-        raise too_many()
+                if "The table has been modified" in str(error):
+                    raise Outdated from error
+                raise
+
+        _until_current(attempt)
 
     def _appended(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile | None:
         """The file after an append to a table that rebases appends; None for every other commit."""
@@ -404,12 +399,7 @@ class Catalog:
         """Put appends one behind the other, and commit them at once."""
         # Each is known by its snapshot's id, so what one of the callers may repeat is not kept for all.
         with answering(None):
-            for _ in range(_ATTEMPTS):
-                try:
-                    return self._append_once(name, appends)
-                except Outdated:
-                    continue
-        raise too_many()
+            return _until_current(lambda: self._append_once(name, appends))
 
     def _append_once(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
         found = self._store.read(lambda snapshot: snapshot.table(*name.stored))
@@ -467,21 +457,19 @@ class Catalog:
         return Plan(name, kind, value, location, self._checked_row(metastore, name, location, value, kind))
 
     def _checked_row(self, metastore: Metastore, name: Name, location: str, value: Json, kind: str) -> Table:
-        make = new_row if kind == TABLE else new_view_row
-        row = make(name.key, name.name, metastore.call.principal, location, value)
+        row = new_row(kind, name.key, name.name, metastore.call.principal, location, value)
         try:
             return self._tables.preview(row)
         except ThriftException as error:
             raise translated(error) from error
 
     def _changed(self, name: Name, row: Table, base: MetadataFile, value: Json, location: str, kind: str) -> Plan:
-        change = with_table_metadata if kind == TABLE else with_view_metadata
         # As the row is stored, without what answers show.
         plain = msgspec.structs.replace(row, catName=None)
-        return Plan(name, kind, value, location, change(plain, base.value, location, value), base)
+        return Plan(name, kind, value, location, with_metadata(kind, plain, base.value, location, value), base)
 
     def _new_location(self, metastore: Metastore, name: Name, given: str | None) -> str:
-        """Where a new table goes: a place of its own. Raises IcebergError for a given one that is not."""
+        """The place of a new table, which is its own. Raises IcebergError for a given one that is not."""
         database = metastore.database(name.catalog, name.namespace)
         there = metastore.row(name)
         if there is not None:
@@ -509,7 +497,7 @@ class Catalog:
         return self._files.read(location)
 
     def _is_placed(self, row: Table, metadata: Json) -> bool:
-        """Whether metadata has the location of its row, which the caller's rights are about."""
+        """True if metadata has the location of its row, which the caller's rights are about."""
         own = row.sd.location if row.sd else None
         return bool(own) and self._normalized(own or "") == self._normalized(metadata[_LOCATION])
 
@@ -532,8 +520,31 @@ class Catalog:
         return self._store.read(work)
 
 
+def _until_current(attempt: Callable[[], T]) -> T:
+    """The result of an attempt that no other change was faster than. Raises IcebergError (409) after some."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return attempt()
+        except Outdated:
+            continue
+    raise too_many()
+
+
+def _read_as(kind: str, file: MetadataFile) -> Json:
+    """The metadata of a table or view in a file. Raises IcebergError for what is none."""
+    return normalized(file.value) if kind == TABLE else normalized_view(file.value)
+
+
+def _owner_type(field: str, properties: Mapping[str, str]) -> PrincipalType:
+    """The kind of a namespace's owner, by default a user. Raises IcebergError that names the field."""
+    kind = properties.get(_OWNER_TYPE, PrincipalType.USER.name)
+    if kind not in PrincipalType.__members__:
+        raise bad_request(f"{field}.{_OWNER_TYPE} must be one of {', '.join(PrincipalType.__members__)}")
+    return PrincipalType[kind]
+
+
 def _properties(database: Database) -> dict[str, str]:
-    """As HiveCatalog shows them."""
+    """The properties of a namespace as HiveCatalog shows them."""
     found = dict(database.parameters or {})
     if database.locationUri:
         found[_LOCATION] = database.locationUri

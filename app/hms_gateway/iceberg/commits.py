@@ -12,7 +12,7 @@ from hms_gateway.iceberg.errors import IcebergError, commit_failed
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
 from hms_gateway.iceberg.metastore import Metastore, Name, exists_already, missing, no_namespace
-from hms_gateway.iceberg.rows import TABLE, pointer, with_table_metadata, with_view_metadata
+from hms_gateway.iceberg.rows import pointer, with_metadata
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.implicit_locks import refuse_locked
 from hms_gateway.metastore.ports.store import (
@@ -114,7 +114,7 @@ class Commits:
         return metastore.perform("alter_table_req", alter, req=request)
 
     def write(self, call: Call, plans: Sequence[Plan]) -> list[MetadataFile]:
-        """As `carry_out`, of plans that each caller was checked for."""
+        """Write the files and change the rows of plans that each caller was checked for. Raises as `carry_out`."""
         written: list[MetadataFile] = []
         try:
             for plan in plans:
@@ -168,8 +168,7 @@ class Commits:
         if found is None or pointer(found.table) != base.location:
             raise Outdated
         refuse_locked(tx, caller, [Needed(Target(key, name), LockType.SHARED_READ)])
-        change = with_table_metadata if plan.kind == TABLE else with_view_metadata
-        after = change(found.table, base.value, plan.location, plan.value)
+        after = with_metadata(plan.kind, found.table, base.value, plan.location, plan.value)
         parameters = {**(after.parameters or {}), DDL_TIME: str(self._clock.seconds())}
         after = msgspec.structs.replace(after, parameters=parameters)
         if (after.sd and after.sd.cols) != (found.table.sd and found.table.sd.cols):

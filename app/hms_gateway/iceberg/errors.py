@@ -40,7 +40,7 @@ def bad_request(text: str) -> IcebergError:
 
 
 def invalid(text: str) -> IcebergError:
-    """What the table's rules refuse, of a request that can be read."""
+    """A refusal by the table's rules, of a request that can be read."""
     return IcebergError("ValidationException", text)
 
 

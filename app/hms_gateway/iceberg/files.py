@@ -170,7 +170,7 @@ def _folder(metadata: Json) -> str:
 
 
 def is_own(metadata: Json, place: str) -> bool:
-    """Whether a place lies below the location of a table or view; what it names elsewhere is not its own."""
+    """True if a place lies below the location of a table or view; what it names elsewhere is not its own."""
     return place.startswith(f"{metadata['location'].rstrip('/')}/") and "/.." not in place
 
 

@@ -30,7 +30,7 @@ def needed(of: Json, field: str, kind: type[T]) -> T:
 
 
 def optional(of: Json, field: str, kind: type[T]) -> T | None:
-    """As `needed`, None for a field that is absent or null."""
+    """The field's value, None where it is absent or null. Raises as `needed`."""
     value = of.get(field)
     return None if value is None else checked(field, value, kind)
 

@@ -100,7 +100,7 @@ def _check_blocks(content: bytes, position: int, reader: Any) -> None:
 
 
 def _takes_bytes(kind: Any) -> bool:
-    """Whether each value of a type takes a byte at least, and so does each element of the lists in it."""
+    """True if each value of a type takes a byte at least, and so does each element of the lists in it."""
     match kind:
         case {"type": "record", "fields": list(fields)}:
             inside = [_takes_bytes(field["type"]) for field in fields]

@@ -117,7 +117,7 @@ def _translated() -> Iterator[None]:
 
 
 def translated(error: ThriftException) -> IcebergError:
-    """What the metastore refuses, in Iceberg's error model."""
+    """A refusal of the metastore in Iceberg's error model."""
     text = error.message or type(error).__name__
     if isinstance(error, LockedByAnother):
         return commit_failed(text)

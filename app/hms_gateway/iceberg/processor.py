@@ -60,12 +60,11 @@ class _Once:
         answer = self._catalog.answer(call, self._request)
         is_good = answer.status < 400
         outcome = "ok" if is_good else str(answer.status)
-        # What the server failed at may be another answer next time.
-        payload = msgspec.msgpack.encode((answer.status, answer.body, dict(answer.headers)))
         path = self._request.path
         names = [path[each] for each in ("namespace", "table", "view") if each in path]
         about = (".".join(names).lower(),) if names else ()
-        return Reply(MessageType.REPLY, payload, outcome, None, answer.status < 500, objects=about)
+        # What the server failed at may be another answer next time.
+        return Reply(MessageType.REPLY, _written(answer), outcome, None, answer.status < 500, objects=about)
 
 
 class _Repeatable(Repeatable):
@@ -92,8 +91,12 @@ class _Repeatable(Repeatable):
                 return msgspec.structs.replace(reply, outcome="replayed")
         text = "This request was made before and has taken effect; what it answered is not known any more"
         answer = failure(IcebergError("CommitStateUnknownException", text))
-        payload = msgspec.msgpack.encode((answer.status, answer.body, dict(answer.headers)))
-        return Reply(MessageType.REPLY, payload, "replayed")
+        return Reply(MessageType.REPLY, _written(answer), "replayed")
+
+
+def _written(answer: Answer) -> bytes:
+    """The answer as the payload of a reply."""
+    return msgspec.msgpack.encode((answer.status, answer.body, dict(answer.headers)))
 
 
 def read_reply(reply: Reply) -> Answer:

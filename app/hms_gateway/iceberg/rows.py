@@ -47,37 +47,28 @@ def pointer(table: Table) -> str | None:
     return (table.parameters or {}).get(METADATA_LOCATION)
 
 
-def new_row(db_name: str, name: str, owner: str, location: str, metadata: Json) -> Table:
-    """The row of a table that is made."""
-    parameters = {EXTERNAL_KEY: "TRUE", TABLE_TYPE_KEY: TABLE}
+def new_row(kind: str, db_name: str, name: str, owner: str, location: str, metadata: Json) -> Table:
+    """The row of a table or view that is made."""
+    is_table = kind == TABLE
     row = Table(
         dbName=db_name,
         tableName=name,
         owner=metadata["properties"].get(OWNER, owner),
-        tableType=TableType.EXTERNAL_TABLE.value,
-        parameters=parameters,
+        tableType=(TableType.EXTERNAL_TABLE if is_table else TableType.VIRTUAL_VIEW).value,
+        parameters={TABLE_TYPE_KEY: kind, **({EXTERNAL_KEY: "TRUE"} if is_table else {})},
         partitionKeys=[],
         retention=0,
     )
-    return with_table_metadata(row, None, location, metadata)
+    return with_metadata(kind, row, None, location, metadata)
 
 
-def new_view_row(db_name: str, name: str, owner: str, location: str, metadata: Json) -> Table:
-    row = Table(
-        dbName=db_name,
-        tableName=name,
-        owner=metadata["properties"].get(OWNER, owner),
-        tableType=TableType.VIRTUAL_VIEW.value,
-        parameters={TABLE_TYPE_KEY: VIEW},
-        partitionKeys=[],
-        retention=0,
-    )
-    return with_view_metadata(row, None, location, metadata)
+def with_metadata(kind: str, row: Table, base: Json | None, location: str, metadata: Json) -> Table:
+    """The row that points to the metadata file at `location`. `base` is the metadata that it points to now."""
+    return (_with_table if kind == TABLE else _with_view)(row, base, location, metadata)
 
 
 @read_by_name()
-def with_table_metadata(row: Table, base: Json | None, location: str, metadata: Json) -> Table:
-    """The row that points to the metadata file at `location`. `base` is the metadata that it points to now."""
+def _with_table(row: Table, base: Json | None, location: str, metadata: Json) -> Table:
     parameters = _with_pointer(row, base, location, metadata, needed(metadata, "table-uuid", str))
     parameters.pop("storage_handler", None)
     snapshot = current_snapshot(metadata)
@@ -99,8 +90,8 @@ def with_table_metadata(row: Table, base: Json | None, location: str, metadata: 
 
 
 @read_by_name()
-def with_view_metadata(row: Table, base: Json | None, location: str, metadata: Json) -> Table:
-    """As `with_table_metadata`, of a view. Its text is that for Hive, or its first."""
+def _with_view(row: Table, base: Json | None, location: str, metadata: Json) -> Table:
+    """The row of a view. Its text is that for Hive, or its first."""
     parameters = _with_pointer(row, base, location, metadata, needed(metadata, "view-uuid", str))
     version = _with_id(metadata["versions"], "version-id", metadata["current-version-id"]) or {}
     schema = _with_id(metadata["schemas"], "schema-id", version.get("schema-id", 0)) or {"fields": []}

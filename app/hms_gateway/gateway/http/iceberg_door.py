@@ -133,7 +133,7 @@ class IcebergDoor:
 
 
 def _may_change(exchange: Exchange, channel: Channel) -> bool:
-    """Whether the request was begun, and may still take effect."""
+    """True if the request was begun, and may still take effect."""
     return exchange.is_read and channel.scope["method"] in ("POST", "DELETE")
 
 

@@ -134,12 +134,7 @@ class LocalDirectories:
         with self.open(folder) as parent:
             if not is_there(parent, name):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
-            try:
-                new_parent = target_root.open(new_folder)
-            except FileNotFoundError:
-                target_root._make_folders(new_folder)
-                new_parent = target_root.open(new_folder)
-            with new_parent:
+            with target_root._opened(new_folder) as new_parent:
                 rename_to_free_name(parent, name, new_parent, new_name)
 
     def file_sizes(self, path: str) -> Iterator[tuple[str, int]]:
@@ -164,12 +159,7 @@ class LocalDirectories:
     def write(self, path: str, content: bytes) -> None:
         """A file that is there already stays as it is, which is FileExistsError."""
         folder, name = _split(path)
-        try:
-            parent = self.open(folder)
-        except FileNotFoundError:
-            self._make_folders(folder)
-            parent = self.open(folder)
-        with parent:
+        with self._opened(folder) as parent:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(name, flags, _FILE_MODE, dir_fd=parent.number), "wb", buffering=0) as file:
                 try:
@@ -234,6 +224,14 @@ class LocalDirectories:
         except FileNotFoundError:
             make_data_folder(Path(self.root).parent)
             return self._make_root()
+
+    def _opened(self, folder: str) -> Handle:
+        """The directory, which is made where it is missing."""
+        try:
+            return self.open(folder)
+        except FileNotFoundError:
+            self._make_folders(folder)
+            return self.open(folder)
 
     def _make_folders(self, folder: str) -> None:
         self._make_root()
