@@ -12,9 +12,11 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from hms_gateway.iceberg.errors import commit_failed
-from hms_gateway.iceberg.json_values import Json, needed
-from hms_gateway.iceberg.manifest_lists import Manifest
+from hms_gateway.iceberg.errors import IcebergError, commit_failed
+from hms_gateway.iceberg.files import MetadataFiles, is_own, list_location
+from hms_gateway.iceberg.json_values import Json, needed, read_by_name
+from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
+from hms_gateway.iceberg.metadata import check_requirements, committed
 from hms_gateway.runtime.suspension import awaited
 
 REBASE: Final = "hms.append-rebase"
@@ -134,6 +136,58 @@ def _with_totals(summary: Mapping[str, str], before: Mapping[str, str] | None) -
             known = 0 if before is None else int(before[total])
             found[total] = str(known + int(summary.get(added, 0)) - int(summary.get(removed, 0)))
     return found
+
+
+class Chain:
+    """Appends one behind the other, on the metadata of a table."""
+
+    def __init__(self, value: Json, files: MetadataFiles, now_ms: int) -> None:
+        self.value = value
+        self.lists: list[tuple[str, bytes]] = []
+        self._files = files
+        self._now_ms = now_ms
+        self._manifests: dict[str, Sequence[Manifest]] = {}
+
+    def add(self, append: Append) -> IcebergError | None:
+        """The failure of one that cannot be put behind the others."""
+        try:
+            with read_by_name():
+                self._add(append)
+        except IcebergError as error:
+            return error
+        return None
+
+    def _add(self, append: Append) -> None:
+        value, number = self.value, append.snapshot["snapshot-id"]
+        if any(one["snapshot-id"] == number for one in value["snapshots"]):
+            # The answer to the first request was lost.
+            return
+        check_requirements(value, append.requirements)
+        snapshot, content, manifests = append.snapshot, None, append.listed
+        if not fits(append, value):
+            place = list_location(value, number)
+            snapshot, manifests = rebased(append, value, self._newest(append, value), place)
+            content = written_manifests(manifests, value["format-version"], snapshot)
+        update = {"action": "add-snapshot", "snapshot": snapshot}
+        after = committed(value, (), [update, append.branch], self._now_ms, None)
+        assert after is not None
+        self.value = after
+        self._manifests[snapshot["manifest-list"]] = manifests
+        if content is not None:
+            self.lists.append((snapshot["manifest-list"], content))
+
+    def _newest(self, append: Append, value: Json) -> Sequence[Manifest]:
+        """The manifests of the branch."""
+        ref = value["refs"].get(append.branch["ref-name"])
+        if ref is None:
+            return ()
+        newest = next(one for one in value["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
+        place = newest.get("manifest-list")
+        if place is None or not is_own(value, place):
+            raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
+        if place not in self._manifests:
+            self._manifests[place] = read_manifests(self._files.read_list(place))
+        return self._manifests[place]
 
 
 K = TypeVar("K")

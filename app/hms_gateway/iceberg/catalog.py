@@ -9,13 +9,13 @@ import msgspec
 from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.service import TableService
-from hms_gateway.iceberg.appends import REBASE, Append, Together, append_of, fits, rebased, with_manifests
+from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, with_manifests
 from hms_gateway.iceberg.commits import Commits, Outdated, Plan, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
-from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, list_location, next_location
-from hms_gateway.iceberg.json_values import Json, needed, objects, optional, read_by_name, text_map, texts
-from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
-from hms_gateway.iceberg.metadata import check_requirements, committed, new_table, normalized, with_log
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
+from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
+from hms_gateway.iceberg.manifest_lists import read_manifests
+from hms_gateway.iceberg.metadata import committed, new_table, normalized, with_log
 from hms_gateway.iceberg.metastore import (
     Metastore,
     Name,
@@ -70,58 +70,6 @@ class Page(NamedTuple):
 
     token: str | None = None
     size: int | None = None
-
-
-class Chain:
-    """Appends one behind the other, on the metadata of a table."""
-
-    def __init__(self, value: Json, files: MetadataFiles, now_ms: int) -> None:
-        self.value = value
-        self.lists: list[tuple[str, bytes]] = []
-        self._files = files
-        self._now_ms = now_ms
-        self._manifests: dict[str, Sequence[Manifest]] = {}
-
-    def add(self, append: Append) -> IcebergError | None:
-        """The failure of one that cannot be put behind the others."""
-        try:
-            with read_by_name():
-                self._add(append)
-        except IcebergError as error:
-            return error
-        return None
-
-    def _add(self, append: Append) -> None:
-        value, number = self.value, append.snapshot["snapshot-id"]
-        if any(one["snapshot-id"] == number for one in value["snapshots"]):
-            # The answer to the first request was lost.
-            return
-        check_requirements(value, append.requirements)
-        snapshot, content, manifests = append.snapshot, None, append.listed
-        if not fits(append, value):
-            place = list_location(value, number)
-            snapshot, manifests = rebased(append, value, self._newest(append, value), place)
-            content = written_manifests(manifests, value["format-version"], snapshot)
-        update = {"action": "add-snapshot", "snapshot": snapshot}
-        after = committed(value, (), [update, append.branch], self._now_ms, None)
-        assert after is not None
-        self.value = after
-        self._manifests[snapshot["manifest-list"]] = manifests
-        if content is not None:
-            self.lists.append((snapshot["manifest-list"], content))
-
-    def _newest(self, append: Append, value: Json) -> Sequence[Manifest]:
-        """The manifests of the branch."""
-        ref = value["refs"].get(append.branch["ref-name"])
-        if ref is None:
-            return ()
-        newest = next(one for one in value["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
-        place = newest.get("manifest-list")
-        if place is None or not is_own(value, place):
-            raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
-        if place not in self._manifests:
-            self._manifests[place] = read_manifests(self._files.read_list(place))
-        return self._manifests[place]
 
 
 class Catalog:
