@@ -1,7 +1,7 @@
 """Puts the repository's address into a copy of the sources: `python -m tools.addresses FOLDER REPOSITORY TAG`.
 
-A package index shows README.md without the files that its links name, and the project's pages by `project.urls`. No file
-of the repository has its address.
+A package index shows README.md without the files that its links name, and the project's pages by `project.urls`. No
+file of the repository has its address.
 """
 
 import re

@@ -186,7 +186,7 @@ def test_a_stop_waits_for_clients_and_ends_with_0(podman: Podman, image: str) ->
 
 def test_it_is_small_and_lists_what_is_in_it(podman: Podman, image: str, base: str) -> None:
     assert podman.bytes_of(image) - podman.bytes_of(base) < BYTES_MAX
-    modules = "gssapi, s3fs, pymysql, psycopg, importlib.metadata as m"
+    modules = "fastavro, gssapi, s3fs, pymysql, psycopg, importlib.metadata as m"
     program = f"import {modules}; print(*{{d.name for d in m.distributions()}})"
     alone = ("run", "--rm", "--network", "none", *LIMITS, "--entrypoint")
     installed = set(podman.run(*alone, "python", image, "-c", program).split())
