@@ -196,5 +196,12 @@ def test_it_is_small_and_lists_what_is_in_it(podman: Podman, image: str, base: s
     assert problems(bill) == []
 
 
+def test_an_extra_of_the_build_is_in_it(podman: Podman, base: str) -> None:
+    image = podman.build(base, "--build-arg", "EXTRAS=ldap,otel")
+    alone = ("run", "--rm", "--network", "none", *LIMITS, "--entrypoint", "python")
+    program = "import bonsai, opentelemetry.sdk; bonsai.LDAPClient('ldap://localhost')"
+    assert podman.run(*alone, image, "-c", program) == ""
+
+
 def test_the_same_sources_make_the_same_image(podman: Podman, image: str, base: str) -> None:
     assert podman.build(base, "--no-cache") == image
