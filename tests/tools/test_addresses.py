@@ -29,7 +29,7 @@ def test_each_link_of_readme_leads_to_a_file_of_the_tag() -> None:
 
 
 def test_other_links_and_programs_stay() -> None:
-    text = '[a](#install) [b](https://x.example/y) [c](mailto:x@y.example) `[1,"f",{}]` [d]: docs/x.md'
+    text = '[a](#install) [b](https://x.example/y) [c](mailto:x@y.example) `[1,"f",{}]` [d]: docs/README.md'
     assert with_addresses(text, REPOSITORY, TAG) == text
 
 
