@@ -34,6 +34,7 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.settings import Settings
 from tests.console.planted import (
+    FIRST_SNAPSHOT,
     HOSTILE,
     QUOTED,
     UNENDING,
@@ -43,6 +44,7 @@ from tests.console.planted import (
     new_view,
     plant,
     plant_hostile,
+    plant_snapshots,
     plant_trouble,
     wait_behind,
     wait_for_each_other,
@@ -789,6 +791,26 @@ def test_a_view_begins_with_its_query(page: Page) -> None:
     page.sees("select order_id from shop.orders where ds > '2026-10-20'")
     page.click(".tabs a", "Columns")
     page.wait("document.querySelector('tbody')?.innerText.includes('order_id')")
+
+
+def test_an_iceberg_table_has_its_history(page: Page, server: GatewayServer, client: MetastoreClient) -> None:
+    plant_snapshots(server, "kept", 3)
+    go(page, "t/ice/kept/iceberg")
+    # The last digits are those that a number of JavaScript loses.
+    for text in (str(FIRST_SNAPSHOT + 2), "main", "audited", "for 1 d", "day(at)", "at timestamptz", "engine=test"):
+        page.sees(text)
+    rows = page.run("[...document.querySelectorAll('[aria-label=Snapshots] tbody tr')].map((row) => row.innerText)")
+    assert len(rows) == 3
+    assert re.sub(r"\s+", " ", rows[2]).split(" ")[2:] == [
+        *(str(FIRST_SNAPSHOT), "audited", "append", "1,000", "1,000", "2", "KiB", "engine=test"),
+    ]
+    assert axe(page) == []
+    plant_snapshots(server, "long", 1_001)
+    go(page, "t/ice/long/iceberg")
+    page.sees("The table may have more; these are the newest 1,000.")
+    page.sees(str(FIRST_SNAPSHOT + 1_000))
+    go(page, "t/lake/events/iceberg")
+    page.sees("the metadata file cannot be read")
 
 
 def test_light_and_dark_are_a_choice_that_is_kept(page: Page) -> None:
