@@ -34,7 +34,6 @@ from hms_gateway.rpc.structs import (
 )
 from hms_gateway.runtime.settings import Settings
 from tests.console.planted import (
-    FIRST_SNAPSHOT,
     HOSTILE,
     QUOTED,
     UNENDING,
@@ -44,13 +43,13 @@ from tests.console.planted import (
     new_view,
     plant,
     plant_hostile,
-    plant_snapshots,
     plant_trouble,
     wait_behind,
     wait_for_each_other,
 )
 from tests.interop.page_server import find_chromium
 from tests.support.chromium import Chromium, Page, chromium
+from tests.support.iceberg_tables import FIRST_SNAPSHOT, plant_snapshots
 from tests.support.patience import until
 from tests.support.sample import sample
 from tests.support.server import GatewayServer, trusting
