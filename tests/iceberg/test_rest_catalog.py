@@ -13,6 +13,7 @@ from pyiceberg.exceptions import (
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    OAuthError,
     TableAlreadyExistsError,
 )
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -117,6 +118,14 @@ def test_the_block_of_the_document(iceberg_gateway):
     variables = {**os.environ, "HMS_GATEWAY_PASSWORD": PASSWORD, "REQUESTS_CA_BUNDLE": str(certificate)}
     done = subprocess.run([sys.executable, "-c", text], env=variables, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[{'id': 1}, {'id': 2}]\n", "")
+
+
+def test_a_client_that_asks_for_a_token_is_told_what_to_send(iceberg_gateway, rest):
+    with (
+        pytest.warns(DeprecationWarning, match="oauth2-server-uri"),
+        pytest.raises(OAuthError, match="this server issues no tokens; send a password"),
+    ):
+        RestCatalog("asking", uri=f"https://127.0.0.1:{iceberg_gateway.port}/iceberg", credential="etl:secret")
 
 
 def test_errors_are_those_of_the_library(rest, namespace):

@@ -189,7 +189,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     )
     if delegation is not None:
         chores = (*chores, Chore("expire delegation tokens", TOKEN_EXPIRY_SECONDS, delegation.expire))
-    iceberg = partial(_iceberg, catalog, processor, store)
+    iceberg = partial(_iceberg, settings, catalog, processor, store)
     return Metastore(store, codecs, repeatable, events, users, chores, releases, keeper, delegation, iceberg)
 
 
@@ -214,11 +214,15 @@ def _iceberg_catalog(
     return Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
 
 
-def _iceberg(catalog: "Callable[[], IcebergCatalog]", processor: Processor, store: SqlStore) -> "RestProcessor":
+def _iceberg(
+    settings: Settings, catalog: "Callable[[], IcebergCatalog]", processor: Processor, store: SqlStore
+) -> "RestProcessor":
+    from hms_gateway.gateway.auth.issuers import TokenEndpoint
     from hms_gateway.iceberg.processor import RestProcessor
     from hms_gateway.iceberg.routes import RestCatalog
 
-    rest = RestCatalog(catalog(), processor.perform, store, translated, OUTCOME_SECONDS)
+    issuers = {issuer.issuer: TokenEndpoint(issuer) for issuer in settings.token_issuers.values()}
+    rest = RestCatalog(catalog(), processor.perform, store, translated, OUTCOME_SECONDS, issuers)
     return RestProcessor(rest, store, processor.memory)
 
 
