@@ -6,7 +6,6 @@ writer's own. So the history of a table says which commits it has.
 
 import io
 import json
-import os
 import re
 import secrets
 import time
@@ -101,8 +100,10 @@ class RestClient:
         try:
             answer = self._clients[0].get(f"/namespaces/{NAMESPACE}/tables/{table}")
         except httpx.HTTPError as error:
+            self.turn()
             raise NotMade from error
         if answer.status_code == 503:
+            self.turn()
             raise NotMade
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -155,9 +156,11 @@ class Writer:
 
     def note(self, name: str, number: int, tables: Sequence[str], call: Callable[[], Any]) -> bool:
         """Make a commit; True if it was acknowledged."""
-        kept: list[Any] = []
-        refused = self._journal.record(name, (number, *tables), lambda: kept.append(call()), Refused)
-        return refused is None
+
+        def make() -> None:
+            call()
+
+        return self._journal.record(name, (number, *tables), make, Refused) is None
 
 
 class LibraryWriter(Writer):
@@ -166,8 +169,8 @@ class LibraryWriter(Writer):
     def __init__(self, world: World, number: int, open_catalog: Callable[[World, int], Catalog]) -> None:
         super().__init__(world, number)
         self._open = open_catalog
-        self._catalogs = [open_catalog(world, place) for place in range(len(world.rest_urls))]
-        self._catalogs = self._catalogs[number % 2 :] + self._catalogs[: number % 2]
+        self._gateway = number
+        self._catalog: Catalog | None = None
 
     def commit(self, number: int) -> None:
         table = self.random.choice(self.world.tables)
@@ -175,12 +178,14 @@ class LibraryWriter(Writer):
 
     def _append(self, table: str, number: int) -> None:
         try:
-            loaded = self._catalogs[0].load_table((NAMESPACE, table))
+            if self._catalog is None:
+                self._catalog = self._open(self.world, self._gateway % len(self.world.rest_urls))
+            loaded = self._catalog.load_table((NAMESPACE, table))
             loaded.append(pa.table({"id": [number]}, _ROWS), snapshot_properties={COMMIT: str(number)})
         except CommitFailedException as error:
             raise Refused(str(error)) from error
         except (CommitStateUnknownException, RESTError, requests.RequestException, TException, OSError) as error:
-            self._catalogs.append(self._catalogs.pop(0))
+            self._gateway, self._catalog = self._gateway + 1, None
             raise Unknown from error
 
 
@@ -232,7 +237,6 @@ class PreparedWriter(Writer):
         try:
             seen = version_of(self._other.load(table)["metadata-location"])
         except NotMade:
-            self._other.turn()
             return
         if seen < version:
             self.world.report(f"{table}: version {version} is acknowledged, and {seen} is shown after it")
@@ -327,4 +331,3 @@ def read_on(world: World, number: int) -> None:
                 world.report(f"{table}: a reader saw version and sequence number {before}, and then {seen}")
             newest[table] = seen
     (world.folder / f"{number}.loads").write_text(json.dumps(loads))
-    os._exit(0)

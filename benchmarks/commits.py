@@ -8,7 +8,6 @@ is, a reader saw a table go back, a file that a table names is missing, or PyIce
 """
 
 import argparse
-import contextlib
 import json
 import multiprocessing
 import os
@@ -19,7 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -73,39 +72,46 @@ def main() -> None:
     options = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hms-commits-")))
-        gateways = stack.enter_context(contextlib.contextmanager(_gateways)(folder))
-        world = _world(folder, gateways, options.tables)
+        servers = stack.enter_context(_running(folder))
+        world = _world(folder, servers, options.tables)
         began = time.monotonic()
-        kills = _play(world, gateways, options)
+        kills = _play(world, servers.gateways, options)
         seconds = time.monotonic() - began
-        wrong = [*_lines(folder / "wrong"), *Checks(world, gateways, seconds, kills).found()]
+        wrong = [*_lines(world.folder / "wrong"), *Checks(world, servers, seconds, kills).found()]
         for text in wrong:
             print(f"WRONG: {text}")
         if wrong:
-            for gateway in gateways:
+            for gateway in servers.gateways:
                 print(f"\nThe log of {gateway.url}:\n{gateway.log_text()[-20_000:]}")
     sys.exit(bool(wrong))
 
 
-def _gateways(folder: Path) -> Iterator[list[GatewayServer]]:
+class Servers(NamedTuple):
+    gateways: Sequence[GatewayServer]
+    thrift_ports: Sequence[int]
+    database: str
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[Servers]:
     with ExitStack() as stack:
         postgres = PrivatePostgres()
         stack.callback(postgres.delete)
         postgres.start()
         migrate(postgres.url())
-        settings = {**SETTINGS, "warehouse_dir": f"file:{folder}/warehouse"}
-        yield [
-            stack.enter_context(
-                GatewayServer(folder / name, database=postgres.url(), settings={**settings, "thrift_port": free_port()})
-            )
-            for name in ("one", "two")
+        ports = [free_port(), free_port()]
+        settings = {**SETTINGS, "warehouse_dir": str(folder / "warehouse")}
+        gateways = [
+            GatewayServer(folder / str(port), database=postgres.url(), settings={**settings, "thrift_port": port})
+            for port in ports
         ]
+        yield Servers([stack.enter_context(gateway) for gateway in gateways], ports, postgres.url())
 
 
-def _world(folder: Path, gateways: Sequence[GatewayServer], tables: int) -> World:
-    urls = [f"http://127.0.0.1:{gateway.port}/iceberg/v1" for gateway in gateways]
+def _world(folder: Path, servers: Servers, tables: int) -> World:
+    """Makes the tables."""
+    urls = [f"http://127.0.0.1:{gateway.port}/iceberg/v1" for gateway in servers.gateways]
     names = [f"{'rebased' if number % 2 else 'plain'}_{number}" for number in range(tables)]
-    ports = [_thrift_port(gateway) for gateway in gateways]
     (folder / "journals").mkdir()
     with httpx.Client(base_url=urls[0], auth=(USER, PASSWORD), timeout=60) as client:
         client.post("/namespaces", json={"namespace": [NAMESPACE]}).raise_for_status()
@@ -116,12 +122,7 @@ def _world(folder: Path, gateways: Sequence[GatewayServer], tables: int) -> Worl
                 "properties": {REBASE: str(name.startswith("rebased")).lower(), "format-version": "2"},
             }
             client.post(f"/namespaces/{NAMESPACE}/tables", json=body).raise_for_status()
-    return World(folder / "journals", urls, ports, names)
-
-
-def _thrift_port(gateway: GatewayServer) -> int:
-    text = (gateway.data_dir / "settings.toml").read_text()
-    return int(next(line for line in text.splitlines() if line.startswith("thrift_port")).partition("=")[2])
+    return World(folder / "journals", urls, servers.thrift_ports, names)
 
 
 # The run
@@ -129,7 +130,6 @@ def _thrift_port(gateway: GatewayServer) -> int:
 
 def _work(world: World, number: int) -> None:
     """The writer of a number: of eight, four send prepared commits, two with keys; two are of each catalog."""
-    os.setpgrp()
     match number % 8:
         case 0 | 1 | 2 | 3:
             PreparedWriter(world, number, has_keys=bool(number % 2)).run()
@@ -148,7 +148,7 @@ class Clients:
         self.readers = [self._started(read_on, 1_000 + number) for number in range(READERS)]
 
     def _started(self, work: Callable[[World, int], None], number: int) -> Any:
-        process = _fork.Process(target=work, args=(self._world, number))
+        process = _fork.Process(target=work, args=(self._world, number), daemon=True)
         process.start()
         return process
 
@@ -227,9 +227,9 @@ class History(NamedTuple):
 
 
 class Checks:
-    def __init__(self, world: World, gateways: Sequence[GatewayServer], seconds: float, kills: Counter[str]) -> None:
+    def __init__(self, world: World, servers: Servers, seconds: float, kills: Counter[str]) -> None:
         self._world = world
-        self._gateways = gateways
+        self._servers = servers
         self._seconds = seconds
         self._kills = kills
         self._calls = read_journals(sorted(world.folder.glob("*.journal")))
@@ -265,10 +265,9 @@ class Checks:
 
     def _check_removes_them(self) -> Counter[str]:
         """What `hms-gateway check` has found, and removed."""
-        folder = self._gateways[0].data_dir
-        database = self._gateways[0]._database
+        folder, database = self._servers.gateways[0].data_dir, self._servers.database
         command = [COMMAND, "check", "--config", str(folder / "settings.toml"), "--data-dir", str(folder)]
-        command += ["--database", str(database), "--older-than", "0", "--remove-with-files", "--format", "json"]
+        command += ["--database", database, "--older-than", "0", "--remove-with-files", "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 1), done.stderr
         return Counter(json.loads(line)["what"] for line in done.stdout.splitlines())
@@ -320,7 +319,7 @@ def _writer_kind(number: int) -> str:
 def _history(loaded: Any) -> History:
     files: list[str] = [loaded["metadata-location"]]
     metadata = loaded["metadata"]
-    while earlier := [one["metadata-file"] for one in metadata["metadata-log"]]:
+    while earlier := [one["metadata-file"] for one in metadata.get("metadata-log", ())]:
         files = [*earlier, *files]
         metadata = msgspec.json.decode(path_of(earlier[0]).read_bytes())
     appends: Counter[str] = Counter()

@@ -110,7 +110,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
     if kind == "sqlite":
         (tmp_path / DATABASE_FILE).write_bytes(empty_database())
         return None
-    url: str = request.getfixturevalue(f"migrated_{kind}_database")
+    url: str
+    url, empty = request.getfixturevalue(f"emptied_{kind}")
+    empty()
     return url
 
 

@@ -199,7 +199,8 @@ def test_two_tables_are_not_made_at_one_place_at_once(rest, tmp_path, monkeypatc
             "identifier": {"namespace": ["sales"], "name": name},
             "requirements": [{"type": "assert-create"}],
             "updates": [
-                {"action": "add-schema", "schema": SCHEMA},
+                {"action": "add-schema", "schema": {**SCHEMA, "schema-id": 0}},
+                {"action": "set-current-schema", "schema-id": -1},
                 {"action": "set-location", "location": f"{place}2"},
             ],
         }
