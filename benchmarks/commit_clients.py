@@ -214,9 +214,10 @@ class PreparedWriter(Writer):
     def commit(self, number: int) -> None:
         kind = self.random.random()
         tables = self.random.sample(self.world.tables, 1 if kind < 0.85 else 2)
-        make = self._append_to if self.random.random() < 0.75 else self._set_on
+        name, make = ("append", self._append_to) if self.random.random() < 0.75 else ("properties", self._set_on)
         changes = [{"identifier": {"namespace": [NAMESPACE], "name": one}, **make(one, number)} for one in tables]
-        is_made = self.note(make.__name__.strip("_"), number, tables, lambda: self._send(changes, number))
+        about = f"{name} of two tables" if len(tables) > 1 else name
+        is_made = self.note(about, number, tables, lambda: self._send(changes, number))
         if not is_made or self.random.random() > _STALE_SHARE:
             for one in tables:
                 self._known.pop(one, None)

@@ -9,6 +9,7 @@ is, a reader saw a table go back, a file that a table names is missing, or PyIce
 
 import argparse
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -70,6 +71,9 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=8)
     parser.add_argument("--kills", type=int, default=30, help="one in three is of a gateway")
     options = parser.parse_args()
+    # They log each retry, and each connection that they do not get.
+    for name in ("pyiceberg", "thrift", "tenacity"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hms-commits-")))
         servers = stack.enter_context(_running(folder))

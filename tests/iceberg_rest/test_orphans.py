@@ -46,10 +46,14 @@ def set_on(rest, value):
 
 
 def test_a_metadata_file_is_one_once_another_has_its_place(rest, orphans):
-    left = left_by_a_crash(rest.table())
+    made = rest.table()
+    left = left_by_a_crash(made)
     assert orphans() == []
     set_on(rest, "b")
     assert orphans() == [left]
+    half = path_of(made["metadata-location"]).with_name(f"00001-{uuid.uuid4()}.metadata.json")
+    half.write_bytes(b'{"format-version"')
+    half.with_name(f"snap-5-{uuid.uuid4()}.avro").write_bytes(b"Obj")
     assert orphans() == [left]
 
 
@@ -62,12 +66,16 @@ def test_the_history_is_read_beyond_the_log(rest, orphans):
 
 
 def test_states_that_somebody_left_behind_are_none(rest, orphans):
-    first = rest.table()
-    for number in range(2):
-        set_on(rest, str(number))
+    first = rest.table(properties={REBASE: "true"})
+    late = Writer(rest, first)
+    set_on(rest, "one")
+    assert Writer(rest, first).append(1)[0] == 200
+    left = late.append(2)[1]["metadata"]["snapshots"][-1]["manifest-list"]
     body = {"name": "orders", "metadata-location": first["metadata-location"], "overwrite": True}
     assert rest.post("namespaces/sales/register", body)[0] == 200
-    set_on(rest, "another")
+    assert Writer(rest, first).append(3)[0] == 200
+    assert late.append(4)[0] == 200
+    assert path_of(left).exists()
     assert orphans() == []
 
 

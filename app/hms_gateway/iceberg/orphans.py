@@ -4,9 +4,11 @@ Such a file can be told from all others once another commit has taken its place:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from hms_gateway.iceberg.commits import is_of_another, logged_files
+from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.files import LIST_NAME, METADATA_NAME, MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
 from hms_gateway.iceberg.manifest_lists import read_manifests
@@ -42,9 +44,14 @@ def find_orphans(store: Store, files: Directories, db_name: str, tbl_name: str) 
         return []
     folder = location.rpartition("/")[0]
     names = files.file_names(folder)
-    lists = {f"{folder}/{name}": int(found[1]) for name in names if (found := LIST_NAME.fullmatch(name))}
     present = [f"{folder}/{name}" for name in names if METADATA_NAME.fullmatch(name)]
-    return [*_files(metadata, current, present), *_lists(metadata, known, lists)]
+    lists = {f"{folder}/{name}": int(found[1]) for name in names if (found := LIST_NAME.fullmatch(name))}
+    orphans, kept = _files(metadata, current, present)
+    for one in (known, *(file.value for file in kept)):
+        for snapshot in one.get("snapshots") or ():
+            if isinstance(snapshot, dict):
+                lists.pop(snapshot.get("manifest-list"), None)
+    return [*orphans, *_lists(metadata, known, lists)]
 
 
 def _row(snapshot: Snapshot, db_name: str, tbl_name: str) -> Table | None:
@@ -56,16 +63,23 @@ def _row(snapshot: Snapshot, db_name: str, tbl_name: str) -> Table | None:
     return None if is_shared else found.table
 
 
-def _files(metadata: MetadataFiles, current: MetadataFile, present: Sequence[str]) -> Iterator[Orphan]:
+def _files(
+    metadata: MetadataFiles, current: MetadataFile, present: Sequence[str]
+) -> tuple[list[Orphan], list[MetadataFile]]:
+    """Those that are orphans, and the other files that the table does not name: somebody may want them again."""
     followed = _followed(metadata, current, {*present})
-    others = [metadata.read(one) for one in present if one not in followed and one != current.location]
-    logs = {one.location: logged_files(one.value) for one in others}
-    # Those that were left when somebody pointed the row to an earlier file may be wanted again.
-    named = {file for log in logs.values() for file in log}
+    unnamed = (one for one in present if one not in followed and one != current.location)
+    others = [file for one in unnamed if (file := _readable(metadata, one)) is not None]
+    # A commit that is followed by others was made, before the row was pointed to an earlier file.
+    named = {file for one in others for file in logged_files(one.value)}
+    orphans, kept = list[Orphan](), list[MetadataFile]()
     for one in others:
-        log, written_ms = logs[one.location], one.value.get("last-updated-ms")
+        log, written_ms = logged_files(one.value), one.value.get("last-updated-ms")
         if log and log[-1] in followed and one.location not in named and isinstance(written_ms, int):
-            yield Orphan(one.location, written_ms)
+            orphans.append(Orphan(one.location, written_ms))
+        else:
+            kept.append(one)
+    return orphans, kept
 
 
 def _followed(metadata: MetadataFiles, current: MetadataFile, present: set[str]) -> set[str]:
@@ -74,28 +88,32 @@ def _followed(metadata: MetadataFiles, current: MetadataFile, present: set[str])
     file = current
     while log := logged_files(file.value):
         found.update(log)
-        if log[0] not in present:
-            break
         # No file is read twice, whatever they name.
+        earlier = _readable(metadata, log[0]) if log[0] in present else None
+        if earlier is None:
+            break
         present.discard(log[0])
-        file = metadata.read(log[0])
+        file = earlier
     return found
 
 
-def _lists(metadata: MetadataFiles, known: Json, present: Mapping[str, int]) -> Iterator[Orphan]:
+def _readable(metadata: MetadataFiles, location: str) -> MetadataFile | None:
+    """None for one that is half written, or was deleted by now."""
+    with suppress(IcebergError):
+        return metadata.read(location)
+    return None
+
+
+def _lists(metadata: MetadataFiles, known: Json, unnamed: Mapping[str, int]) -> Iterator[Orphan]:
     snapshots = {one["snapshot-id"]: one for one in known["snapshots"]}
-    named = {one.get("manifest-list") for one in known["snapshots"]}
     by_sequence = {one.get("sequence-number"): one for one in known["snapshots"]}
-    for location, number in present.items():
-        if location in named:
-            continue
+    for location, number in unnamed.items():
         instead = snapshots.get(number)
         if instead is None:
-            own = [
-                one for one in read_manifests(metadata.read_list(location)) if one.get("added_snapshot_id") == number
-            ]
-            # Version 1 has no sequence numbers.
-            sequence = max((one["sequence_number"] for one in own), default=0)
-            instead = by_sequence.get(sequence) if sequence else None
+            with suppress(IcebergError):
+                manifests = read_manifests(metadata.read_list(location))
+                own = [one["sequence_number"] for one in manifests if one["added_snapshot_id"] == number]
+                # Version 1 has no sequence numbers.
+                instead = by_sequence.get(max(own)) if any(own) else None
         if instead is not None:
             yield Orphan(location, instead["timestamp-ms"])
