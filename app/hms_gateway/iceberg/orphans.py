@@ -50,7 +50,7 @@ def find_orphans(store: Store, files: Directories, db_name: str, tbl_name: str) 
     for one in (known, *(file.value for file in kept)):
         for snapshot in one.get("snapshots") or ():
             if isinstance(snapshot, dict):
-                lists.pop(snapshot.get("manifest-list"), None)
+                lists.pop(str(snapshot.get("manifest-list")), None)
     return [*orphans, *_lists(metadata, known, lists)]
 
 
