@@ -9,6 +9,7 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, TokenEndpoint
 from hms_gateway.iceberg import METHODS
+from hms_gateway.iceberg.files import MetadataFiles
 from hms_gateway.iceberg.metastore import Metastore
 from hms_gateway.iceberg.processor import KEPT_BYTES_MAX
 from hms_gateway.iceberg.routes import OPERATIONS
@@ -224,6 +225,38 @@ def test_a_place_of_another_table_is_refused(rest, ending):
     move = {"action": "set-location", "location": place}
     rest.table("third")
     assert kind_of(rest.commit("third", move)) == (400, "BadRequestException")
+
+
+def test_two_tables_are_not_made_at_one_place_at_once(rest, tmp_path, monkeypatch):
+    place = f"file:{tmp_path}/warehouse/sales.db/shared"
+    write, first = MetadataFiles.write, []
+
+    def other_before(files, location, value):
+        written = write(files, location, value)
+        if not first:
+            first.append(location)
+            assert rest.table_answer("faster", location=place)[0] == 200
+        return written
+
+    monkeypatch.setattr(MetadataFiles, "write", other_before)
+    assert kind_of(rest.table_answer("slower", location=place)) == (400, "BadRequestException")
+    kept = rest.get("namespaces/sales/tables/faster")[1]["metadata-location"]
+    folder = tmp_path / "warehouse" / "sales.db" / "shared" / "metadata"
+    assert [f"file:{one}" for one in folder.iterdir()] == [kept]
+    made = [
+        {
+            "identifier": {"namespace": ["sales"], "name": name},
+            "requirements": [{"type": "assert-create"}],
+            "updates": [
+                {"action": "add-schema", "schema": {**SCHEMA, "schema-id": 0}},
+                {"action": "set-current-schema", "schema-id": -1},
+                {"action": "set-location", "location": f"{place}2"},
+            ],
+        }
+        for name in ("one", "other")
+    ]
+    assert kind_of(rest.post("transactions/commit", {"table-changes": made})) == (400, "BadRequestException")
+    assert rest.get("namespaces/sales/tables")[1]["identifiers"] == [{"namespace": ["sales"], "name": "faster"}]
 
 
 @pytest.mark.parametrize("location", ["file:/etc/tables", "nowhere://x/y", "relative", "s3://bucket/x", ""])

@@ -1,6 +1,7 @@
 """Metadata files: read once, since none is ever changed, and written for a commit."""
 
 import gzip
+import re
 import threading
 import uuid
 import zlib
@@ -26,6 +27,11 @@ _GZIP: Final = b"\x1f\x8b"
 # An object store takes thousands of requests a second, each of some tens of milliseconds.
 _WRITES_AT_ONCE: Final = 32
 _METADATA_FOLDER: Final = "write.metadata.path"
+_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+METADATA_NAME: Final = re.compile(rf"\d{{5,}}-{_UUID}(?:\.gz)?\.metadata\.json")
+"""As `next_location` has it."""
+LIST_NAME: Final = re.compile(rf"snap-(\d+)-{_UUID}\.avro")
+"""As `list_location` has it; clients put the number of their attempt before the last part."""
 
 
 class MetadataFile(msgspec.Struct, frozen=True):
