@@ -8,6 +8,7 @@ import msgspec
 
 from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.directories.warehouse import Warehouse
+from hms_gateway.catalog.tables.catalogs import homes_in
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, with_manifests
 from hms_gateway.iceberg.commits import Commits, Outdated, Plan, too_many
@@ -215,7 +216,7 @@ class Catalog:
         """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
         location = needed(request, "metadata-location", str)
         self._check_reader(metastore, name, location)
-        file = self._files.read(location)
+        file = self._files.read(location, is_anew=True)
         value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
@@ -453,16 +454,20 @@ class Catalog:
         return self._warehouse.normalized(location.rstrip("/"))
 
     def _check_place(self, metastore: Metastore, plan: Plan) -> None:
-        """Raises IcebergError for a place at, in or around that of another table, to those who may use the place."""
+        """Raises IcebergError for a place that is not a table's own alone, to those who may use the place."""
         self._commits.check(metastore, plan)
         if self._is_of_another(plan.value[_LOCATION], plan.name):
             # Whose it is may be hidden from the caller.
-            raise bad_request(f"location {plan.value[_LOCATION]} lies at, in or around that of another table")
+            place = plan.value[_LOCATION]
+            raise bad_request(f"location {place} lies at, in or around that of another table, or a database lies in it")
 
     def _is_of_another(self, location: str, name: Name) -> bool:
+        """True if another table lies at, in or around a place, or a database or catalog at or in it."""
         place, own = self._normalized(location), name.stored
 
         def work(snapshot: Snapshot) -> bool:
+            if homes_in(snapshot, [place]):
+                return True
             return any((one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place))
 
         return self._store.read(work)

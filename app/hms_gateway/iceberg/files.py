@@ -45,10 +45,13 @@ class MetadataFiles:
         self._kept: OrderedDict[str, MetadataFile] = OrderedDict()
         self._kept_bytes = 0
 
-    def read(self, location: str) -> MetadataFile:
-        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata."""
+    def read(self, location: str, *, is_anew: bool = False) -> MetadataFile:
+        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata.
+
+        With `is_anew` it is there now, for a row that is to point to it.
+        """
         with self._lock:
-            known = self._kept.get(location)
+            known = None if is_anew else self._kept.get(location)
             if known is not None:
                 self._kept.move_to_end(location)
                 return known
@@ -120,10 +123,9 @@ class MetadataFiles:
         if size > _KEPT_BYTES_MAX // 2:
             return
         with self._lock:
-            if file.location in self._kept:
-                return
+            before = self._kept.pop(file.location, None)
             self._kept[file.location] = file
-            self._kept_bytes += size
+            self._kept_bytes += size - (0 if before is None else len(before.text) * _BYTES_PER_BYTE)
             while self._kept_bytes > _KEPT_BYTES_MAX:
                 _, gone = self._kept.popitem(last=False)
                 self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE

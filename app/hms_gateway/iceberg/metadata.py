@@ -97,7 +97,8 @@ def normalized(read: Any) -> Json:
         if found.get(name) is None:
             found[name] = empty
     text_map(found, "properties")
-    needed(found, "refs", dict)
+    _check_numbered(needed(found, "refs", dict).values())
+    _check_numbered(found["snapshots"])
     needed(found, "location", str)
     needed(found, "last-updated-ms", int)
     found.setdefault("last-sequence-number", 0)
@@ -105,6 +106,12 @@ def normalized(read: Any) -> Json:
     if current is not None and current != _NO_SNAPSHOT and MAIN not in found["refs"]:
         found["refs"] = {**found["refs"], MAIN: {"snapshot-id": current, "type": "branch"}}
     return found
+
+
+def _check_numbered(of: Iterable[Json]) -> None:
+    """Raises, as `read_by_name` expects, for a snapshot or a reference without the number of a snapshot."""
+    for each in of:
+        hash(each["snapshot-id"])
 
 
 def _partition_ids(specs: Iterable[Json]) -> Iterable[int]:
