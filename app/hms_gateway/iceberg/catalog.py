@@ -407,6 +407,8 @@ class Catalog:
 
     def _checked_row(self, metastore: Metastore, name: Name, location: str, value: Json, kind: str) -> Table:
         row = new_row(kind, name.key, name.name, metastore.call.principal, location, value)
+        # Whether a hidden table has the name is told to those who may make tables.
+        self._commits.check(metastore, Plan(name, kind, value, location, row))
         try:
             return self._tables.preview(row)
         except ThriftException as error:
