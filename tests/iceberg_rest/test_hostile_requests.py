@@ -7,11 +7,14 @@ from urllib.parse import quote
 
 import pytest
 
+from hms_gateway.composition.main import build_metastore
 from hms_gateway.iceberg.appends import REBASE
 from hms_gateway.iceberg.routes import OPERATIONS
 from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
-from tests.iceberg_rest.conftest import SCHEMA, USER, kind_of
+from tests.iceberg_rest.conftest import SCHEMA, USER, Rest, kind_of
 from tests.iceberg_rest.test_appends import Writer
 
 TABLE = "namespaces/sales/tables/orders"
@@ -108,7 +111,7 @@ def test_a_file_that_another_writer_left_odd(rest, metastore, odd):
     body = Writer(rest, made).request(1)
     file = path_of(made["metadata-location"])
     file.write_text(json.dumps({**made["metadata"], **odd}), "utf-8")
-    again = type(rest)(metastore.iceberg(), USER)
+    again = Rest(metastore.iceberg(), USER)
     answers = [
         again.get(TABLE),
         again.get(TABLE, query={"snapshots": "refs"}),
@@ -119,7 +122,7 @@ def test_a_file_that_another_writer_left_odd(rest, metastore, odd):
     assert {kind_of(each)[0] for each in answers} == {400}
     assert again.send("HEAD", TABLE) == (204, None)
     file.write_text(json.dumps(made["metadata"]), "utf-8")
-    assert type(rest)(metastore.iceberg(), USER).post(TABLE, body)[0] == 200
+    assert Rest(metastore.iceberg(), USER).post(TABLE, body)[0] == 200
 
 
 def test_a_file_that_is_gone_is_not_registered(rest):
@@ -152,3 +155,29 @@ def test_a_total_that_is_no_number_reaches_no_row_and_fails_no_other_append(rest
     status, found = late.append(2)
     assert (status, len(found["metadata"]["snapshots"])) == (200, 2)
     assert "total-records" not in found["metadata"]["snapshots"][1]["summary"]
+
+
+@pytest.fixture
+def small(metastore, tmp_path, request):
+    """A second client of the catalog, with a low limit."""
+    store = build_metastore(Settings(data_dir=tmp_path, limits=Limits(**{request.param: 10_000})))
+    yield Rest(store.iceberg())
+    store.store.close()
+
+
+@pytest.mark.parametrize("small", ["iceberg_file_bytes_max", "iceberg_decoded_bytes_max"], indirect=True)
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_metadata_above_a_limit_is_neither_written_nor_read(rest, small, tmp_path, request, codec):
+    limit = request.node.callspec.params["small"]
+    made = rest.table(properties={"write.metadata.compression-codec": codec})
+    many = {"action": "set-properties", "updates": {f"key{number}": "x" * 100 for number in range(150)}}
+    answers = [small.commit("orders", many), small.table_answer("bills", properties=many["updates"])]
+    assert small.get(TABLE) == (200, made)
+    assert len(list(tmp_path.glob("warehouse/**/*.json"))) == 1
+    status, long = rest.commit("orders", many)
+    assert status == 200
+    answers += [small.get(TABLE), small.commit("orders", SET), small.post("namespaces/sales/register", {
+        "name": "orders", "metadata-location": long["metadata-location"], "overwrite": True})]  # fmt: skip
+    for answer in answers:
+        assert (kind_of(answer), limit in answer[1]["error"]["message"]) == ((400, "ValidationException"), True)
+    assert small.send("DELETE", TABLE) == (204, None)

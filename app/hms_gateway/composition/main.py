@@ -206,7 +206,7 @@ def _iceberg(
     from hms_gateway.iceberg.processor import RestProcessor
     from hms_gateway.iceberg.routes import RestCatalog
 
-    metadata = MetadataFiles(files)
+    metadata = MetadataFiles(files, settings.limits)
     commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
     tables = TableService(store, files, clock, rules, events)
     catalog = Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
