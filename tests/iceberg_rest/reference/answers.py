@@ -38,7 +38,7 @@ def played(send: Send) -> Iterator[Answer]:
         if step.keep is not None:
             assert status == 200, (step, body)
             kept[step.keep] = body
-        yield Answer(step.name, status, _comparable(body))
+        yield Answer(step.name, status, _comparable(None if step.method == "HEAD" else body))
 
 
 def _fill(value: Any, kept: dict[str, Json], now_ms: int) -> Any:

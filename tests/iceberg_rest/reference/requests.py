@@ -139,7 +139,7 @@ def _namespaces() -> Iterator[Step]:
     yield Step("make n1 again", "POST", "namespaces", {"namespace": ["n1"]})
     yield Step("make without a name", "POST", "namespaces", {})
     yield Step("make with an empty name", "POST", "namespaces", {"namespace": []})
-    yield Step("make with odd properties", "POST", "namespaces", {"namespace": ["n3"], "properties": {"a": {}}})
+    yield Step("make with odd properties", "POST", "namespaces", {"namespace": ["n7"], "properties": {"a": {}}})
     yield Step("make a nested one below none", "POST", "namespaces", {"namespace": ["n9", "b"]})
     yield Step("load n1", "GET", N1)
     yield Step("load a missing namespace", "GET", "namespaces/gone")
@@ -161,6 +161,7 @@ def _new_tables() -> Iterator[Step]:
     yield Step("list no tables", "GET", tables)
     yield Step("list tables of no namespace", "GET", "namespaces/gone/tables")
     yield Step("make t1", "POST", tables, {"name": "t1", "schema": PLAIN, "properties": {"p": "q"}}, keep="t1")
+    yield Step("make t2", "POST", tables, {"name": "t2", "schema": PLAIN})
     yield Step("make t1 again", "POST", tables, {"name": "t1", "schema": PLAIN})
     yield Step("make in no namespace", "POST", "namespaces/gone/tables", {"name": "t1", "schema": PLAIN})
     parts = {"spec-id": 0, "fields": [transform(40, "bucket[4]", "b"), transform(31, "day", "d", **{"field-id": 1234})]}
@@ -244,15 +245,15 @@ def _schemas_specs_orders() -> Iterator[Step]:
     yield commit("add and use a spec", "t1", update("add-spec", spec=spec), update("set-default-spec", spec_id=-1))
     yield commit("add the same spec again", "t1", update("add-spec", spec=spec))
     more = {"spec-id": 0, "fields": [transform(1, "bucket[8]", "bu"), transform(2, "identity", "i")]}
-    yield commit("add a spec that has a field of another", "t1", update("add-spec", spec=more))
+    yield commit("add a spec that has a field of another", "t2", update("add-spec", spec=spec), update("add-spec", spec=more))
     odd = {"spec-id": 0, "fields": [transform(2, "half", "h")]}
-    yield commit("add a spec with an odd transform", "t1", update("add-spec", spec=odd))
+    yield commit("add a spec with an odd transform", "t2", update("add-spec", spec=odd))
     absent = {"spec-id": 0, "fields": [transform(88, "identity", "h")]}
     yield commit("add a spec of no column", "t1", update("add-spec", spec=absent))
     yield commit("use a missing spec", "t1", update("set-default-spec", spec_id=77))
     yield commit("use the last added spec of none", "t1", update("set-default-spec", spec_id=-1))
     yield commit("remove the spec in use", "t1", update("remove-partition-specs", spec_ids=[1]))
-    yield commit("remove a spec", "t1", update("remove-partition-specs", spec_ids=[2]))
+    yield commit("remove a spec", "t1", update("remove-partition-specs", spec_ids=[0]))
     sort = {"order-id": 1, "fields": [order(1, direction="desc", nulls="nulls-last")]}
     use = update("set-default-sort-order", sort_order_id=-1)
     yield commit("add and use a sort order", "t1", update("add-sort-order", sort_order=sort), use)
@@ -290,7 +291,7 @@ def _snapshots() -> Iterator[Step]:
     yield commit("passed within a commit", "t1", added(105, 4, 102), ref(105), added(106, 5, 105), ref(106))
     yield commit("back to an older snapshot", "t1", ref(102))
     yield commit("without a summary", "t1", added(107, 6, 102, summary=None))
-    yield commit("with an odd operation", "t1", added(108, 7, 102, summary={"operation": "merge"}))
+    yield commit("with an odd operation", "t2", added(108, 1, summary={"operation": "merge"}))
     yield commit("without a manifest list", "t1", added(109, 8, 102, **{"manifest-list": None}))
     yield commit("set statistics", "t1", update("set-statistics", snapshot_id=102, statistics=statistics(102)))
     yield commit("remove statistics", "t1", update("remove-statistics", snapshot_id=102))
@@ -314,7 +315,7 @@ def _snapshots() -> Iterator[Step]:
 
 def _other_updates() -> Iterator[Step]:
     yield commit("remove properties", "t1", update("remove-properties", removals=["a", "gone"]))
-    yield commit("odd properties", "t1", update("set-properties", updates={"a": 5}))
+    yield commit("odd properties", "t2", update("set-properties", updates={"a": 5}))
     yield commit("the same uuid", "t1", update("assign-uuid", uuid="$uuid:t1"))
     yield commit("another uuid", "t1", update("assign-uuid", uuid=NO_UUID))
     yield commit("a lower format version", "t1", update("upgrade-format-version", format_version=1))
@@ -375,8 +376,8 @@ def _created_by_commit() -> Iterator[Step]:
 
 
 def _names_and_files() -> Iterator[Step]:
-    yield Step("rename", "POST", "tables/rename", names("c1", "r1"))
-    yield Step("the old name is free", "HEAD", f"{N1}/tables/c1")
+    yield Step("rename", "POST", "tables/rename", names("c2", "r1"))
+    yield Step("the old name is free", "HEAD", f"{N1}/tables/c2")
     yield Step("rename a missing table", "POST", "tables/rename", names("gone", "r2"))
     yield Step("rename onto another", "POST", "tables/rename", names("r1", "t1"))
     yield Step("rename into no namespace", "POST", "tables/rename", names("r1", "r1", to="gone"))
@@ -397,7 +398,7 @@ def _names_and_files() -> Iterator[Step]:
     yield Step("register again", "POST", register, again)
     yield Step("unregister", "POST", f"{N2}/tables/r2/unregister")
     yield Step("unregister a missing table", "POST", f"{N2}/tables/r2/unregister")
-    yield Step("drop and purge", "DELETE", f"{N1}/tables/c2", query={"purgeRequested": "true"})
+    yield Step("drop and purge", "DELETE", f"{N1}/tables/c1", query={"purgeRequested": "true"})
 
 
 def _views() -> Iterator[Step]:
@@ -462,5 +463,7 @@ def _ends() -> Iterator[Step]:
     yield Step("a page of namespaces", "GET", "namespaces", query={"pageToken": "", "pageSize": "1"})
     yield Step("a page of no size", "GET", f"{N1}/tables", query={"pageToken": "", "pageSize": "0"})
     yield Step("drop a namespace with tables", "DELETE", N1)
-    yield Step("drop a namespace", "DELETE", N2)
+    yield Step("make a namespace to drop", "POST", "namespaces", {"namespace": ["n8"]})
+    yield Step("drop a namespace", "DELETE", "namespaces/n8")
+    yield Step("it is gone", "GET", "namespaces/n8")
     yield Step("drop a missing namespace", "DELETE", "namespaces/gone")
