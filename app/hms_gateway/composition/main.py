@@ -208,7 +208,7 @@ def _iceberg_catalog(
     from hms_gateway.iceberg.commits import Commits
     from hms_gateway.iceberg.files import MetadataFiles
 
-    metadata = MetadataFiles(files)
+    metadata = MetadataFiles(files, settings.limits)
     commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
     tables = TableService(store, files, clock, rules, events)
     return Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)

@@ -220,7 +220,7 @@ class Catalog:
         """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
         location = needed(request, "metadata-location", str)
         self._check_reader(metastore, name, location)
-        file = self._files.read(location)
+        file = self._files.read(location, is_anew=True)
         value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
@@ -423,6 +423,8 @@ class Catalog:
         """The plan of a table or view that is made, from a file that is there or with a new one."""
         location = file or next_location(value, None)
         row = new_row(kind, name.key, name.name, metastore.call.principal, location, value)
+        # Whether a hidden table has the name is told to those who may make tables.
+        self._commits.check(metastore, Plan(name, kind, value, location, row))
         try:
             row = self._tables.preview(row)
         except ThriftException as error:
