@@ -13,6 +13,7 @@ WHEN_NAMED = (
     "soak",
     "console",
     "iceberg",
+    "iceberg-rest",
     "planning",
     "thrift-tls",
     "pipeline",

@@ -72,6 +72,13 @@ class Page(NamedTuple):
     size: int | None = None
 
 
+class Pointer(NamedTuple):
+    """The place of the metadata file of a table or view; `is_own`: in that of its row, whatever other tables do."""
+
+    location: str
+    is_own: bool
+
+
 class Catalog:
     """Raises IcebergError, and what the metastore raises when it cannot answer. Safe to use from several threads."""
 
@@ -178,8 +185,14 @@ class Catalog:
         }
 
     def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        file = self._file_of(metastore.row_of(name, kind), name)
-        # A file that is none of Iceberg's, or of a later version.
+        return self.read(self.pointer(metastore, name, kind), kind)
+
+    def pointer(self, metastore: Metastore, name: Name, kind: str) -> Pointer:
+        return self._pointer(metastore.row_of(name, kind), name)
+
+    def read(self, pointer: Pointer, kind: str) -> MetadataFile:
+        """Raises IcebergError for a file that is none of Iceberg's, or of a later version."""
+        file = self._files.read(pointer.location)
         _read_as(kind, file)
         return file
 
@@ -435,14 +448,18 @@ class Catalog:
         return f"{location}-{uuid.uuid4().hex[:12]}" if is_taken else location
 
     def _file_of(self, row: Table, name: Name) -> MetadataFile:
-        """The metadata file that a row points to. Raises IcebergError for one of another table, which may be hidden."""
+        return self._files.read(self._pointer(row, name).location)
+
+    def _pointer(self, row: Table, name: Name) -> Pointer:
+        """Raises IcebergError for a row without a file, or with one of another table, which may be hidden."""
         location = pointer(row)
         if not location:
             raise IcebergError("NotFoundException", f"{name} has no metadata_location")
-        own = row.sd.location if row.sd else None
-        if not (own and is_own({_LOCATION: own}, location)) and self._is_of_another(location, name):
+        place = row.sd.location if row.sd else None
+        found = Pointer(location, bool(place) and is_own({_LOCATION: place}, location))
+        if not found.is_own and self._is_of_another(location, name):
             raise IcebergError("ForbiddenException", f"the metadata file of {name} lies in the place of another table")
-        return self._files.read(location)
+        return found
 
     def _is_placed(self, row: Table, metadata: Json) -> bool:
         """True if metadata has the location of its row, which the caller's rights are about."""
