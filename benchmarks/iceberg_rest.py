@@ -372,6 +372,8 @@ def _turn(side: Side, scripts: Sequence[MakeScript], seconds: float) -> _Turn:
     with LoadProcess([Address(side.port, side.is_tls)], Rest(), scripts, seconds, 0.5) as load:
         loaded = load.run()
     used = side.used().since(before)
+    if not loaded.latencies:
+        sys.exit(f"{side.name} has answered nothing within {seconds:g} seconds (--seconds)")
     times = sorted(loaded.latencies["call"])
     each = 1000 / loaded.units
     return _Turn(

@@ -149,20 +149,30 @@ def alter(metastore: Metastore, **parameters: str) -> None:
     peer(metastore).ask("alter_table_req", AlterTableRequest(dbName="sales", tableName="orders", table=row))
 
 
-def test_changes_of_another_replica_are_seen_at_once(catalog, tmp_path):
-    other = build_metastore(Settings(data_dir=tmp_path))
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_changes_of_another_replica_are_seen_at_once(request, tmp_path, database):
+    if database == "sqlite":
+        (tmp_path / DATABASE_FILE).write_bytes(empty_database())
+    url = None if database == "sqlite" else request.getfixturevalue("migrated_postgres_database")
+    one, other = (build_metastore(Settings(data_dir=tmp_path, database_url=url)) for _ in range(2))
     try:
         assert other.iceberg is not None
         rest = Rest(other.iceberg())
-        for value in "abc":
-            assert [written(catalog.load()[0]) for _ in range(2)] == ["" if value == "a" else chr(ord(value) - 1)] * 2
-            assert rest.commit("orders", {"action": "set-properties", "updates": {"written": value}})[0] == 200
-        assert written(catalog.load()[0]) == "c"
-        alter(other, comment="by Thrift")
-        assert not catalog.load()[1]
-        assert rest.send("DELETE", "namespaces/sales/tables/orders")[0] == 204
-        assert catalog.load()[0].status_code == 404
+        assert rest.post("namespaces", {"namespace": ["sales"]})[0] == 200
+        rest.table()
+        for catalog in served(one):
+            for before, after in ("", "a"), ("a", "b"), ("b", "c"):
+                while not (found := catalog.load())[1]:
+                    assert written(found[0]) == before
+                assert written(found[0]) == before
+                assert rest.commit("orders", {"action": "set-properties", "updates": {"written": after}})[0] == 200
+            assert written(catalog.load()[0]) == "c"
+            alter(other, comment="by Thrift")
+            assert not catalog.load()[1]
+            assert rest.send("DELETE", "namespaces/sales/tables/orders")[0] == 204
+            assert catalog.load()[0].status_code == 404
     finally:
+        one.store.close()
         other.store.close()
 
 

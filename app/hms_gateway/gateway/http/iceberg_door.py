@@ -74,11 +74,11 @@ class IcebergDoor:
             if channel is not None and not channel.body_is_read:
                 is_too_large = isinstance(error, Refused) and error.status == 413
                 await channel.read_beginning(is_too_large=is_too_large)
-            is_begun = isinstance(error, Refused) and error.status == 503 and error.headers != NOT_TRIED
-            if is_begun and _may_change(exchange, channel):
-                # Java's client sends again what is answered with 503 and a time to wait.
-                exchange.outcome = error.reason
-                return _response(exchange, failure(IcebergError("CommitStateUnknownException", error.text)))
+            if isinstance(error, Refused) and error.status == 503 and error.headers != NOT_TRIED:
+                if _may_change(exchange, channel):
+                    # Java's client sends again what is answered with 503 and a time to wait.
+                    exchange.outcome = error.reason
+                    return _response(exchange, failure(IcebergError("CommitStateUnknownException", error.text)))
             return self._failed(exchange, error)
 
     async def _answered(self, exchange: Exchange, channel: Channel, held: ExitStack) -> Response:
