@@ -185,7 +185,7 @@ class Catalog:
         }
 
     def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        file = self._file_of(metastore.row_of(name, kind), name)
+        file = self.file_of(metastore.row_of(name, kind), name)
         # A file that is none of Iceberg's, or of a later version.
         _read_as(kind, file)
         return file
@@ -220,7 +220,7 @@ class Catalog:
         """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
         location = needed(request, "metadata-location", str)
         self._check_reader(metastore, name, location)
-        file = self._files.read(location)
+        file = self._files.read(location, is_anew=True)
         value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
@@ -229,7 +229,7 @@ class Catalog:
             metastore.database(name.catalog, name.namespace)
             plan = self._new(metastore, name, value, kind, location)
         else:
-            base = self._file_of(row, name)
+            base = self.file_of(row, name)
             plan = self._changed(name, row, base, value, location, kind)
             if not self._is_placed(row, value):
                 plan = self._placed(metastore, plan)
@@ -261,7 +261,7 @@ class Catalog:
 
         def attempt() -> MetadataFile:
             row = metastore.row_of(name, VIEW)
-            base = self._file_of(row, name)
+            base = self.file_of(row, name)
             now_ms = self._clock.milliseconds()
             known = normalized_view(base.value)
             value = replaced_view(known, requirements, updates, now_ms)
@@ -276,7 +276,7 @@ class Catalog:
         """The last metadata file, where it can be read. With `purges` a directory goes that nothing else uses."""
         row = metastore.row_of(name, kind)
         try:
-            file = self._file_of(row, name)
+            file = self.file_of(row, name)
         except IcebergError:
             # A table whose file is gone can be dropped.
             file = None
@@ -329,7 +329,7 @@ class Catalog:
         if row is None or kind_of(row) != TABLE or (row.parameters or {}).get(REBASE, "").lower() != "true":
             return None
         number, place = needed(append.snapshot, "snapshot-id", int), needed(append.snapshot, "manifest-list", str)
-        base = self._file_of(row, name)
+        base = self.file_of(row, name)
         known = normalized(base.value)
         if not self._is_placed(row, known) or not is_own(known, place) or "table-uuid" not in known:
             return None
@@ -369,7 +369,7 @@ class Catalog:
         found = self._store.read(lambda snapshot: snapshot.table(*name.stored))
         if found is None or kind_of(found.table) != TABLE:
             raise missing(name, TABLE)
-        base = self._file_of(found.table, name)
+        base = self.file_of(found.table, name)
         known = normalized(base.value)
         if not self._is_placed(found.table, known):
             raise commit_failed("Requirement failed: the table has moved")
@@ -411,7 +411,7 @@ class Catalog:
             return self._new(metastore, name, value, TABLE)
         if row is None or kind_of(row) != TABLE:
             raise missing(name, TABLE, row)
-        base = self._file_of(row, name)
+        base = self.file_of(row, name)
         known = normalized(base.value)
         changed = committed(known, requirements, updates, now_ms, base.location)
         if changed is None:
@@ -423,6 +423,8 @@ class Catalog:
         """The plan of a table or view that is made, from a file that is there or with a new one."""
         location = file or next_location(value, None)
         row = new_row(kind, name.key, name.name, metastore.call.principal, location, value)
+        # Whether a hidden table has the name is told to those who may make tables.
+        self._commits.check(metastore, Plan(name, kind, value, location, row))
         try:
             row = self._tables.preview(row)
         except ThriftException as error:
@@ -452,7 +454,7 @@ class Catalog:
             raise bad_request(str(error)) from error
         return f"{location}-{uuid.uuid4().hex[:12]}" if is_taken else location
 
-    def _file_of(self, row: Table, name: Name) -> MetadataFile:
+    def file_of(self, row: Table, name: Name) -> MetadataFile:
         """The metadata file that a row points to. Raises IcebergError for one of another table, which may be hidden."""
         location = pointer(row)
         if not location:

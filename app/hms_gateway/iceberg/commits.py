@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.catalog.directories.places import PlaceRows
+from hms_gateway.catalog.tables.catalogs import homes_in
 from hms_gateway.catalog.tables.alter import without_lost_statistics
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own
@@ -209,15 +210,19 @@ class Commits:
 
 
 def check_place(snapshot: Snapshot, plan: Plan) -> None:
-    """Raises IcebergError for a new place at, in or around that of another table."""
+    """Raises IcebergError for a new place that is not a table's own alone."""
     if plan.new_place is not None and is_of_another(snapshot, plan.new_place, plan.name.stored):
         # Whose it is may be hidden from the caller.
-        raise bad_request(f"location {plan.value['location']} lies at, in or around that of another table")
+        raise bad_request(
+            f"location {plan.value['location']} lies at, in or around that of another table, or a database lies in it"
+        )
 
 
 def is_of_another(snapshot: Snapshot, place: str, own: tuple[str, str]) -> bool:
-    """True if a table or view of other names than these, as stored, lies at, in or around a place."""
-    return any((one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place))
+    """True if a table or view of other names than these, as stored, lies at, in or around a place, or a home in it."""
+    return bool(homes_in(snapshot, [place])) or any(
+        (one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place)
+    )
 
 
 def logged_files(metadata: Json) -> list[str]:

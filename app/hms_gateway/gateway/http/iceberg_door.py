@@ -14,7 +14,7 @@ from hms_gateway.gateway.http.exchange import HELD_HEADER, Exchange, Response
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.processor import RestProcessor, read_reply
-from hms_gateway.iceberg.routes import Answer, failure, routed
+from hms_gateway.iceberg.routes import TOKEN, Answer, failure, routed
 from hms_gateway.rpc.call import Dialect, Unavailable, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.rpc.wire import LimitExceeded
@@ -74,6 +74,10 @@ class IcebergDoor:
         tag = None if sent_tag is None else sent_tag.decode("latin-1")
         request = routed(scope["method"], path, scope["query_string"], tag)
         exchange.method = f"iceberg.{request.operation.id}"
+        if request.operation is TOKEN:
+            await channel.read_beginning(is_too_large=False)
+            exchange.outcome = "refused"
+            return _response(exchange, await asyncio.to_thread(self._processor.refuse_token))
         await endpoint.identify(exchange)
         assert exchange.identity is not None
         if endpoint.rates is not None:
