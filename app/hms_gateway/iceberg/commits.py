@@ -156,11 +156,12 @@ class Commits:
                 tx.refuse_second(key)
                 tx.conclude(key, None)
             for plan in plans:
-                check_place(tx, plan)
                 if plan.base is None:
                     self._insert(tx, plan)
                 else:
                     self._update(tx, plan, plan.base, caller)
+                # Last, since what was read before a statement is read again behind it.
+                check_place(tx, plan)
 
         names = [plan.name.stored for plan in plans]
         return CatalogWork(work, names, new_tables=sum(plan.base is None for plan in plans), reads_locks=True)
