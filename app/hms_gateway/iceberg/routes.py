@@ -147,13 +147,17 @@ class RestCatalog:
         store: Store,
         translate: Callable[[Exception], Exception],
         key_lifetime_seconds: int,
+        issuers: Mapping[str, Callable[[], str | None]],
     ) -> None:
-        """`perform` is `Processor.perform`; `translate` is as for `Processor`."""
+        """`perform` is `Processor.perform`; `translate` is as for `Processor`; `issuers` have the functions that find
+        their token endpoints.
+        """
         self._catalog = catalog
         self._translate = translate
         self._perform = perform
         self._store = store
         self._key_lifetime_seconds = key_lifetime_seconds
+        self._issuers = issuers
 
     def answer(self, call: Call, request: Request) -> Answer:
         """Raises Unavailable, Waiting, AlreadyConcluded."""
@@ -199,8 +203,11 @@ class RestCatalog:
                 overrides["prefix"] = name
         endpoints = [one.endpoint for one in OPERATIONS]
         lifetime = f"PT{self._key_lifetime_seconds // 60}M"
+        # A client has one place for its tokens.
+        url = next(iter(self._issuers.values()))() if len(self._issuers) == 1 else None
+        defaults = {"oauth2-server-uri": url} if url else {}
         return Answer.of(
-            {"defaults": {}, "overrides": overrides, "endpoints": endpoints, "idempotency-key-lifetime": lifetime}
+            {"defaults": defaults, "overrides": overrides, "endpoints": endpoints, "idempotency-key-lifetime": lifetime}
         )
 
     def list_namespaces(self, asked: Asked) -> Answer:
@@ -328,12 +335,12 @@ class RestCatalog:
         needed(asked.body, "report-type", str)
         return Answer(204)
 
-    def refuse_token(self, asked: Asked) -> Answer:
+    def refuse_token(self, asked: Asked | None = None) -> Answer:
         """In the words of OAuth2, as the document has it for this operation."""
-        text = (
-            "this server issues no tokens here; send a password (header.Authorization, or Basic), a token of your"
-            " issuer (token, or oauth2-server-uri), or a client certificate"
-        )
+        own = "send a password (header.Authorization, or Basic), a token (token), or a client certificate"
+        places = " or ".join(find() or issuer for issuer, find in self._issuers.items())
+        issued = f"set oauth2-server-uri to {places}, or " if places else ""
+        text = f"this server issues no tokens; {issued}{own}"
         return Answer.of({"error": "unsupported_grant_type", "error_description": text}, 400)
 
 
@@ -373,8 +380,9 @@ _TEMPLATES: Final = [
 ]
 """Segments of each path, and the operations there."""
 _CONFIG: Final = Operation("GET", "config", "getConfig", RestCatalog.config)
-_TOKEN: Final = Operation("POST", "oauth/tokens", "getToken", RestCatalog.refuse_token)
-_WITHOUT_PREFIX: Final = {("config",): (_CONFIG,), ("oauth", "tokens"): (_TOKEN,)}
+TOKEN: Final = Operation("POST", "oauth/tokens", "getToken", RestCatalog.refuse_token)
+"""Needs no login: clients ask before they have one."""
+_WITHOUT_PREFIX: Final = {("config",): (_CONFIG,), ("oauth", "tokens"): (TOKEN,)}
 
 
 def routed(method: str, path: bytes, query: bytes, held: str | None) -> Request:

@@ -19,7 +19,7 @@ from hms_gateway.gateway.http.exchange import Answer as HttpAnswer
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.processor import READ, LongReply, RestProcessor, read_reply
-from hms_gateway.iceberg.routes import Answer, Request, failure, routed
+from hms_gateway.iceberg.routes import TOKEN, Answer, Request, failure, routed
 from hms_gateway.rpc.call import Call, Dialect, Unavailable, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.rpc.wire import LimitExceeded
@@ -74,11 +74,11 @@ class IcebergDoor:
             if channel is not None and not channel.body_is_read:
                 is_too_large = isinstance(error, Refused) and error.status == 413
                 await channel.read_beginning(is_too_large=is_too_large)
-            if isinstance(error, Refused) and error.status == 503 and error.headers != NOT_TRIED:
-                if _may_change(exchange, channel):
-                    # Java's client sends again what is answered with 503 and a time to wait.
-                    exchange.outcome = error.reason
-                    return _response(exchange, failure(IcebergError("CommitStateUnknownException", error.text)))
+            begun = error if isinstance(error, Refused) and error.status == 503 else None
+            if begun is not None and begun.headers != NOT_TRIED and _may_change(exchange, channel):
+                # Java's client sends again what is answered with 503 and a time to wait.
+                exchange.outcome = begun.reason
+                return _response(exchange, failure(IcebergError("CommitStateUnknownException", begun.text)))
             return self._failed(exchange, error)
 
     async def _answered(self, exchange: Exchange, channel: Channel, held: ExitStack) -> Response:
@@ -89,6 +89,10 @@ class IcebergDoor:
         path = scope["raw_path"].partition(b"?")[0]
         request = self._routed(exchange, scope["method"], path, scope["query_string"])
         exchange.method, exchange.objects = f"iceberg.{request.operation.id}", request.objects
+        if request.operation is TOKEN:
+            await channel.read_beginning(is_too_large=False)
+            exchange.outcome = "refused"
+            return _response(exchange, await asyncio.to_thread(self._processor.refuse_token))
         await endpoint.identify(exchange)
         assert exchange.identity is not None
         if endpoint.rates is not None:
