@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.catalog.directories.places import PlaceRows
-from hms_gateway.catalog.tables.catalogs import homes_in
 from hms_gateway.catalog.tables.alter import without_lost_statistics
+from hms_gateway.catalog.tables.catalogs import homes_in
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
