@@ -1,4 +1,4 @@
-"""Sends requests that schemathesis makes of the OpenAPI document: `python fuzzer.py DOCUMENT URL PASSWORD COUNT SEED FILE...`
+"""Sends requests that schemathesis makes of the OpenAPI document: `fuzzer.py DOCUMENT URL PASSWORD COUNT SEED FILE...`
 
 It runs in the environment of schemathesis, which has nothing else of the project. The FILEs are metadata files that can
 be registered. Prints how many requests got which status, and each answer that the document does not have.
@@ -7,6 +7,7 @@ be registered. Prints how many requests got which status, and each answer that t
 import json
 import sys
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -159,11 +160,9 @@ class Fuzzer:
         def send(case: Any) -> None:
             self.send(case)
 
-        try:
+        # Nothing can be wrong with a request without parameters.
+        with suppress(Unsatisfiable):
             send()
-        except Unsatisfiable:
-            # Nothing can be wrong with a request without parameters.
-            pass
 
 
 def main(document: str, url: str, password: str, count: int, first_seed: int, files: list[str]) -> None:

@@ -20,7 +20,26 @@ from tests.iceberg_rest.test_appends import Writer
 TABLE = "namespaces/sales/tables/orders"
 SET = {"action": "set-properties", "updates": {"a": "b"}}
 # No database or table has such a name.
-NAMES = ["\0", "a\0b", "..", ".", "a.b", "a\x1fb", "\x1f", " ", "'", "%", "*", "a|b", "é", "😀", "\n", "a\\b", '"', "@c#d"]
+NAMES = [
+    "\0",
+    "a\0b",
+    "..",
+    ".",
+    "a.b",
+    "a\x1fb",
+    "\x1f",
+    " ",
+    "'",
+    "%",
+    "*",
+    "a|b",
+    "é",
+    "😀",
+    "\n",
+    "a\\b",
+    '"',
+    "@c#d",
+]
 
 
 def path_of(location):

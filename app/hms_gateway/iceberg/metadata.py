@@ -688,7 +688,9 @@ def committed(
 def few(updates: Sequence[Json], count_max: int) -> Sequence[Json]:
     """The updates of a commit. Raises IcebergError for more than so many: the time grows with the square."""
     if len(updates) > count_max:
-        raise bad_request(f"updates has {len(updates)} updates of one object, more than {count_max}; send several commits")
+        raise bad_request(
+            f"updates has {len(updates)} updates of one object, more than {count_max}; send several commits"
+        )
     return updates
 
 

@@ -92,4 +92,3 @@ def recorded() -> list[Answer]:
 
 def record(answers: Iterable[Answer]) -> None:
     RECORD.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in answers))
-

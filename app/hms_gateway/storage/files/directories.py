@@ -265,7 +265,7 @@ class Directories:
         return len(sizes), sum(sizes)
 
     def read_file(self, location: str, bytes_max: int) -> bytes:
-        """The content of a file below a root, or the beginning of a longer one: one byte more. Raises FileSystemError."""
+        """The content of a file below a root, of a longer one the bound and a byte. Raises FileSystemError."""
         root, path = self._within(location)
         with _translated("read_file", location):
             return root.backend.read(path, bytes_max)
