@@ -11,8 +11,10 @@ NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neigh
 WHEN_NAMED = (
     "backup",
     "soak",
+    "commits",
     "console",
     "iceberg",
+    "iceberg-rest",
     "planning",
     "thrift-tls",
     "pipeline",

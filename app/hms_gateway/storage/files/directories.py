@@ -264,8 +264,17 @@ class Directories:
             sizes = [size for name, size in root.backend.file_sizes(path) if not _is_hidden(name)]
         return len(sizes), sum(sizes)
 
+    def file_names(self, location: str) -> list[str]:
+        """Names of the files directly in it, without hidden ones; of what is not MANAGED there are none."""
+        managed = self._managed(location)
+        if managed is None:
+            return []
+        root, path = managed
+        with _translated("file_names", location):
+            return [name for name, _ in root.backend.file_sizes(path) if "/" not in name and not _is_hidden(name)]
+
     def read_file(self, location: str, bytes_max: int) -> bytes:
-        """The content of a file below a root, of a longer one the bound and a byte. Raises FileSystemError."""
+        """The content of a file below a root, or one byte more than `bytes_max` of it. Raises FileSystemError."""
         root, path = self._within(location)
         with _translated("read_file", location):
             return root.backend.read(path, bytes_max)
