@@ -1,12 +1,9 @@
 """The gateway's answers beside those that Iceberg's own REST adapter gave to the same requests (`record.py`)."""
 
 from hms_gateway.iceberg.routes import OPERATIONS, routed
-from tests.iceberg_rest.conftest import metastore, rest
 from tests.iceberg_rest.reference.answers import played, recorded
 from tests.iceberg_rest.reference.differences import FIELDS, REQUESTS, difference
 from tests.iceberg_rest.reference.requests import steps
-
-__all__ = ["metastore", "rest"]
 
 
 def test_answers_are_those_of_the_reference_but_for_named_differences(rest):
