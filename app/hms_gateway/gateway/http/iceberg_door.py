@@ -14,13 +14,14 @@ from hms_gateway.gateway.http.exchange import HELD_HEADER, Exchange, Response
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.processor import RestProcessor, read_reply
-from hms_gateway.iceberg.routes import Answer, failure, routed
+from hms_gateway.iceberg.routes import NO_TOKENS, TOKEN, Answer, failure, routed
 from hms_gateway.rpc.call import Dialect, Unavailable, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.rpc.wire import LimitExceeded
 from hms_gateway.runtime.call_keys import CALL_KEY_CHARACTERS_MAX
 
 _JSON: Final = b"application/json"
+_METHODS: Final = b"GET, HEAD, POST, DELETE, OPTIONS"
 _LIKE_STATUS: Final = {
     400: "BadRequestException",
     401: "NotAuthorizedException",
@@ -68,12 +69,17 @@ class IcebergDoor:
         scope, endpoint = channel.scope, self._endpoint
         self._asgi_endpoint.check_head(exchange, scope)
         if scope["method"] == "OPTIONS":
-            return self._asgi_endpoint.other_method(exchange, channel)
+            return self._asgi_endpoint.other_method(exchange, channel, _METHODS)
         sent_tag = exchange.head.headers.get(HELD_HEADER)
         path = scope["raw_path"].partition(b"?")[0][len(self._path) :]
         tag = None if sent_tag is None else sent_tag.decode("latin-1")
         request = routed(scope["method"], path, scope["query_string"], tag)
         exchange.method = f"iceberg.{request.operation.id}"
+        if request.operation is TOKEN:
+            # Who asks for a token has no other login.
+            await channel.read_beginning(is_too_large=False)
+            exchange.outcome = str(NO_TOKENS.status)
+            return _response(exchange, NO_TOKENS)
         await endpoint.identify(exchange)
         assert exchange.identity is not None
         if endpoint.rates is not None:
