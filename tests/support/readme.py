@@ -28,6 +28,8 @@ BLOCKS = {
     "pyiceberg": ("python", 'type="hive"'),
     "iceberg rest": ("python", 'type="rest"'),
     "duckdb rest": ("sql", "TYPE iceberg"),
+    "trust store": ("sh", "keytool"),
+    "spark rest": ("python", "rest.auth.basic"),
     "iceberg for java": ("java", "HiveCatalog"),
     "hive": ("sh", "hive --hiveconf"),
     "spark's hiveserver2": ("sh", "HiveThriftServer2"),
