@@ -10,7 +10,7 @@ FROM ${BASE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /source
 
-# PostgreSQL is built in, and kerberos, mysql and s3; more extras of pyproject.toml by name, such as --build-arg EXTRAS=ldap,otel.
+# PostgreSQL is built in, and iceberg, kerberos, mysql and s3; more extras of pyproject.toml by name, such as --build-arg EXTRAS=ldap,otel.
 # requirements/ pins each with hashes.
 ARG EXTRAS=
 # gssapi, kerberos and bonsai have no wheels.
@@ -20,7 +20,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev l
 COPY requirements requirements
 RUN python -m venv /opt/build \
     && /opt/build/bin/pip install --require-hashes -r requirements/release.txt \
-    && for set in runtime kerberos mysql s3 $(echo "$EXTRAS" | tr , ' '); do set -- "$@" -r "requirements/$set.txt"; done \
+    && for set in runtime iceberg kerberos mysql s3 $(echo "$EXTRAS" | tr , ' '); do set -- "$@" -r "requirements/$set.txt"; done \
     && /opt/build/bin/pip wheel --require-hashes --no-deps --no-build-isolation --wheel-dir /wheels "$@"
 
 COPY pyproject.toml README.md LICENSE ./

@@ -55,8 +55,9 @@ wheel: .venv/.installed-dev
 image: .venv/.installed-runtime
 	@scripts/image $(ARGS)
 
+# ARGS are those of make image.
 release: .venv/.installed-dev
-	@scripts/release
+	@scripts/release $(ARGS)
 
 # ARGS names one table: tjson, http, storage, server, locks, edge.
 bench: .venv/.installed-dev

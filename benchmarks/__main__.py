@@ -11,6 +11,7 @@ NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neigh
 WHEN_NAMED = (
     "backup",
     "soak",
+    "commits",
     "console",
     "iceberg",
     "planning",

@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 from thrift.transport.THttpClient import THttpClient
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport
@@ -30,6 +31,7 @@ from thrift.transport.TTransport import TBufferedTransport
 from benchmarks.peer.usage import resident_bytes
 from benchmarks.report import print_table
 from benchmarks.soak_clients import Door, Holders, LockHolder, NoAnswer, Reader, Worker, Writer
+from benchmarks.soak_rest import RestClient
 from hms_gateway import MetastoreClient
 from hms_gateway.composition.main import DATABASE_FILE
 from hms_gateway.storage.migrations.revisions import migrate
@@ -155,6 +157,7 @@ def _doors(servers: Servers) -> dict[str, Sequence[Door]]:
             Door("HTTPS, compact", lambda: _apache(_http(servers.alone), ApacheCompact)),
             Door("Thrift", lambda: connected(_Port(alone))),
             Door("Thrift, SASL", lambda: _apache(_sasl(servers.alone, alone))),
+            Door("Iceberg REST", lambda: _rest(servers.alone), is_icebergs=True),
         ],
         "PostgreSQL": [
             Door("HTTPS, TJSON", lambda: _https(servers.steady)),
@@ -162,6 +165,8 @@ def _doors(servers: Servers) -> dict[str, Sequence[Door]]:
             Door("Thrift, TLS, SASL", lambda: _apache(_sasl(servers.steady, steady, is_encrypted=True))),
             Door("HTTPS of the mortal gateway", lambda: _https(servers.mortal)),
             Door("bridge to the mortal gateway", lambda: connected(servers.bridge)),
+            Door("Iceberg REST", lambda: _rest(servers.steady), is_icebergs=True),
+            Door("Iceberg REST of the mortal gateway", lambda: _rest(servers.mortal), is_icebergs=True),
         ],
     }
     return {
@@ -175,6 +180,12 @@ class _Port(NamedTuple):
 
 def _https(server: GatewayServer) -> AbstractContextManager[MetastoreClient]:
     return MetastoreClient(server.url, (server.user, server.password), trusting(), timeout_seconds=CALL_SECONDS_MAX)
+
+
+def _rest(server: GatewayServer) -> RestClient:
+    url = f"https://127.0.0.1:{server.port}/iceberg/v1"
+    login = (server.user, server.password)
+    return RestClient(httpx.Client(base_url=url, auth=login, verify=trusting(), timeout=CALL_SECONDS_MAX))
 
 
 def _http(server: GatewayServer) -> THttpClient:
@@ -345,10 +356,7 @@ def _check_what_is_left(servers: Servers, workers: Sequence[Worker], wrong: list
             for door in doors:
                 reader = Reader(door, threading.Event(), wrong, own)
                 try:
-                    for writer in own:
-                        reader.check_list(writer)
-                        for kind, name in writer.objects:
-                            reader.check_one(writer, kind, name)
+                    reader.check_all()
                 except NoAnswer as error:
                     wrong.append(f"{door.name}: no answer after all faults: {error}")
                 finally:

@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from benchmarks.soak_objects import Believed, Value
+from benchmarks.soak_objects import VALUE, Believed, Value
 from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     CheckLockRequest,
@@ -43,16 +43,19 @@ REFUSALS = (
 )
 NAMES = [f"o{number}" for number in range(6)]
 PARTITIONED = "parts"
-VALUE = "value"
 PAUSE_SECONDS = 0.05
 DROPPED_SHARE = 0.25
 
 
 class Door(NamedTuple):
-    """A way into a catalog; `connect` gives a client with `call(method, *arguments)` on a connection of its own."""
+    """A way into a catalog; `connect` gives a client with `call(method, *arguments)` on a connection of its own.
+
+    A door for Iceberg's tables shows those only that were made at such a door.
+    """
 
     name: str
     connect: Callable[[], AbstractContextManager[Any]]
+    is_icebergs: bool = False
 
 
 class NoAnswer(Exception):
@@ -126,7 +129,8 @@ class Writer(Worker):
     def __init__(self, door: Door, stop: threading.Event, wrong: list[str], database: str) -> None:
         super().__init__(door, stop, wrong, database)
         self.database = database
-        self.objects = {(kind, name): Believed() for kind in KINDS for name in NAMES}
+        kinds = ("table",) if door.is_icebergs else tuple(KINDS)
+        self.objects = {(kind, name): Believed() for kind in kinds for name in NAMES}
         self._value = 0
         self._is_prepared = False
 
@@ -183,7 +187,14 @@ class Reader(Worker):
 
     def __init__(self, door: Door, stop: threading.Event, wrong: list[str], writers: Sequence[Writer]) -> None:
         super().__init__(door, stop, wrong, door.name)
-        self._writers = writers
+        self._writers = [writer for writer in writers if writer.door.is_icebergs or not door.is_icebergs]
+
+    def check_all(self) -> None:
+        """Raises NoAnswer."""
+        for writer in self._writers:
+            self.check_list(writer)
+            for kind, name in writer.objects:
+                self.check_one(writer, kind, name)
 
     def round(self) -> None:
         writer = self.random.choice(self._writers)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 Value = int | None
 """The number that the last change wrote; None where the object is missing."""
+VALUE = "value"
+"""The parameter that has it."""
 
 
 class Look(NamedTuple):
@@ -28,6 +30,10 @@ class Believed:
     @property
     def is_certain(self) -> bool:
         return len(self._possible) == 1
+
+    @property
+    def is_there(self) -> bool:
+        return None not in self._possible
 
     def ask_for(self, value: Value) -> None:
         """A change to the value is on its way: both values are right from now on."""

@@ -3373,6 +3373,41 @@ struct PartitionGroup {
   2: required i64 partitions,
 }
 
+// Snapshots and versions of an Iceberg table. Times are milliseconds since the epoch. A text of `fields` is a column with its
+// type, or a partition field with its transform.
+struct IcebergSnapshot {
+  1: required i64 snapshot_id,
+  2: optional i64 parent_id,
+  3: required i64 committed_at,
+  4: optional string operation,
+  5: required map<string, string> summary,
+}
+
+// kind is `branch` or `tag`. The others say how long it and its snapshots are kept.
+struct IcebergRef {
+  1: required string name,
+  2: required string kind,
+  3: required i64 snapshot_id,
+  4: optional i64 max_ref_age_ms,
+  5: optional i64 min_snapshots_to_keep,
+  6: optional i64 max_snapshot_age_ms,
+}
+
+struct IcebergVersion {
+  1: required i32 id,
+  2: required list<string> fields,
+  3: required bool is_current,
+}
+
+struct IcebergHistory {
+  1: required string metadata_location,
+  2: required i32 format_version,
+  3: required list<IcebergSnapshot> snapshots,
+  4: required list<IcebergRef> refs,
+  5: required list<IcebergVersion> schemas,
+  6: required list<IcebergVersion> partition_specs,
+}
+
 service HivePeople {
   // Databases, tables, views and functions with `text` in their names, the best first: equal, beginning with it, short.
   // `a.b` is b in the database a, or else in those with a in their names; `*` is any run of characters. At most max_names, and never over 1000.
@@ -3401,6 +3436,11 @@ service HivePeople {
   // A condition on partition keys, as WHERE of HiveQL has it, as a filter of get_partitions_by_filter and list_partition_names.
   // o2 where it is wrong: its text ends with "at character N", from 0.
   string translate_condition(1: string db_name, 2: string tbl_name, 3: string condition)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+
+  // What the metadata file of an Iceberg table says about its history, the newest first: at most max_entries in each list,
+  // and never over 10000. o2 for a table of another kind, and for a file that cannot be read.
+  IcebergHistory get_iceberg_history(1: string db_name, 2: string tbl_name, 3: i32 max_entries)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
 }
 

@@ -25,7 +25,7 @@ from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.spark.spark_session import one_session, why_not
 from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
-from tests.support.kept_store import close_kept_file
+from tests.support.kept_store import Empty, close_kept_file, empty_mariadb, empty_postgres
 from tests.support.merged_cases import merged
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.private_bucket import BucketUnavailable, PrivateBucket
@@ -280,6 +280,16 @@ def mariadb_database_of_module(mariadb_server: PrivateMariadb, mariadb_catalog: 
         yield url
 
 
+@pytest.fixture(scope="session")
+def emptied_mariadb(mariadb_server: PrivateMariadb) -> Iterator[tuple[str, Empty]]:
+    """The URL of a database with the tables of a catalog that tests share, and what empties it before each."""
+    mariadb_server.administer("CREATE DATABASE emptied")
+    url = mariadb_server.url("emptied")
+    migrate(url)
+    with mariadb_server.connect("emptied") as connection, connection.cursor() as cursor:
+        yield url, lambda: empty_mariadb(cursor)
+
+
 @pytest.fixture(
     params=[
         pytest.param("postgres", marks=pytest.mark.postgres),
@@ -397,6 +407,16 @@ def postgres_catalog(postgres_server: PrivatePostgres) -> str:
 def migrated_postgres_database(postgres_server: PrivatePostgres, postgres_catalog: str) -> Iterator[str]:
     """A database like `fresh_postgres_database`, with the tables of a catalog."""
     yield from _fresh_database(postgres_server, postgres_catalog)
+
+
+@pytest.fixture(scope="session")
+def emptied_postgres(postgres_server: PrivatePostgres, postgres_catalog: str) -> Iterator[tuple[str, Empty]]:
+    """As `emptied_mariadb`."""
+    _administer(postgres_server, f"CREATE DATABASE emptied TEMPLATE {postgres_catalog}")
+    url = postgres_server.url("emptied")
+    # A connection that is kept: the server starts a process for each.
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        yield url, lambda: empty_postgres(connection)
 
 
 @pytest.fixture(scope="module")

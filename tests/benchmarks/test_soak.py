@@ -7,10 +7,12 @@ import threading
 from contextlib import nullcontext
 from pathlib import Path
 
+import httpx
 import pytest
 
 from benchmarks.soak_clients import Door, Holders, LockHolder, Reader, Writer, new_table
 from benchmarks.soak_objects import Believed
+from benchmarks.soak_rest import RestClient
 from hms_gateway.rpc.structs import LockComponent, LockLevel, LockRequest, LockType
 from hms_gateway.testing import RunningMetastore
 
@@ -73,10 +75,7 @@ def test_changes_behind_the_back_of_a_writer_are_told(metastore: RunningMetastor
     assert wrong == []
     assert {"calls", "reads", "changes"} <= writer.counts.keys()
 
-    def is_there(name: str) -> bool:
-        return not writer.objects["table", name].may_be(None, writer.objects["table", name].look())
-
-    present = next(name for (kind, name) in writer.objects if kind == "table" and is_there(name))
+    present = next(name for (kind, name), it in writer.objects.items() if kind == "table" and it.is_there)
     metastore.client.call("alter_table", "soaked", present, new_table("soaked", present, 1_000_000))
     reader.check_one(writer, "table", present)
     metastore.client.call("drop_table", "soaked", present, True)
@@ -84,6 +83,30 @@ def test_changes_behind_the_back_of_a_writer_are_told(metastore: RunningMetastor
     reader.check_list(writer)
     assert [f"has {value}, not" in text for value, text in zip((1_000_000, None), wrong, strict=False)] == [True, True]
     assert f"but {present} is" in wrong[2]
+
+
+@pytest.mark.slow
+def test_tables_of_an_iceberg_door_are_checked_at_all_doors(metastore: RunningMetastore) -> None:
+    stop, wrong = threading.Event(), list[str]()
+    url, login = f"https://127.0.0.1:{metastore.port}/iceberg/v1", (metastore.user, metastore.password)
+    with RestClient(httpx.Client(base_url=url, auth=login, verify=metastore.ssl_context())) as client:
+        doors = [
+            Door("Iceberg REST", lambda: nullcontext(client), is_icebergs=True),
+            Door("HTTPS", lambda: nullcontext(metastore.client)),
+        ]
+        writers = [Writer(door, stop, wrong, f"soaked_{number}") for number, door in enumerate(doors)]
+        readers = [Reader(door, stop, wrong, writers) for door in doors]
+        for _ in range(ROUNDS):
+            for worker in writers:
+                worker.round()
+        for reader in readers:
+            reader.check_all()
+        assert wrong == []
+        assert [writer.counts["no answer"] for writer in writers] == [0, 0]
+        metastore.client.call("drop_database", "soaked_0", True, True)
+        for reader in readers:
+            reader.check_one(writers[0], *next(kept for kept, it in writers[0].objects.items() if it.is_there))
+    assert len(wrong) == 2
 
 
 @pytest.mark.slow

@@ -49,6 +49,7 @@ from tests.console.planted import (
 )
 from tests.interop.page_server import find_chromium
 from tests.support.chromium import Chromium, Page, chromium
+from tests.support.iceberg_tables import FIRST_SNAPSHOT, plant_snapshots
 from tests.support.patience import until
 from tests.support.sample import sample
 from tests.support.server import GatewayServer, trusting
@@ -789,6 +790,26 @@ def test_a_view_begins_with_its_query(page: Page) -> None:
     page.sees("select order_id from shop.orders where ds > '2026-10-20'")
     page.click(".tabs a", "Columns")
     page.wait("document.querySelector('tbody')?.innerText.includes('order_id')")
+
+
+def test_an_iceberg_table_has_its_history(page: Page, server: GatewayServer, client: MetastoreClient) -> None:
+    plant_snapshots(server, "kept", 3)
+    go(page, "t/ice/kept/iceberg")
+    # The last digits are those that a number of JavaScript loses.
+    for text in (str(FIRST_SNAPSHOT + 2), "main", "audited", "for 1 d", "day(at)", "at timestamptz", "engine=test"):
+        page.sees(text)
+    rows = page.run("[...document.querySelectorAll('[aria-label=Snapshots] tbody tr')].map((row) => row.innerText)")
+    assert len(rows) == 3
+    assert re.sub(r"\s+", " ", rows[2]).split(" ")[2:] == [
+        *(str(FIRST_SNAPSHOT), "audited", "append", "1,000", "1,000", "2", "KiB", "engine=test"),
+    ]
+    assert axe(page) == []
+    plant_snapshots(server, "long", 1_001)
+    go(page, "t/ice/long/iceberg")
+    page.sees("The table may have more; these are the newest 1,000.")
+    page.sees(str(FIRST_SNAPSHOT + 1_000))
+    go(page, "t/lake/events/iceberg")
+    page.sees("the metadata file cannot be read")
 
 
 def test_light_and_dark_are_a_choice_that_is_kept(page: Page) -> None:

@@ -2,23 +2,15 @@
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
-from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.writing.store import SqlStore
-from tests.support.kept_store import KeptStore, empty_database, empty_sqlite, filled_tables
+from tests.support.kept_store import Empty, KeptStore, empty_database, empty_sqlite
 from tests.support.manual_clock import ManualClock
-from tests.support.private_mariadb import PrivateMariadb
-from tests.support.private_postgres import PrivatePostgres
-
-# What empties the database of a URL.
-Empty = Callable[[], object]
 
 # What dialects answer for themselves: texts and their order, conditions, plans, locks, time, processes.
 ON_MARIADB = {
@@ -54,23 +46,13 @@ def contract_sqlite(migrated_sqlite_file: Path) -> Iterator[tuple[str, Empty]]:
 
 
 @pytest.fixture(scope="session")
-def contract_postgres(postgres_server: PrivatePostgres, postgres_catalog: str) -> Iterator[tuple[str, Empty]]:
-    plain = postgres_server.url().replace("+psycopg", "")
-    with psycopg.connect(plain, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE contract TEMPLATE {postgres_catalog}")
-    url = postgres_server.url("contract")
-    # A connection that is kept: the server starts a process for each.
-    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
-        yield from _contract(url, lambda: empty_postgres(connection))
+def contract_postgres(emptied_postgres: tuple[str, Empty]) -> Iterator[tuple[str, Empty]]:
+    yield from _contract(*emptied_postgres)
 
 
 @pytest.fixture(scope="session")
-def contract_mariadb(mariadb_server: PrivateMariadb) -> Iterator[tuple[str, Empty]]:
-    mariadb_server.administer("CREATE DATABASE contract")
-    url = mariadb_server.url("contract")
-    migrate(url)
-    with mariadb_server.connect("contract") as connection, connection.cursor() as cursor:
-        yield from _contract(url, lambda: empty_mariadb(cursor))
+def contract_mariadb(emptied_mariadb: tuple[str, Empty]) -> Iterator[tuple[str, Empty]]:
+    yield from _contract(*emptied_mariadb)
 
 
 def _contract(url: str, empty: Empty) -> Iterator[tuple[str, Empty]]:
@@ -92,25 +74,6 @@ def database_url(request: pytest.FixtureRequest) -> str:
     url, empty = request.getfixturevalue(f"contract_{request.param}")
     empty()
     return url
-
-
-def empty_postgres(connection: psycopg.Connection[Any]) -> None:
-    """Delete every row, and number rows from 1 again."""
-    tables = ", ".join(f'"{name}"' for (name,) in connection.execute(filled_tables('"')))  # type: ignore[arg-type]
-    connection.execute(f"TRUNCATE {tables} CASCADE")
-    connection.execute("SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'")
-    connection.execute("INSERT INTO catalog VALUES (1, 0)")
-
-
-def empty_mariadb(cursor: Any) -> None:
-    """Delete every row. TRUNCATE would make each table anew, which takes longer than most tests."""
-    cursor.execute(filled_tables("`"))
-    for statement in (
-        "SET foreign_key_checks = 0",
-        *(f"DELETE FROM `{name}`" for (name,) in cursor.fetchall()),
-        "INSERT INTO catalog VALUES (1, 0)",
-    ):
-        cursor.execute(statement)
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def every_operation(store: SqlStore, of: StoredTable, new: Sequence[NewPartition
 
 
 @pytest.mark.slow
-def test_the_number_of_statements_does_not_depend_on_the_number_of_partitions(store: SqlStore) -> None:
+def test_the_number_of_statements_does_not_grow_with_the_number_of_partitions(store: SqlStore) -> None:
     of = create(store)
     counts = []
     for count in (10, 1_000):
@@ -209,7 +209,8 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_partitions(st
         with statements(store) as seen:
             every_operation(store, of, new)
         counts.append(len(seen))
-    assert counts[0] == counts[1]
+    # Few names bring their descriptors along, also known ones: where statements go one by one that is one more.
+    assert counts[1] <= counts[0]
 
 
 def test_renaming_and_cascading_touch_no_partition_row(store: SqlStore) -> None:

@@ -186,7 +186,7 @@ def test_a_stop_waits_for_clients_and_ends_with_0(podman: Podman, image: str) ->
 
 def test_it_is_small_and_lists_what_is_in_it(podman: Podman, image: str, base: str) -> None:
     assert podman.bytes_of(image) - podman.bytes_of(base) < BYTES_MAX
-    modules = "gssapi, s3fs, pymysql, psycopg, importlib.metadata as m"
+    modules = "fastavro, gssapi, s3fs, pymysql, psycopg, importlib.metadata as m"
     program = f"import {modules}; print(*{{d.name for d in m.distributions()}})"
     alone = ("run", "--rm", "--network", "none", *LIMITS, "--entrypoint")
     installed = set(podman.run(*alone, "python", image, "-c", program).split())
@@ -194,6 +194,13 @@ def test_it_is_small_and_lists_what_is_in_it(podman: Podman, image: str, base: s
     listed = {component["name"] for component in [bill["metadata"]["component"], *bill["components"]]}
     assert listed == installed
     assert problems(bill) == []
+
+
+def test_an_extra_of_the_build_is_in_it(podman: Podman, base: str) -> None:
+    image = podman.build(base, "--build-arg", "EXTRAS=ldap,otel")
+    alone = ("run", "--rm", "--network", "none", *LIMITS, "--entrypoint", "python")
+    program = "import bonsai, opentelemetry.sdk; bonsai.LDAPClient('ldap://localhost')"
+    assert podman.run(*alone, image, "-c", program) == ""
 
 
 def test_the_same_sources_make_the_same_image(podman: Podman, image: str, base: str) -> None:

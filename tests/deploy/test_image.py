@@ -50,9 +50,9 @@ def test_the_extras_of_the_image_are_locked_with_hashes(extra: str) -> None:
     assert {re.split("[>=<]", wanted)[0].lower() for wanted in EXTRAS[extra]} <= pinned
 
 
-def test_the_image_has_kerberos_mariadb_and_s3() -> None:
+def test_the_image_has_appends_of_iceberg_kerberos_mariadb_and_s3() -> None:
     [built_in] = re.findall(r"for set in runtime ([\w ]+) \$", DOCKERFILE)
-    assert built_in.split() == ["kerberos", "mysql", "s3"]
+    assert built_in.split() == ["iceberg", "kerberos", "mysql", "s3"]
 
 
 def test_a_stop_leaves_time_for_calls_in_flight() -> None:

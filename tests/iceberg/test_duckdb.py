@@ -1,29 +1,15 @@
 """DuckDB's Iceberg extension at the REST catalog: the block of docs/iceberg.md, and changes that PyIceberg reads."""
 
-import json
 import subprocess
 
 import pytest
 
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME
-from tests.support.readme import PORT, ROOT, block
+from tests.iceberg.duckdb_program import ENVIRONMENT, rows_of
+from tests.support.readme import PORT, block
 from tests.support.server import COMMAND, USER
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.slow, pytest.mark.whole]
-
-ENVIRONMENT = ROOT / ".venv" / "engines" / "duckdb"
-# Each statement of the argument, and the rows that the last one gives.
-PROGRAM = """
-import duckdb, glob, json, sys
-connection = duckdb.connect(config={"allow_unsigned_extensions": True})
-for name in ("httpfs", "avro", "iceberg"):
-    places = f"{sys.prefix}/lib/*/site-packages/duckdb_extension_{name}/extensions/*/*.duckdb_extension"
-    (file,) = glob.glob(places)
-    connection.execute(f"LOAD '{file}'")
-for statement in json.loads(sys.argv[1]):
-    found = connection.execute(statement)
-print(json.dumps(found.fetchall()))
-"""
 
 
 @pytest.fixture
@@ -39,10 +25,7 @@ def run(iceberg_gateway):
     *attaching, copying = [each.strip() for each in text.split(";") if each.strip()]
 
     def run(*statements):
-        program = [ENVIRONMENT / "bin" / "python", "-c", PROGRAM, json.dumps([*attaching, *statements])]
-        done = subprocess.run(program, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return rows_of(*attaching, *statements)
 
     run.copying = copying
     return run

@@ -1,11 +1,14 @@
 """PyIceberg's REST catalog and its Hive catalog on the same tables of one gateway."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -13,12 +16,14 @@ from pyiceberg.exceptions import (
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    OAuthError,
     TableAlreadyExistsError,
 )
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import IntegerType
 
+from hms_gateway.cli.application import application
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME
 from tests.iceberg.test_catalog import EVERY_TYPE, SCHEMA
 from tests.support.readme import PORT, block
@@ -117,6 +122,20 @@ def test_the_block_of_the_document(iceberg_gateway):
     variables = {**os.environ, "HMS_GATEWAY_PASSWORD": PASSWORD, "REQUESTS_CA_BUNDLE": str(certificate)}
     done = subprocess.run([sys.executable, "-c", text], env=variables, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[{'id': 1}, {'id': 2}]\n", "")
+    command, _, printed = block("snapshots").removeprefix("$ hms-gateway ").partition("\n")
+    login = ["--url", iceberg_gateway.url, "--user", USER]
+    shown = CliRunner().invoke(application, [*shlex.split(command), *login], env=variables)
+    # Time, id and size differ.
+    figures = re.compile(r"\d{4}-\S+|\d{3,}")
+    assert figures.sub("N", shown.output) == figures.sub("N", printed)
+
+
+def test_a_client_that_asks_for_a_token_is_told_what_to_send(iceberg_gateway, rest):
+    with (
+        pytest.warns(DeprecationWarning, match="oauth2-server-uri"),
+        pytest.raises(OAuthError, match="this server issues no tokens; send a password"),
+    ):
+        RestCatalog("asking", uri=f"https://127.0.0.1:{iceberg_gateway.port}/iceberg", credential="etl:secret")
 
 
 def test_errors_are_those_of_the_library(rest, namespace):

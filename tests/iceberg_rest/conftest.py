@@ -17,6 +17,14 @@ from hms_gateway.runtime.settings import Settings
 from tests.support.kept_store import empty_database
 
 USER = "rosa"
+# Modules whose answers the database has a part in, and their tests that `make test` has on servers too.
+ON_SERVERS = {"test_appends", "test_locks_and_pointers", "test_routes"}
+SAMPLE = {
+    *("test_every_append_of_many_writers_succeeds_once", "test_a_keyed_append_is_answered_as_the_first_time"),
+    *("test_a_lock_of_hive_catalog_makes_a_commit_wait", "test_a_commit_over_several_tables_is_all_or_nothing"),
+    *("test_two_tables_are_not_made_at_one_place_at_once", "test_a_rename_does_not_undo_a_faster_commit"),
+    *("test_lists_come_in_pages", "test_views"),
+}
 SCHEMA = {
     "type": "struct",
     "fields": [
@@ -87,10 +95,30 @@ def kind_of(answer: tuple[int, Any]) -> tuple[int, str]:
     return status, body["error"]["type"]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "database" not in metafunc.fixturenames or metafunc.module.__name__.rpartition(".")[2] not in ON_SERVERS:
+        return
+    marks = () if metafunc.function.__name__ in SAMPLE else (pytest.mark.whole,)
+    servers = [pytest.param(kind, marks=(getattr(pytest.mark, kind), *marks)) for kind in ("postgres", "mariadb")]
+    metafunc.parametrize("database", ["sqlite", *servers], indirect=True)
+
+
 @pytest.fixture
-def metastore(tmp_path: Path) -> Iterator[Metastore]:
-    (tmp_path / DATABASE_FILE).write_bytes(empty_database())
-    metastore = build_metastore(Settings(data_dir=tmp_path))
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    """The URL of an empty database; None for SQLite's in the data folder."""
+    kind = getattr(request, "param", "sqlite")
+    if kind == "sqlite":
+        (tmp_path / DATABASE_FILE).write_bytes(empty_database())
+        return None
+    url: str
+    url, empty = request.getfixturevalue(f"emptied_{kind}")
+    empty()
+    return url
+
+
+@pytest.fixture
+def metastore(database: str | None, tmp_path: Path) -> Iterator[Metastore]:
+    metastore = build_metastore(Settings(data_dir=tmp_path, database_url=database))
     yield metastore
     metastore.store.close()
 

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.iceberg.appends import REBASE, Together, append_of, with_manifests
+from hms_gateway.iceberg.catalog import SentAppend
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.manifest_lists import read_manifests, written_manifests
 from hms_gateway.iceberg.metastore import Name
 from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.repeatable import KeyReused
+from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from tests.iceberg_rest.conftest import kind_of
 from tests.support.patience import until
 
@@ -133,6 +136,42 @@ def test_a_repeated_append_is_made_once(rest, table):
     (writer.folder / "1.avro").unlink()
     status, found = rest.post("namespaces/sales/tables/orders", body)
     assert (status, [one["snapshot-id"] for one in found["metadata"]["snapshots"]]) == (200, [1, 2])
+
+
+def test_a_keyed_append_is_answered_as_the_first_time(rest, table, metastore):
+    path, body = "namespaces/sales/tables/orders", Writer(rest, table).request(1)
+    first = rest.post(path, body, key="k1")
+    assert first[0] == 200
+    assert Writer(rest, table).append(2)[0] == 200
+    assert rest.commit("orders", {"action": "remove-snapshots", "snapshot-ids": [1]})[0] == 200
+    after_a_restart = type(rest)(metastore.iceberg())
+    assert after_a_restart.post(path, body, key="k1") == first
+    with pytest.raises(KeyReused):
+        after_a_restart.post(path, Writer(rest, table).request(3), key="k1")
+    found = rest.get(path)[1]["metadata"]
+    assert [one["snapshot-id"] for one in found["snapshots"]] == [2]
+
+
+def test_appends_that_go_together_keep_their_own_keys(rest, table, metastore):
+    def sent(number, key):
+        body = Writer(rest, table).request(number)
+        append = with_manifests(append_of(body["requirements"], body["updates"]), [manifest(f"m{number}", number)])
+        return SentAppend(Call("rosa"), append, CallKey("rosa", key, "iceberg.updateTable", bytes([number])))
+
+    catalog, name = metastore.iceberg()._catalog._catalog, Name("hive", "sales", "orders")
+    batch = [sent(1, "k1"), sent(2, "k2")]
+    results = catalog._append_all(name, batch)
+    assert results[0] is results[1]
+    assert [one.key.is_concluded for one in batch] == [True, True]
+    assert [metastore.store.find("rosa", key).message_hash for key in ("k1", "k2")] == [b"\1", b"\2"]
+    again = [sent(3, "k3"), sent(4, "k3"), sent(5, "k1"), sent(6, "k6")]
+    results = catalog._append_all(name, again)
+    assert [isinstance(one, AlreadyConcluded) for one in results] == [False, True, True, False]
+    found = rest.get("namespaces/sales/tables/orders")[1]["metadata"]
+    assert [one["snapshot-id"] for one in found["snapshots"]] == [1, 2, 3, 6]
+    lists = {Path(one["manifest-list"]).name for one in found["snapshots"]}
+    written = {one.name for one in Writer(rest, table).folder.glob("snap-*")}
+    assert written <= lists
 
 
 def test_without_the_property_a_late_append_is_a_conflict(rest):
@@ -272,7 +311,7 @@ def test_a_member_with_odd_numbers_fails_alone(rest, table, metastore):
             snapshot["timestamp-ms"] = "today"
         own = [manifest(f"m{number}", number, 1, **({"manifest_length": "long"} if number == 4 else {}))]
         append = append_of(body["requirements"], body["updates"])
-        appends.append((Call("rosa"), with_manifests(append, own)))
+        appends.append(SentAppend(Call("rosa"), with_manifests(append, own), None))
     results = catalog._append_all(name, appends)
     assert [isinstance(one, IcebergError) for one in results] == [False, True, True, True, False]
     found = rest.get("namespaces/sales/tables/orders")[1]["metadata"]

@@ -43,11 +43,11 @@ def test_without_a_login_the_error_is_json_and_names_the_logins(client):
     assert answer.json()["error"]["type"] == "NotAuthorizedException"
 
 
-def test_who_asks_for_a_token_needs_none(gateway):
-    url = f"http://127.0.0.1:{gateway.port}/lake/iceberg/v1/oauth/tokens"
-    answer = httpx.post(url, data={"grant_type": "client_credentials", "client_id": "a", "client_secret": "b"})
-    assert (answer.status_code, answer.json()["error"]) == (400, "unsupported_grant_type")
-    assert "client certificate" in answer.json()["error_description"]
+def test_who_asks_for_a_token_has_no_login_yet(client):
+    answer = client.post("/oauth/tokens", data={"grant_type": "client_credentials"}, auth=None)
+    assert answer.status_code == 400
+    assert answer.json()["error_description"].startswith("this server issues no tokens; send a password")
+    assert client.get("/oauth/tokens", auth=None).json()["error"]["code"] == 405
 
 
 def test_a_table_by_hand(client, gateway):

@@ -84,6 +84,16 @@ def test_a_row_that_points_to_a_file_of_another_table(rosa, hive, hidden):
     assert "fields" not in str(answers)
 
 
+def test_a_row_that_points_to_a_file_of_a_dropped_table(admin, rosa, hive, hidden):
+    rosa.table("mine")
+    assert admin.send("DELETE", "namespaces/sales/tables/orders") == (204, None)
+    assert path_of(hidden["metadata-location"]).exists()
+    point(hive, "mine", hidden["metadata-location"])
+    answers = [rosa.get("namespaces/sales/tables/mine"), rosa.commit("mine", SET)]
+    assert [kind_of(each) for each in answers] == [(403, "ForbiddenException")] * 2
+    assert "fields" not in str(answers)
+
+
 def test_metadata_that_names_the_place_of_another_table(rosa, hive, hidden):
     made = rosa.table("mine", properties={REBASE: "true"})
     location, metadata = with_place_of(made, hidden)

@@ -119,3 +119,76 @@ def test_a_place_that_a_user_may_not_use_is_refused(admin, tmp_path):
         grant(admin, privilege)
     move = {"action": "set-location", "location": f"file:{tmp_path}/warehouse/other"}
     assert kind_of(admin.as_user("rosa").commit("orders", move)) == (403, "ForbiddenException")
+
+
+def test_a_rename_needs_rights_at_both_ends(admin):
+    for privilege in ("SELECT", "ALTER"):
+        grant(admin, privilege)
+    admin.post("namespaces", {"namespace": ["other"]})
+    rosa = admin.as_user("rosa")
+    for namespace, name in (("other", "orders"), ("sales", "bills"), ("hidden", "orders")):
+        names = {
+            "source": {"namespace": ["sales"], "name": "orders"},
+            "destination": {"namespace": [namespace], "name": name},
+        }
+        assert kind_of(rosa.post("tables/rename", names))[0] in (403, 404), namespace
+    assert admin.send("HEAD", "namespaces/sales/tables/orders") == (204, None)
+    assert admin.get("namespaces/other/tables")[1] == {"identifiers": []}
+
+
+VIEW = {
+    "name": "seen", "schema": SCHEMA, "properties": {}, "view-version": {
+        "version-id": 1, "timestamp-ms": 1, "schema-id": 0, "summary": {}, "default-namespace": ["sales"],
+        "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}]},
+}  # fmt: skip
+
+
+def test_views_have_the_rights_of_tables(admin):
+    grant(admin, "SELECT")
+    assert admin.post("namespaces/sales/views", VIEW)[0] == 200
+    made = admin.get("namespaces/sales/views/seen")[1]
+    rosa, path = admin.as_user("rosa"), "namespaces/sales/views/seen"
+    assert rosa.get("namespaces/sales/views") == (200, {"identifiers": []})
+    names = {name: {"namespace": ["sales"], "name": name} for name in ("seen", "moved")}
+    body = {"name": "again", "metadata-location": made["metadata-location"]}
+    hidden = [
+        rosa.get(path),
+        rosa.send("HEAD", path),
+        rosa.send("DELETE", path),
+        rosa.post(path, {"updates": [SET]}),
+        rosa.post("views/rename", {"source": names["seen"], "destination": names["moved"]}),
+    ]
+    assert [kind_of(each) for each in hidden] == [(404, "NoSuchViewException")] * len(hidden)
+    refused = [
+        rosa.post("namespaces/sales/views", {**VIEW, "name": "mine"}),
+        rosa.post("namespaces/sales/views", VIEW),
+        rosa.post("namespaces/sales/tables", {"name": "seen", "schema": SCHEMA}),
+        rosa.post("namespaces/sales/register-view", body),
+        rosa.post("namespaces/sales/register-view", {**body, "name": "seen", "overwrite": True}),
+    ]
+    assert [kind_of(each) for each in refused] == [(403, "ForbiddenException")] * len(refused)
+    assert admin.get(path) == (200, made)
+
+
+def test_a_transaction_with_one_table_without_rights_changes_none(admin):
+    for privilege in ("SELECT", "ALTER"):
+        grant(admin, privilege)
+    admin.table("bills")
+    rosa = admin.as_user("rosa")
+    changes = [
+        {"identifier": {"namespace": ["sales"], "name": name}, "requirements": [], "updates": [SET]}
+        for name in ("orders", "bills")
+    ]
+    for each in (changes, changes[::-1]):
+        assert kind_of(rosa.post("transactions/commit", {"table-changes": each})) == (404, "NoSuchTableException")
+    for name in ("orders", "bills"):
+        assert admin.get(f"namespaces/sales/tables/{name}")[1]["metadata"]["properties"] == {}
+
+
+def test_what_a_call_with_a_key_answered_is_told_to_its_user_only(admin):
+    for privilege in ("SELECT", "ALTER"):
+        grant(admin, privilege)
+    path, body = "namespaces/sales/tables/orders", {"requirements": [], "updates": [SET]}
+    first = admin.as_user("rosa").post(path, body, key="k1")
+    assert first[0] == 200
+    assert kind_of(admin.as_user("rolf").post(path, body, key="k1")) == (404, "NoSuchTableException")

@@ -1,22 +1,31 @@
 """Operations of the REST catalog by their answers (Iceberg REST OpenAPI document)."""
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
+from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, TokenEndpoint
 from hms_gateway.iceberg import METHODS
+from hms_gateway.iceberg.files import MetadataFiles
 from hms_gateway.iceberg.metastore import Metastore
 from hms_gateway.iceberg.processor import KEPT_BYTES_MAX
 from hms_gateway.iceberg.routes import OPERATIONS
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest
+from hms_gateway.runtime.settings import Settings, TokenIssuer
 from tests.handlers.peers import Peer
-from tests.iceberg_rest.conftest import SCHEMA, kind_of
+from tests.iceberg_rest.conftest import SCHEMA, Rest, kind_of
+from tests.support.kept_store import empty_database
+from tests.support.manual_clock import ManualClock
+from tests.support.token_issuer import token_issuer
 
 SET = {"action": "set-properties", "updates": {"a": "b"}}
-DOCUMENT = Path(__file__).parents[3] / "shared" / "iceberg" / "rest-catalog-open-api.yaml"
+BESIDE = Path(__file__).parents[3] / "shared" / "iceberg" / "rest-catalog-open-api.yaml"
+DOCUMENT = Path(os.environ.get("HMS_TESTS_ICEBERG_DOCUMENT", BESIDE))
 # What is not served, and why.
 LEFT_OUT = {
     "planTableScan": "clients plan",
@@ -32,7 +41,7 @@ LEFT_OUT = {
 
 def test_the_document_has_no_operation_that_is_neither_served_nor_left_out():
     if not DOCUMENT.exists():
-        pytest.skip("the OpenAPI document is not beside the project")
+        pytest.skip("no OpenAPI document of Iceberg's REST catalog (HMS_TESTS_ICEBERG_DOCUMENT)")
     named = set(re.findall(r"operationId: (\w+)", DOCUMENT.read_text("utf-8")))
     served = {one.id for one in OPERATIONS} | {"getConfig", "getToken"}
     assert named - served == set(LEFT_OUT)
@@ -55,9 +64,52 @@ def test_config_lists_the_operations_and_the_prefix_of_a_catalog(rest, metastore
     assert kind_of(rest.get("nowhere/namespaces")) == (404, "NoSuchWarehouseException")
 
 
-def test_a_token_is_asked_of_the_issuer(rest):
-    status, found = rest.post("oauth/tokens")
-    assert (status, found["error"]) == (400, "unsupported_grant_type")
+def asked(folder, *issuers):
+    """What `config` says of tokens, and what is answered to who asks for one."""
+    (folder / DATABASE_FILE).write_bytes(empty_database())
+    named = {f"issuer{number}": TokenIssuer(issuer, ["lake"]) for number, issuer in enumerate(issuers)}
+    metastore = build_metastore(Settings(data_dir=folder, token_issuers=named))
+    rest = Rest(metastore.iceberg())
+    found = rest.get("config")[1]["defaults"]
+    status, refused = rest.post("oauth/tokens")
+    metastore.store.close()
+    assert (status, refused["error"]) == (400, "unsupported_grant_type")
+    return found, refused["error_description"]
+
+
+def test_a_token_is_asked_of_the_issuer(tmp_path):
+    found, text = asked(tmp_path)
+    assert found == {}
+    assert text.startswith("this server issues no tokens; send a password")
+    with token_issuer() as issuer, token_issuer() as other:
+        found, text = asked(tmp_path, issuer.url)
+        assert found == {"oauth2-server-uri": f"{issuer.url}/token"}
+        assert f"set oauth2-server-uri to {issuer.url}/token, or send a password" in text
+        assert issuer.asked == ["/.well-known/openid-configuration"]
+        other.answers["/.well-known/openid-configuration"] = 500, b""
+        assert asked(tmp_path, other.url)[0] == {}
+        found, text = asked(tmp_path, issuer.url, other.url)
+        assert found == {}
+        assert f"set oauth2-server-uri to {issuer.url}/token or {other.url}, or send" in text
+
+
+def test_a_token_endpoint_is_asked_for_again_later_and_is_never_an_unsafe_one():
+    clock = ManualClock()
+    with token_issuer() as issuer:
+        document = {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys", "token_endpoint": "http://198.51.100.1/t"}
+        place = "/.well-known/openid-configuration"
+        issuer.answers[place] = 500, b""
+        find = TokenEndpoint(TokenIssuer(issuer.url, ["lake"]), clock.seconds)
+        assert (find(), find(), len(issuer.asked)) == (None, None, 1)
+        del issuer.answers[place]
+        clock.advance(round(REFETCH_EVERY_SECONDS))
+        assert (find(), find(), len(issuer.asked)) == (f"{issuer.url}/token", f"{issuer.url}/token", 2)
+        clock.advance(300)
+        issuer.answers[place] = 500, b""
+        assert find() == f"{issuer.url}/token"
+        clock.advance(round(REFETCH_EVERY_SECONDS))
+        issuer.answers[place] = 200, json.dumps(document).encode()
+        assert find() is None
 
 
 def test_namespaces_are_databases(rest):
@@ -184,6 +236,38 @@ def test_a_place_of_another_table_is_refused(rest, ending):
     move = {"action": "set-location", "location": place}
     rest.table("third")
     assert kind_of(rest.commit("third", move)) == (400, "BadRequestException")
+
+
+def test_two_tables_are_not_made_at_one_place_at_once(rest, tmp_path, monkeypatch):
+    place = f"file:{tmp_path}/warehouse/sales.db/shared"
+    write, first = MetadataFiles.write, []
+
+    def other_before(files, location, value):
+        written = write(files, location, value)
+        if not first:
+            first.append(location)
+            assert rest.table_answer("faster", location=place)[0] == 200
+        return written
+
+    monkeypatch.setattr(MetadataFiles, "write", other_before)
+    assert kind_of(rest.table_answer("slower", location=place)) == (400, "BadRequestException")
+    kept = rest.get("namespaces/sales/tables/faster")[1]["metadata-location"]
+    folder = tmp_path / "warehouse" / "sales.db" / "shared" / "metadata"
+    assert [f"file:{one}" for one in folder.iterdir()] == [kept]
+    made = [
+        {
+            "identifier": {"namespace": ["sales"], "name": name},
+            "requirements": [{"type": "assert-create"}],
+            "updates": [
+                {"action": "add-schema", "schema": {**SCHEMA, "schema-id": 0}},
+                {"action": "set-current-schema", "schema-id": -1},
+                {"action": "set-location", "location": f"{place}2"},
+            ],
+        }
+        for name in ("one", "other")
+    ]
+    assert kind_of(rest.post("transactions/commit", {"table-changes": made})) == (400, "BadRequestException")
+    assert rest.get("namespaces/sales/tables")[1]["identifiers"] == [{"namespace": ["sales"], "name": "faster"}]
 
 
 @pytest.mark.parametrize("location", ["file:/etc/tables", "nowhere://x/y", "relative", "s3://bucket/x", ""])

@@ -1,17 +1,23 @@
 """Stores that stay open from one test to the next: to open one takes longer than most tests."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
 
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.support.manual_clock import ManualClock
+
+# What empties the database of a URL.
+Empty = Callable[[], object]
 
 
 class KeptStore:
@@ -106,6 +112,25 @@ def empty_sqlite(connection: sqlite3.Connection, *rows: str) -> None:
     for row in rows or ["INSERT INTO catalog VALUES (1, 0)"]:
         connection.execute(row)
     connection.execute("COMMIT")
+
+
+def empty_postgres(connection: psycopg.Connection[Any]) -> None:
+    """Delete every row, and number rows from 1 again."""
+    tables = ", ".join(f'"{name}"' for (name,) in connection.execute(filled_tables('"')))  # type: ignore[arg-type]
+    connection.execute(f"TRUNCATE {tables} CASCADE")
+    connection.execute("SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'")
+    connection.execute("INSERT INTO catalog VALUES (1, 0)")
+
+
+def empty_mariadb(cursor: Any) -> None:
+    """Delete every row. TRUNCATE would make each table anew, which takes longer than most tests."""
+    cursor.execute(filled_tables("`"))
+    for statement in (
+        "SET foreign_key_checks = 0",
+        *(f"DELETE FROM `{name}`" for (name,) in cursor.fetchall()),
+        "INSERT INTO catalog VALUES (1, 0)",
+    ):
+        cursor.execute(statement)
 
 
 @cache

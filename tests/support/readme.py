@@ -27,6 +27,7 @@ BLOCKS = {
     "pyspark": ("python", "spark.sql.catalogImplementation"),
     "pyiceberg": ("python", 'type="hive"'),
     "iceberg rest": ("python", 'type="rest"'),
+    "snapshots": ("text", "SHOW SNAPSHOTS"),
     "duckdb rest": ("sql", "TYPE iceberg"),
     "trust store": ("sh", "keytool"),
     "spark rest": ("python", "rest.auth.basic"),

@@ -24,6 +24,8 @@ def test_both_ports_show_the_same_empty_catalog(metastore: RunningMetastore) -> 
         engine.call("create_database", Database(name="shop", locationUri=f"{metastore.warehouse.as_uri()}/shop.db"))
     assert metastore.client.call("get_all_databases") == ["default", "shop"]
     assert (metastore.warehouse / "shop.db").is_dir()
+    # Not that of the metastore that the host made to be warm.
+    assert metastore.client.call("get_database", "default").locationUri == f"file:{metastore.warehouse}"
 
 
 def test_the_next_at_a_place_is_empty_and_has_its_ports_and_warehouse() -> None:

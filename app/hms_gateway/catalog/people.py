@@ -1,5 +1,6 @@
 """Methods for people who look for something: names by a part of them, statements, the spread of partitions."""
 
+from collections.abc import Callable
 from typing import Final
 
 from hms_gateway.catalog.arguments import database_name, table_named
@@ -9,18 +10,23 @@ from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.metastore.vocabulary.create_text import create_table_text
 from hms_gateway.metastore.vocabulary.names import normalize, trim
 from hms_gateway.rpc.call import Call
-from hms_gateway.rpc.structs import DatabaseCounts, FoundName, MetaException, PartitionGroup
+from hms_gateway.rpc.structs import DatabaseCounts, FoundName, IcebergHistory, MetaException, PartitionGroup, Table
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
 
 NAMES_MAX: Final = 1_000
 PARTITION_NAMES_MAX: Final = 10_000
 GROUPS_MAX: Final = 20_000
+ENTRIES_MAX: Final = 10_000
 _KEYS_MAX: Final = 2
 
 
 class People:
-    def __init__(self, store: Store, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self, store: Store, history_of: Callable[[Table, int], IcebergHistory], limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        """`history_of` reads the metadata file of an Iceberg table (`hms_gateway.iceberg.history`)."""
         self._store = store
+        self._history_of = history_of
         self._limits = limits
 
     def search_names(self, call: Call, text: str, max_names: int, details: bool) -> list[FoundName]:
@@ -78,6 +84,11 @@ class People:
         table_name = table_named(db_name, tbl_name)
         text = required(condition, "condition")
         return filter_of_condition(self._store.read(table_name.load), text)
+
+    def get_iceberg_history(self, call: Call, db_name: str, tbl_name: str, max_entries: int) -> IcebergHistory:
+        table_name = table_named(db_name, tbl_name)
+        most = _within(max_entries, "max_entries", f"1 to {ENTRIES_MAX}", ENTRIES_MAX)
+        return self._history_of(self._store.read(table_name.load).table, most)
 
 
 def _within(given: int | None, name: str, range_text: str, most: int | None = None) -> int:

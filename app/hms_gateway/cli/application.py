@@ -217,11 +217,15 @@ _CHECK: Final = command(
     """Compare the catalog with the directories of tables and partitions, even while a gateway runs.
 
     Lists directories of databases, tables and partitions without a row in the catalog, for example after a kill;
-    managed tables and partitions without a directory; locations outside the roots; unfinished moves; damage of a SQLite
-    database. Prints a line for each on a terminal, otherwise a JSON object.
+    managed tables and partitions without a directory; locations outside the roots; files of Iceberg's commits that were
+    never made; unfinished moves; damage of a SQLite database. Prints a line for each on a terminal, otherwise a JSON
+    object.
     """,
     option("--remove removes", "Remove directories that have no row in the catalog and contain no files."),
-    option("--remove-with-files removes_files", "Remove these directories also with their files; read the list first."),
+    option(
+        "--remove-with-files removes_files",
+        "Remove these directories also with their files, and files of commits; read the list first.",
+    ),
     option(
         "--older-than older_than_seconds SECONDS",
         "Skip directories that changed in the last SECONDS: a running call may still add their row.",

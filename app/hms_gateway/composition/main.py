@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ from hms_gateway.rpc.call import Failed, Releases, Unavailable
 from hms_gateway.rpc.idl.method_facts import lasting_rights
 from hms_gateway.rpc.processor import MessageProcessor, Processor
 from hms_gateway.rpc.repeatable import RepeatableProcessor
-from hms_gateway.rpc.structs import METHODS, MetaException, Struct
+from hms_gateway.rpc.structs import METHODS, IcebergHistory, MetaException, Struct, Table
 from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker
 from hms_gateway.rpc.wire import Codecs, make_codecs
 from hms_gateway.runtime.addresses import host_of
@@ -102,6 +102,7 @@ from hms_gateway.txn.services.write_ids import WriteIdService
 
 if TYPE_CHECKING:
     from hms_gateway.catalog.rights.keeper import PolicyKeeper
+    from hms_gateway.iceberg.catalog import Catalog as IcebergCatalog
     from hms_gateway.iceberg.processor import RestProcessor
 
 DATABASE_FILE = "metastore.db"
@@ -164,7 +165,9 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         events = EventMaker(rules, clock, to_tjson)
         lease_settings = _lease_settings(settings)
         leases = LeaseService(store, lease_settings, releases.announce)
+        catalog = cache(partial(_iceberg_catalog, settings, store, files, clock, rules, events))
         handlers = [Service(clock, counters), *_handlers(store, files, clock, rules, events, to_tjson, settings.limits)]
+        handlers.append(People(store, partial(_iceberg_history, catalog), settings.limits))
         handlers += _txn_handlers(store, settings, CommitKeyValue(events))
         handlers.append(Leases(leases, KeyOrder(store, lease_settings.objects_max)))
         tokens = SealedTokens(store, Seal(settings.secrets_key_path))
@@ -186,32 +189,47 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     )
     if delegation is not None:
         chores = (*chores, Chore("expire delegation tokens", TOKEN_EXPIRY_SECONDS, delegation.expire))
-    iceberg = partial(_iceberg, settings, processor, store, files, clock, rules, events)
+    iceberg = partial(_iceberg, settings, catalog, processor, store)
     return Metastore(store, codecs, repeatable, events, users, chores, releases, keeper, delegation, iceberg)
 
 
-def _iceberg(
+# Of the room iceberg nothing is loaded before it is asked, since most gateways never are.
+
+
+def _iceberg_catalog(
     settings: Settings,
-    processor: Processor,
     store: SqlStore,
     files: Directories,
     clock: Clock,
     rules: MetastoreSettings,
     events: EventMaker,
-) -> "RestProcessor":
-    # Only here, since most gateways are never asked.
+) -> "IcebergCatalog":
     from hms_gateway.iceberg.catalog import Catalog
     from hms_gateway.iceberg.commits import Commits
     from hms_gateway.iceberg.files import MetadataFiles
+
+    metadata = MetadataFiles(files, settings.limits)
+    commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
+    tables = TableService(store, files, clock, rules, events)
+    return Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
+
+
+def _iceberg(
+    settings: Settings, catalog: "Callable[[], IcebergCatalog]", processor: Processor, store: SqlStore
+) -> "RestProcessor":
+    from hms_gateway.gateway.auth.issuers import TokenEndpoint
     from hms_gateway.iceberg.processor import RestProcessor
     from hms_gateway.iceberg.routes import RestCatalog
 
-    metadata = MetadataFiles(files)
-    commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
-    tables = TableService(store, files, clock, rules, events)
-    catalog = Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
-    rest = RestCatalog(catalog, processor.perform, store, translated, OUTCOME_SECONDS)
+    issuers = {issuer.issuer: TokenEndpoint(issuer) for issuer in settings.token_issuers.values()}
+    rest = RestCatalog(catalog(), processor.perform, store, translated, OUTCOME_SECONDS, issuers)
     return RestProcessor(rest, store, processor.memory)
+
+
+def _iceberg_history(catalog: "Callable[[], IcebergCatalog]", table: Table, most: int) -> IcebergHistory:
+    from hms_gateway.iceberg.history import history_of
+
+    return history_of(catalog(), table, most)
 
 
 def build(settings: Settings) -> Gateway:
@@ -495,7 +513,6 @@ def _handlers(
         Indexes(store, clock, events, tables),
         Notifications(store, clock, events, limits),
         PartitionMarks(store, clock, rules),
-        People(store, limits),
         Types(store),
         Properties(store),
         Schemas(store, clock),

@@ -14,7 +14,7 @@ import msgspec
 
 from hms_gateway.iceberg.errors import IcebergError, commit_failed
 from hms_gateway.iceberg.files import MetadataFiles, is_own, list_location
-from hms_gateway.iceberg.json_values import Json, needed, read_by_name
+from hms_gateway.iceberg.json_values import Json, count, needed, read_by_name
 from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
 from hms_gateway.iceberg.metadata import check_requirements, committed
 from hms_gateway.runtime.suspension import awaited
@@ -132,8 +132,8 @@ def _with_totals(summary: Mapping[str, str], before: Mapping[str, str] | None) -
     found = dict(summary)
     for total, (added, removed) in _TOTALS.items():
         found.pop(total, None)
-        if before is None or total in before:
-            known = 0 if before is None else int(before[total])
+        known = 0 if before is None else count(before.get(total))
+        if known is not None:
             found[total] = str(known + int(summary.get(added, 0)) - int(summary.get(removed, 0)))
     return found
 

@@ -6,11 +6,10 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, with_manifests
-from hms_gateway.iceberg.commits import Commits, Outdated, Plan, too_many
+from hms_gateway.iceberg.commits import Commits, Outdated, Plan, check_place, is_of_another, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
@@ -35,13 +34,13 @@ from hms_gateway.iceberg.rows import (
     with_metadata,
 )
 from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
-from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Snapshot, Store
+from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Store
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_PURGE_KEY, METADATA_LOCATION
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import AlterTableRequest, Database, PrincipalType, Table, ThriftException
 from hms_gateway.rpc.structs.catalogs import plain_name
-from hms_gateway.runtime.call_keys import answering
+from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering, current_call_key
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.files.directories import Directories
 
@@ -73,6 +72,14 @@ class Page(NamedTuple):
     size: int | None = None
 
 
+class SentAppend(NamedTuple):
+    """An append on its way, and the key of its call."""
+
+    call: Call
+    append: Append
+    key: CallKey | None
+
+
 class Catalog:
     """Raises IcebergError, and what the metastore raises when it cannot answer. Safe to use from several threads."""
 
@@ -93,7 +100,7 @@ class Catalog:
         self._files = files
         self._commits = commits
         self._clock = clock
-        self._together: Together[Name, tuple[Call, Append], MetadataFile] = Together(self._append_all)
+        self._together: Together[Name, SentAppend, MetadataFile] = Together(self._append_all)
 
     # Namespaces.
 
@@ -179,7 +186,7 @@ class Catalog:
         }
 
     def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        file = self._file_of(metastore.row_of(name, kind), name)
+        file = self.file_of(metastore.row_of(name, kind), name)
         # A file that is none of Iceberg's, or of a later version.
         _read_as(kind, file)
         return file
@@ -192,7 +199,6 @@ class Catalog:
         is_staged = optional(request, "stage-create", bool) or False
         location = self._new_location(metastore, name, TABLE, optional(request, _LOCATION, str))
         plan = self._new(metastore, name, new_table(request, location, self._clock.milliseconds()), TABLE)
-        self._check_place(metastore, plan)
         if is_staged:
             self._make_folders(location)
             return MetadataFile("", msgspec.json.encode(plan.value), plan.value)
@@ -209,27 +215,25 @@ class Catalog:
     def create_view(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
         location = self._new_location(metastore, name, VIEW, optional(request, _LOCATION, str))
         plan = self._new(metastore, name, new_view(request, location, self._clock.milliseconds()), VIEW)
-        self._check_place(metastore, plan)
         return self._commits.carry_out(metastore, [plan])[0]
 
     def register(self, metastore: Metastore, name: Name, request: Json, kind: str = TABLE) -> MetadataFile:
         """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
         location = needed(request, "metadata-location", str)
         self._check_reader(metastore, name, location)
-        file = self._files.read(location)
+        file = self._files.read(location, is_anew=True)
         value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
             raise exists_already(name, kind, row)
         if row is None:
             metastore.database(name.catalog, name.namespace)
-            plan = Plan(name, kind, value, location, self._checked_row(metastore, name, location, value, kind))
-            self._check_place(metastore, plan)
+            plan = self._new(metastore, name, value, kind, location)
         else:
-            base = self._file_of(row, name)
+            base = self.file_of(row, name)
             plan = self._changed(name, row, base, value, location, kind)
             if not self._is_placed(row, value):
-                self._check_place(metastore, plan)
+                plan = self._placed(metastore, plan)
         self._commits.point(metastore, plan)
         return file
 
@@ -258,13 +262,13 @@ class Catalog:
 
         def attempt() -> MetadataFile:
             row = metastore.row_of(name, VIEW)
-            base = self._file_of(row, name)
+            base = self.file_of(row, name)
             now_ms = self._clock.milliseconds()
             known = normalized_view(base.value)
             value = replaced_view(known, requirements, updates, now_ms)
             plan = self._changed(name, row, base, value, next_location(value, base.location), VIEW)
             if value[_LOCATION] != known[_LOCATION]:
-                self._check_place(metastore, plan)
+                plan = self._placed(metastore, plan)
             return self._commits.carry_out(metastore, [plan])[0]
 
         return _until_current(attempt)
@@ -273,7 +277,7 @@ class Catalog:
         """The last metadata file, where it can be read. With `purges` a directory goes that nothing else uses."""
         row = metastore.row_of(name, kind)
         try:
-            file = self._file_of(row, name)
+            file = self.file_of(row, name)
         except IcebergError:
             # A table whose file is gone can be dropped.
             file = None
@@ -326,7 +330,7 @@ class Catalog:
         if row is None or kind_of(row) != TABLE or (row.parameters or {}).get(REBASE, "").lower() != "true":
             return None
         number, place = needed(append.snapshot, "snapshot-id", int), needed(append.snapshot, "manifest-list", str)
-        base = self._file_of(row, name)
+        base = self.file_of(row, name)
         known = normalized(base.value)
         if not self._is_placed(row, known) or not is_own(known, place) or "table-uuid" not in known:
             return None
@@ -342,31 +346,50 @@ class Catalog:
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
-        return self._together.result(name, (call, append))
+        return self._together.result(name, SentAppend(call, append, current_call_key()))
 
-    def _append_all(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
+    def _append_all(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
         """Put appends one behind the other, and commit them at once."""
-        # Each is known by its snapshot's id, so what one of the callers may repeat is not kept for all.
+        # The outcome of each is kept under its own key.
         with answering(None):
-            return _until_current(lambda: self._append_once(name, appends))
+            try:
+                return _until_current(lambda: self._append_once(name, appends))
+            except AlreadyConcluded:
+                if len(appends) == 1:
+                    raise
+        # A key came in twice at once, which is the failure of its own call only.
+        return [self._append_alone(name, one) for one in appends]
 
-    def _append_once(self, name: Name, appends: Sequence[tuple[Call, Append]]) -> Sequence[MetadataFile | Exception]:
+    def _append_alone(self, name: Name, one: SentAppend) -> MetadataFile | Exception:
+        try:
+            return self._append_all(name, [one])[0]
+        except Exception as error:
+            return error
+
+    def _append_once(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
         found = self._store.read(lambda snapshot: snapshot.table(*name.stored))
         if found is None or kind_of(found.table) != TABLE:
             raise missing(name, TABLE)
-        base = self._file_of(found.table, name)
+        base = self.file_of(found.table, name)
         known = normalized(base.value)
         if not self._is_placed(found.table, known):
             raise commit_failed("Requirement failed: the table has moved")
         chain = Chain(known, self._files, self._clock.milliseconds())
-        failures = [chain.add(append) for _, append in appends]
+        failures, keys = list[IcebergError | None](), list[CallKey]()
+        for one in appends:
+            before = chain.value
+            failures.append(chain.add(one.append))
+            if chain.value is not before and one.key is not None:
+                keys.append(one.key)
+        if len({(key.principal, key.text) for key in keys}) < len(keys):
+            raise AlreadyConcluded
         if chain.value is known:
             return [base if failure is None else failure for failure in failures]
         self._files.write_lists(chain.lists)
         value = with_log(chain.value, known, base.location)
         plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
         try:
-            (written,) = self._commits.write(appends[0][0], [plan])
+            (written,) = self._commits.write(appends[0].call, [plan], keys)
         except BaseException as error:
             if not (isinstance(error, IcebergError) and error.kind == "CommitStateUnknownException"):
                 self._files.delete_lists(chain.lists)
@@ -388,31 +411,28 @@ class Catalog:
             assert value is not None
             if not value.get(_LOCATION):
                 raise invalid("updates: a new table needs set-location")
-            plan = self._new(metastore, name, value, TABLE)
-            self._check_place(metastore, plan)
-            return plan
+            return self._new(metastore, name, value, TABLE)
         if row is None or kind_of(row) != TABLE:
             raise missing(name, TABLE, row)
-        base = self._file_of(row, name)
+        base = self.file_of(row, name)
         known = normalized(base.value)
         changed = committed(known, requirements, updates, now_ms, base.location)
         if changed is None:
             return base
         plan = self._changed(name, row, base, changed, next_location(changed, base.location), TABLE)
-        if changed[_LOCATION] != known[_LOCATION]:
-            self._check_place(metastore, plan)
-        return plan
+        return plan if changed[_LOCATION] == known[_LOCATION] else self._placed(metastore, plan)
 
-    def _new(self, metastore: Metastore, name: Name, value: Json, kind: str) -> Plan:
-        location = next_location(value, None)
-        return Plan(name, kind, value, location, self._checked_row(metastore, name, location, value, kind))
-
-    def _checked_row(self, metastore: Metastore, name: Name, location: str, value: Json, kind: str) -> Table:
+    def _new(self, metastore: Metastore, name: Name, value: Json, kind: str, file: str | None = None) -> Plan:
+        """The plan of a table or view that is made, from a file that is there or with a new one."""
+        location = file or next_location(value, None)
         row = new_row(kind, name.key, name.name, metastore.call.principal, location, value)
+        # Whether a hidden table has the name is told to those who may make tables.
+        self._commits.check(metastore, Plan(name, kind, value, location, row))
         try:
-            return self._tables.preview(row)
+            row = self._tables.preview(row)
         except ThriftException as error:
             raise translated(error) from error
+        return self._placed(metastore, Plan(name, kind, value, location, row))
 
     def _changed(self, name: Name, row: Table, base: MetadataFile, value: Json, location: str, kind: str) -> Plan:
         # As the row is stored, without what answers show.
@@ -437,15 +457,22 @@ class Catalog:
             raise bad_request(str(error)) from error
         return f"{location}-{uuid.uuid4().hex[:12]}" if is_taken else location
 
-    def _file_of(self, row: Table, name: Name) -> MetadataFile:
+    def file_of(self, row: Table, name: Name) -> MetadataFile:
         """The metadata file that a row points to. Raises IcebergError for one of another table, which may be hidden."""
         location = pointer(row)
         if not location:
             raise IcebergError("NotFoundException", f"{name} has no metadata_location")
         own = row.sd.location if row.sd else None
-        if not (own and is_own({_LOCATION: own}, location)) and self._is_of_another(location, name):
+        if own and is_own({_LOCATION: own}, location):
+            return self._files.read(location)
+        place = self._normalized(location)
+        if self._store.read(lambda snapshot: is_of_another(snapshot, place, name.stored)):
             raise IcebergError("ForbiddenException", f"the metadata file of {name} lies in the place of another table")
-        return self._files.read(location)
+        file = self._files.read(location)
+        # Files of dropped tables stay, and who may not see them may know where they are.
+        if not isinstance(file.value.get(_LOCATION), str) or not self._is_placed(row, file.value):
+            raise IcebergError("ForbiddenException", f"the metadata file of {name} is that of a table elsewhere")
+        return file
 
     def _is_placed(self, row: Table, metadata: Json) -> bool:
         """True if metadata has the location of its row, which the caller's rights are about."""
@@ -455,20 +482,12 @@ class Catalog:
     def _normalized(self, location: str) -> str:
         return self._warehouse.normalized(location.rstrip("/"))
 
-    def _check_place(self, metastore: Metastore, plan: Plan) -> None:
-        """Raises IcebergError for a place at, in or around that of another table, to those who may use the place."""
+    def _placed(self, metastore: Metastore, plan: Plan) -> Plan:
+        """The plan with its new place. Raises IcebergError for that of another table, to those who may use it."""
         self._commits.check(metastore, plan)
-        if self._is_of_another(plan.value[_LOCATION], plan.name):
-            # Whose it is may be hidden from the caller.
-            raise bad_request(f"location {plan.value[_LOCATION]} lies at, in or around that of another table")
-
-    def _is_of_another(self, location: str, name: Name) -> bool:
-        place, own = self._normalized(location), name.stored
-
-        def work(snapshot: Snapshot) -> bool:
-            return any((one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place))
-
-        return self._store.read(work)
+        placed = msgspec.structs.replace(plan, new_place=self._normalized(plan.value[_LOCATION]))
+        self._store.read(lambda snapshot: check_place(snapshot, placed))
+        return placed
 
 
 def _until_current(attempt: Callable[[], T]) -> T:

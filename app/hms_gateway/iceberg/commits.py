@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.catalog.tables.alter import without_lost_statistics
-from hms_gateway.iceberg.errors import IcebergError, commit_failed
+from hms_gateway.catalog.tables.catalogs import homes_in
+from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
 from hms_gateway.iceberg.metastore import Metastore, Name, exists_already, missing, no_namespace
@@ -20,12 +22,14 @@ from hms_gateway.metastore.ports.store import (
     DuplicateKey,
     FileSystemError,
     OutcomeUnknown,
+    Snapshot,
     Store,
     Transaction,
 )
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
 from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.structs import AlterTableRequest, CreateTableRequest, LockType, Table
+from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import LockCaller
 from hms_gateway.txn.rules.locks import LockedByAnother, Needed
@@ -41,7 +45,10 @@ _DELETES_OLD_FILES: Final = "write.metadata.delete-after-commit.enabled"
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A table or view to make or to change: its new metadata and row, and the file that it was made from."""
+    """A table or view to make or to change: its new metadata and row, and the file that it was made from.
+
+    `new_place` is its location, normalized, where that is a new one: no other table may lie there.
+    """
 
     name: Name
     kind: str
@@ -49,6 +56,7 @@ class Plan(msgspec.Struct, frozen=True):
     location: str
     row: Table
     base: MetadataFile | None = None
+    new_place: str | None = None
 
 
 class Outdated(Exception):
@@ -113,13 +121,16 @@ class Commits:
         request = AlterTableRequest(dbName=name.key, tableName=name.name, table=plan.row)
         return metastore.perform("alter_table_req", alter, req=request)
 
-    def write(self, call: Call, plans: Sequence[Plan]) -> list[MetadataFile]:
-        """Write the files and change the rows of plans that each caller was checked for. Raises as `carry_out`."""
+    def write(self, call: Call, plans: Sequence[Plan], keys: Sequence[CallKey] = ()) -> list[MetadataFile]:
+        """Write the files and change the rows of plans that each caller was checked for. Raises as `carry_out`.
+
+        `keys` are those of calls that the plans are for beside the current one. Raises AlreadyConcluded for them.
+        """
         written: list[MetadataFile] = []
         try:
             for plan in plans:
                 written.append(self._files.write(plan.location, plan.value))
-            self._store.write(self._work(call, plans))
+            self._store.write(self._work(call, plans, keys))
         except OutcomeUnknown as error:
             # The row may point to the file.
             raise IcebergError("CommitStateUnknownException", str(error)) from error
@@ -129,17 +140,23 @@ class Commits:
             if isinstance(error, LockedByAnother) and call.waited_seconds < LOCKED_SECONDS_MAX:
                 raise Waiting(_LOCKED_PAUSE_SECONDS) from error
             raise
+        for key in keys:
+            key.is_concluded = True
         for plan in plans:
             self._delete_old(plan)
         return written
 
-    def _work(self, call: Call, plans: Sequence[Plan]) -> CatalogWork[None]:
+    def _work(self, call: Call, plans: Sequence[Plan], keys: Sequence[CallKey] = ()) -> CatalogWork[None]:
         # Locks of the same user and host are others' too: those of a HiveCatalog beside this client.
         own = frozenset({_NO_LOCK if call.lock_id is None or not call.lock_id.isdecimal() else int(call.lock_id)})
         caller = LockCaller(call.principal, call.client_address, self._lock_timeout_ms, lock_ids=own)
 
         def work(tx: Transaction) -> None:
+            for key in keys:
+                tx.refuse_second(key)
+                tx.conclude(key, None)
             for plan in plans:
+                check_place(tx, plan)
                 if plan.base is None:
                     self._insert(tx, plan)
                 else:
@@ -186,17 +203,32 @@ class Commits:
         """Delete files that the log of earlier ones does not name any more, where the table asks for that."""
         if plan.base is None or plan.value["properties"].get(_DELETES_OLD_FILES, "").lower() != "true":
             return
-        kept = _logged_files(plan.value)
-        for file in _logged_files(plan.base.value) - kept:
+        for file in {*logged_files(plan.base.value)} - {*logged_files(plan.value)}:
             if file.endswith(".metadata.json") and is_own(plan.value, file):
                 with contextlib.suppress(FileSystemError):
                     self._files.delete(file)
 
 
-def _logged_files(metadata: Json) -> set[str]:
-    """The earlier files that metadata names; other writers may have left odd entries."""
+def check_place(snapshot: Snapshot, plan: Plan) -> None:
+    """Raises IcebergError for a new place that is not a table's own alone."""
+    if plan.new_place is not None and is_of_another(snapshot, plan.new_place, plan.name.stored):
+        # Whose it is may be hidden from the caller.
+        raise bad_request(
+            f"location {plan.value['location']} lies at, in or around that of another table, or a database lies in it"
+        )
+
+
+def is_of_another(snapshot: Snapshot, place: str, own: tuple[str, str]) -> bool:
+    """True if a table or view of other names than these, as stored, lies at, in or around a place, or a home in it."""
+    return bool(homes_in(snapshot, [place])) or any(
+        (one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place)
+    )
+
+
+def logged_files(metadata: Json) -> list[str]:
+    """The earlier files that metadata names, the oldest first; other writers may have left odd entries."""
     entries = (one for one in metadata.get("metadata-log") or () if isinstance(one, dict))
-    return {file for one in entries if isinstance(file := one.get("metadata-file"), str)}
+    return [file for one in entries if isinstance(file := one.get("metadata-file"), str)]
 
 
 def too_many() -> IcebergError:

@@ -1,6 +1,7 @@
 """Metadata files: read once, since none is ever changed, and written for a commit."""
 
 import gzip
+import re
 import threading
 import uuid
 import zlib
@@ -15,17 +16,21 @@ import msgspec
 from hms_gateway.iceberg.errors import IcebergError, commit_failed, invalid
 from hms_gateway.iceberg.json_values import Json, decoded_bytes
 from hms_gateway.metastore.ports.store import FileSystemAway, FileSystemError
+from hms_gateway.runtime.limits import FixedLimits
 from hms_gateway.storage.files.directories import Directories
 
-FILE_BYTES_MAX: Final = 128 * 1024 * 1024
 _KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 # Objects of a decoded file take several times the bytes of their text.
 _BYTES_PER_BYTE: Final = 6
-_DECODED_BYTES_MAX: Final = 512 * 1024 * 1024
 _GZIP: Final = b"\x1f\x8b"
 # An object store takes thousands of requests a second, each of some tens of milliseconds.
 _WRITES_AT_ONCE: Final = 32
 _METADATA_FOLDER: Final = "write.metadata.path"
+_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+METADATA_NAME: Final = re.compile(rf"\d{{5,}}-{_UUID}(?:\.gz)?\.metadata\.json")
+"""As `next_location` has it."""
+LIST_NAME: Final = re.compile(rf"snap-(\d+)-{_UUID}\.avro")
+"""As `list_location` has it; clients put the number of their attempt before the last part."""
 
 
 class MetadataFile(msgspec.Struct, frozen=True):
@@ -39,22 +44,25 @@ class MetadataFile(msgspec.Struct, frozen=True):
 class MetadataFiles:
     """Reads and writes metadata files below the roots. Safe to use from several threads."""
 
-    def __init__(self, files: Directories) -> None:
+    def __init__(self, files: Directories, limits: FixedLimits) -> None:
         self._files = files
+        self._limits = limits
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, MetadataFile] = OrderedDict()
         self._kept_bytes = 0
 
-    def read(self, location: str) -> MetadataFile:
-        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata."""
+    def read(self, location: str, *, is_anew: bool = False) -> MetadataFile:
+        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata.
+
+        With `is_anew` it is there now, for a row that is to point to it.
+        """
         with self._lock:
-            known = self._kept.get(location)
+            known = None if is_anew else self._kept.get(location)
             if known is not None:
                 self._kept.move_to_end(location)
                 return known
-        text = _plain(location, self._content(location, "the metadata file"))
-        if decoded_bytes(text) > _DECODED_BYTES_MAX:
-            raise invalid(f"the metadata file {location} has too many values")
+        text = self._plain(location, self._content(location, "the metadata file"))
+        self._check_size(text, f"the metadata file {location}")
         try:
             value: Any = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -68,8 +76,7 @@ class MetadataFiles:
     def write(self, location: str, value: Json) -> MetadataFile:
         """Raises IcebergError."""
         text = msgspec.json.encode(value)
-        if len(text) > FILE_BYTES_MAX:
-            raise invalid(f"the metadata of the table would have {len(text)} bytes; {FILE_BYTES_MAX} is the limit")
+        self._check_size(text, "the new metadata")
         content = gzip.compress(text, 1, mtime=0) if location.endswith(".gz.metadata.json") else text
         try:
             self._files.write_file(location, content)
@@ -86,11 +93,40 @@ class MetadataFiles:
     def _content(self, location: str, what: str) -> bytes:
         """Raises IcebergError, 404 only for a file that is not there or may not be read."""
         try:
-            return self._files.read_file(location, FILE_BYTES_MAX)
+            content = self._files.read_file(location, self._limits.iceberg_file_bytes_max)
         except FileSystemAway as error:
             raise IcebergError("ServiceUnavailableException", f"{what} cannot be read now: {error}") from error
         except FileSystemError as error:
             raise IcebergError("NotFoundException", f"{what} cannot be read: {error}") from error
+        self._check_length(content, f"{what} {location}")
+        return content
+
+    def _check_length(self, content: bytes, what: str) -> None:
+        limit = self._limits.iceberg_file_bytes_max
+        if len(content) > limit:
+            raise invalid(f"{what} is longer than {limit} bytes (limit iceberg_file_bytes_max); expire snapshots")
+
+    def _check_size(self, text: bytes, what: str) -> None:
+        """Raises IcebergError for metadata that could not be read again."""
+        self._check_length(text, what)
+        limit = self._limits.iceberg_decoded_bytes_max
+        if decoded_bytes(text) > limit:
+            bound = f"{limit} bytes of memory (limit iceberg_decoded_bytes_max)"
+            raise invalid(f"{what} has values that take more than {bound}; expire snapshots")
+
+    def _plain(self, location: str, content: bytes) -> bytes:
+        """The text of a file that may be compressed, whatever its name says."""
+        if not content.startswith(_GZIP):
+            return content
+        unpacked = zlib.decompressobj(wbits=31)
+        try:
+            text = unpacked.decompress(content, self._limits.iceberg_file_bytes_max + 1)
+        except zlib.error as error:
+            raise invalid(f"the metadata file {location} is cut off or damaged: {error}") from error
+        self._check_length(text, f"the metadata file {location}")
+        if not unpacked.eof:
+            raise invalid(f"the metadata file {location} is cut off")
+        return text
 
     def write_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
         """Write manifest lists, all or none. Raises IcebergError."""
@@ -120,10 +156,9 @@ class MetadataFiles:
         if size > _KEPT_BYTES_MAX // 2:
             return
         with self._lock:
-            if file.location in self._kept:
-                return
+            before = self._kept.pop(file.location, None)
             self._kept[file.location] = file
-            self._kept_bytes += size
+            self._kept_bytes += size - (0 if before is None else len(before.text) * _BYTES_PER_BYTE)
             while self._kept_bytes > _KEPT_BYTES_MAX:
                 _, gone = self._kept.popitem(last=False)
                 self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
@@ -133,20 +168,6 @@ def _not_written(what: str, error: FileSystemError) -> IcebergError:
     """Nothing has happened, so that a client may try again where that can help."""
     text = f"{what} cannot be written: {error}"
     return commit_failed(text) if isinstance(error, FileSystemAway) else invalid(text)
-
-
-def _plain(location: str, content: bytes) -> bytes:
-    """The text of a file that may be compressed, whatever its name says."""
-    if not content.startswith(_GZIP):
-        return content
-    unpacked = zlib.decompressobj(wbits=31)
-    try:
-        text = unpacked.decompress(content, FILE_BYTES_MAX)
-    except zlib.error as error:
-        raise invalid(f"the metadata file {location} is cut off or damaged: {error}") from error
-    if not unpacked.eof:
-        raise invalid(f"the metadata file {location} is cut off, or longer than {FILE_BYTES_MAX} bytes unpacked")
-    return text
 
 
 def next_location(metadata: Json, before: str | None) -> str:

@@ -1,5 +1,6 @@
 """Values of JSON objects that clients sent or files hold, checked where they are read."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -11,6 +12,7 @@ Json = dict[str, Any]
 
 # Of a value in an object or list, besides its text.
 _VALUE_BYTES: Final = 64
+_is_count = re.compile(r"\d{1,19}", re.ASCII).fullmatch
 LONG_MAX: Final = 2**63 - 1
 INT_MAX: Final = 2**31 - 1
 _NAMES: dict[type, str] = {str: "a string", int: "an integer", bool: "a boolean", dict: "an object", list: "a list"}
@@ -42,6 +44,11 @@ def checked(field: str, value: Any, kind: type[T]) -> T:
     if isinstance(value, int) and not -LONG_MAX <= value <= LONG_MAX:
         raise bad_request(f"{field} must be an integer of 64 bits")
     return value
+
+
+def count(value: Any) -> int | None:
+    """A number of files, rows or bytes as summaries have it, None for any other text or value."""
+    return int(value) if isinstance(value, str) and _is_count(value) else None
 
 
 @contextmanager

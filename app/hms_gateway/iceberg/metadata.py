@@ -5,7 +5,7 @@ A value that was read is never changed: commits share it. A draft copies what it
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -29,9 +29,10 @@ from hms_gateway.iceberg.schemas import (
     check_transformed,
     field_names,
     highest_id,
-    same_schema,
-    same_spec,
+    schema_key,
+    spec_key,
     with_sources,
+    without_nulls,
 )
 
 MAIN: Final = "main"
@@ -45,6 +46,7 @@ _NO_SNAPSHOT: Final = -1
 _LAST_ADDED: Final = -1
 _PREVIOUS_FILES: Final = "write.metadata.previous-versions-max"
 _PREVIOUS_FILES_MAX: Final = 100
+_UPDATES_MAX: Final = 10_000
 _OPERATIONS: Final = ("append", "replace", "overwrite", "delete")
 _REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
 
@@ -97,7 +99,8 @@ def normalized(read: Any) -> Json:
         if found.get(name) is None:
             found[name] = empty
     text_map(found, "properties")
-    needed(found, "refs", dict)
+    _check_numbered(needed(found, "refs", dict).values())
+    _check_numbered(found["snapshots"])
     needed(found, "location", str)
     needed(found, "last-updated-ms", int)
     found.setdefault("last-sequence-number", 0)
@@ -105,6 +108,12 @@ def normalized(read: Any) -> Json:
     if current is not None and current != _NO_SNAPSHOT and MAIN not in found["refs"]:
         found["refs"] = {**found["refs"], MAIN: {"snapshot-id": current, "type": "branch"}}
     return found
+
+
+def _check_numbered(of: Iterable[Json]) -> None:
+    """Raises, as `read_by_name` expects, for a snapshot or a reference without the number of a snapshot."""
+    for each in of:
+        hash(each["snapshot-id"])
 
 
 def _partition_ids(specs: Iterable[Json]) -> Iterable[int]:
@@ -122,6 +131,8 @@ def check_requirements(base: Json | None, requirements: Sequence[Json]) -> None:
         check = _REQUIREMENTS.get(kind)
         if check is None:
             raise bad_request(f"requirements: {kind} is not known")
+        if base is not None and ("view-uuid" in base) != (kind == "assert-view-uuid"):
+            raise invalid(f"requirements: {kind} is not about {'views' if 'view-uuid' in base else 'tables'}")
         if base is None and kind != "assert-create":
             raise commit_failed(f"Requirement failed: the table does not exist ({kind})")
         check(base or {}, requirement)
@@ -226,6 +237,7 @@ class TableDraft:
         self._added: set[int] = set()
         self._once_current: set[int] = set()
         self._removed: set[int] = set()
+        self._keys: dict[int, tuple[Json, Hashable]] = {}
         self.is_changed = base is None
 
     def apply(self, update: Json) -> None:
@@ -286,8 +298,21 @@ class TableDraft:
         new["snapshot-log"] = kept
 
     def _set(self, field: str, value: Any) -> None:
+        if isinstance(value, (int, str)) and self._new.get(field) == value:
+            return
         self._new[field] = value
         self.is_changed = True
+
+    def _same(self, of: Iterable[Json], one: Json, key_of: Callable[[Json], Hashable]) -> Json | None:
+        """The first that has the key of `one`. A commit may add many, so keys are made once."""
+        key = key_of(one)
+        for each in of:
+            if id(each) not in self._keys:
+                # With the value, whose id is no other's as long as it is kept.
+                self._keys[id(each)] = (each, key_of(each))
+            if self._keys[id(each)][1] == key:
+                return each
+        return None
 
     def _assign_uuid(self, update: Json) -> None:
         text = needed(update, "uuid", str)
@@ -316,10 +341,10 @@ class TableDraft:
         check_schema(schema, self._new[FORMAT_VERSION])
         # Java's clients send the highest id of the schema, which is below the table's after the drop of a column.
         last = 0 if update.get("last-column-id") is None else small(update, "last-column-id")
-        known = next((one for one in self._new["schemas"] if same_schema(one, schema)), None)
+        known = self._same(self._new["schemas"], schema, schema_key)
         if known is None:
             number = _next_number(self._new["schemas"], "schema-id", 0)
-            known = {**schema, "type": "struct", "schema-id": number}
+            known = {**without_nulls(schema), "type": "struct", "schema-id": number}
             self._set("schemas", [*self._new["schemas"], known])
         self._set("last-column-id", max(self._new["last-column-id"], highest_id(known), last))
         self._last_schema = known["schema-id"]
@@ -355,7 +380,7 @@ class TableDraft:
             if columns.get(field["name"], field.get("source-id")) != field.get("source-id"):
                 raise invalid(f"add-spec: {field['name']} is the name of another column")
         specs = self._new["partition-specs"]
-        known = next((one for one in specs if same_spec(one["fields"], fields)), None)
+        known = self._same(specs, {"fields": fields}, lambda one: spec_key(one["fields"]))
         if known is None:
             last = self._new["last-partition-id"]
             numbered = []
@@ -366,7 +391,7 @@ class TableDraft:
                 if number is None:
                     number = last = last + 1
                 last = max(last, number)
-                numbered.append({**field, "field-id": number})
+                numbered.append({**without_nulls(field), "field-id": number})
             if len({field["field-id"] for field in numbered}) < len(numbered):
                 raise invalid("add-spec: two fields have the same field-id")
             known = {"spec-id": _next_number(specs, "spec-id", 0), "fields": numbered}
@@ -377,7 +402,8 @@ class TableDraft:
     def _known_partition_id(self, field: Json) -> int | None:
         """That of the same field in an earlier spec."""
         before = (one for spec in self._new["partition-specs"] for one in spec["fields"])
-        return next((one["field-id"] for one in before if same_spec([one], [field])), None)
+        found = self._same(before, field, lambda one: spec_key([one]))
+        return None if found is None else found["field-id"]
 
     def _set_default_spec(self, update: Json) -> None:
         number = self._number(update, "spec-id", self._last_spec)
@@ -395,6 +421,7 @@ class TableDraft:
             if needed(field, "null-order", str) not in ("nulls-first", "nulls-last"):
                 raise invalid("add-sort-order: null-order is nulls-first or nulls-last")
         orders = self._new["sort-orders"]
+        fields = without_nulls(fields)
         known = next((one for one in orders if one["fields"] == fields), None)
         if known is None:
             # The order without fields is number 0.
@@ -443,7 +470,7 @@ class TableDraft:
                 text = f"first-row-id is behind table next-row-id: {first} < {new['next-row-id']}"
                 raise commit_failed(f"Cannot add a snapshot, {text}")
             new["next-row-id"] += added
-        self._set("snapshots", [*new["snapshots"], snapshot])
+        self._set("snapshots", [*new["snapshots"], without_nulls(snapshot)])
         self._added.add(number)
         self._updated_ms = at_ms
 
@@ -528,7 +555,7 @@ class TableDraft:
         needed(given, "statistics-path", str)
         needed(given, "file-size-in-bytes", int)
         self._remove_of_snapshot(field, needed(given, "snapshot-id", int))
-        self._set(field, [*self._new[field], given])
+        self._set(field, [*(self._new.get(field) or ()), without_nulls(given)])
 
     def _remove_of_snapshot(self, field: str, number: int) -> None:
         self._set(field, [one for one in self._new.get(field) or () if one["snapshot-id"] != number])
@@ -551,7 +578,7 @@ class TableDraft:
         optional(key, "encrypted-by-id", str)
         text_map(key, "properties")
         self._without_key(needed(key, "key-id", str))
-        self._set("encryption-keys", [*self._new["encryption-keys"], key])
+        self._set("encryption-keys", [*self._new["encryption-keys"], without_nulls(key)])
 
     def _remove_encryption_key(self, update: Json) -> None:
         self._without_key(needed(update, "key-id", str))
@@ -647,9 +674,18 @@ def committed(
     """
     check_requirements(base, requirements)
     draft = TableDraft(base, now_ms)
-    for update in _merged(updates):
+    for update in few(list(_merged(updates)), _UPDATES_MAX):
         draft.apply(update)
     return draft.built(base_location) if draft.is_changed else None
+
+
+def few(updates: Sequence[Json], count_max: int) -> Sequence[Json]:
+    """The updates of a commit. Raises IcebergError for more than so many: the time grows with the square."""
+    if len(updates) > count_max:
+        raise bad_request(
+            f"updates has {len(updates)} updates of one object, more than {count_max}; send several commits"
+        )
+    return updates
 
 
 def _merged(updates: Sequence[Json]) -> Iterator[Json]:

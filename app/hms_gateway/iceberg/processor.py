@@ -27,6 +27,10 @@ class RestProcessor:
         self._outcomes = outcomes
         self._memory = memory
 
+    def refuse_token(self) -> Answer:
+        """The answer to whoever asks for a token. Blocks while the issuer is asked where it has them."""
+        return self._catalog.refuse_token()
+
     def process(self, request: Request, call: Call) -> Reply:
         """The reply; a request with a key that was used before is answered as it was the first time.
 

@@ -145,13 +145,17 @@ class RestCatalog:
         store: Store,
         translate: Callable[[Exception], Exception],
         key_lifetime_seconds: int,
+        issuers: Mapping[str, Callable[[], str | None]],
     ) -> None:
-        """`perform` is `Processor.perform`; `translate` is as for `Processor`."""
+        """`perform` is `Processor.perform`; `translate` is as for `Processor`; `issuers` have the functions that find
+        their token endpoints.
+        """
         self._catalog = catalog
         self._translate = translate
         self._perform = perform
         self._store = store
         self._key_lifetime_seconds = key_lifetime_seconds
+        self._issuers = issuers
 
     def answer(self, call: Call, request: Request) -> Answer:
         """Raises Unavailable, Waiting, AlreadyConcluded."""
@@ -197,8 +201,11 @@ class RestCatalog:
                 overrides["prefix"] = name
         endpoints = [one.endpoint for one in OPERATIONS]
         lifetime = f"PT{self._key_lifetime_seconds // 60}M"
+        # A client has one place for its tokens.
+        url = next(iter(self._issuers.values()))() if len(self._issuers) == 1 else None
+        defaults = {"oauth2-server-uri": url} if url else {}
         return Answer.of(
-            {"defaults": {}, "overrides": overrides, "endpoints": endpoints, "idempotency-key-lifetime": lifetime}
+            {"defaults": defaults, "overrides": overrides, "endpoints": endpoints, "idempotency-key-lifetime": lifetime}
         )
 
     def list_namespaces(self, asked: Asked) -> Answer:
@@ -316,19 +323,15 @@ class RestCatalog:
         needed(asked.body, "report-type", str)
         return Answer(204)
 
-    def refuse_token(self, asked: Asked) -> Answer:
-        return NO_TOKENS
+    def refuse_token(self, asked: Asked | None = None) -> Answer:
+        """In the words of OAuth2, as the document has it for this operation."""
+        own = "send a password (header.Authorization, or Basic), a token (token), or a client certificate"
+        places = " or ".join(find() or issuer for issuer, find in self._issuers.items())
+        issued = f"set oauth2-server-uri to {places}, or " if places else ""
+        text = f"this server issues no tokens; {issued}{own}"
+        return Answer.of({"error": "unsupported_grant_type", "error_description": text}, 400)
 
 
-NO_TOKENS: Final = Answer.of(
-    {
-        "error": "unsupported_grant_type",
-        "error_description": "this server issues no tokens here; send a password (header.Authorization, or Basic), a"
-        " token of your issuer (token, or oauth2-server-uri), or a client certificate",
-    },
-    400,
-)
-"""To those who ask for a token: in the words of OAuth2, as the document has it for this operation."""
 _TABLES: Final = "namespaces/{namespace}/tables"
 _VIEWS: Final = "namespaces/{namespace}/views"
 OPERATIONS: Final = (
@@ -361,6 +364,7 @@ OPERATIONS: Final = (
 """All that is served with a prefix. Credentials, signatures, plans of scans and functions are left out."""
 _CONFIG: Final = Operation("GET", "config", "getConfig", RestCatalog.config)
 TOKEN: Final = Operation("POST", "oauth/tokens", "getToken", RestCatalog.refuse_token)
+"""Needs no login: clients ask before they have one."""
 _WITHOUT_PREFIX: Final = {("config",): (_CONFIG,), ("oauth", "tokens"): (TOKEN,)}
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.iceberg.json_values import Json, needed, optional, read_by_name
+from hms_gateway.iceberg.json_values import Json, count, needed, optional, read_by_name
 from hms_gateway.iceberg.metadata import current_schema, current_snapshot
 from hms_gateway.iceberg.schemas import hive_type
 from hms_gateway.metastore.vocabulary.table_types import (
@@ -73,7 +73,8 @@ def _with_table(row: Table, base: Json | None, location: str, metadata: Json) ->
     parameters.pop("storage_handler", None)
     snapshot = current_snapshot(metadata)
     summary: Mapping[str, str] = {} if snapshot is None else snapshot.get("summary") or {}
-    parameters |= {key: summary[name] for name, key in _STATISTICS.items() if isinstance(summary.get(name), str)}
+    # Readers take them for numbers, and the texts of other writers have no bounds.
+    parameters |= {key: summary[name] for name, key in _STATISTICS.items() if count(summary.get(name)) is not None}
     if snapshot is not None:
         parameters["current-snapshot-id"] = str(snapshot["snapshot-id"])
         parameters["current-snapshot-timestamp-ms"] = str(snapshot["timestamp-ms"])

@@ -1,8 +1,10 @@
 """Schemas, partition specs and sort orders as JSON values: checks, ids, and the types of Hive (Iceberg table spec)."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
+
+import msgspec
 
 from hms_gateway.iceberg.errors import invalid
 from hms_gateway.iceberg.json_values import Json, checked, integers, needed, objects, optional, small
@@ -176,17 +178,17 @@ class FreshIds:
         return {**new, "key": self._nested(kind["key"]), "value": self._nested(kind["value"])}
 
 
-def same_schema(one: Json, other: Json) -> bool:
-    """Whether two schemas differ in their ids only."""
-    return _without_nulls(one.get("fields")) == _without_nulls(other.get("fields")) and set(
-        one.get("identifier-field-ids") or ()
-    ) == set(other.get("identifier-field-ids") or ())
+def schema_key(schema: Json) -> Hashable:
+    """The same for schemas that differ in their number only."""
+    identifying = set(schema.get("identifier-field-ids") or ())
+    return msgspec.json.encode([without_nulls(schema.get("fields")), identifying], order="sorted")
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """The value without fields that are null, which Java's readers refuse where they may be absent."""
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def source_ids(field: Json) -> list[int]:
@@ -212,10 +214,6 @@ def with_sources(field: Json, new_id: Callable[[int], int]) -> Json:
     return {**field, "source-ids": ids} if "source-ids" in field else {**field, "source-id": ids[0]}
 
 
-def same_spec(one: list[Json], other: list[Json]) -> bool:
-    """Whether two specs make the same partitions; ids of their fields do not matter."""
-    return _essence(one) == _essence(other)
-
-
-def _essence(fields: list[Json]) -> list[tuple[object, ...]]:
-    return [(source_ids(field), field.get("transform"), field.get("name")) for field in fields]
+def spec_key(fields: list[Json]) -> Hashable:
+    """The same for specs that make the same partitions; ids of their fields do not matter."""
+    return tuple((*source_ids(field), field.get("transform"), field.get("name")) for field in fields)

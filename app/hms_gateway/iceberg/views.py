@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from hms_gateway.iceberg.errors import bad_request, invalid
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, read_by_name, small, text_map, texts
-from hms_gateway.iceberg.metadata import check_requirements
-from hms_gateway.iceberg.schemas import check_schema, same_schema
+from hms_gateway.iceberg.metadata import check_requirements, few
+from hms_gateway.iceberg.schemas import check_schema, schema_key, without_nulls
 
 _LAST_ADDED: Final = -1
+_UPDATES_MAX: Final = 1_000
 _HISTORY: Final = "version.history.num-entries"
 _HISTORY_ENTRIES: Final = 10
 # Views have the types of all versions of the table format.
@@ -46,7 +47,7 @@ def replaced_view(base: Json, requirements: Sequence[Json], updates: Sequence[Js
     """The metadata after a commit. Raises IcebergError."""
     check_requirements({**base, "refs": {}}, requirements)
     draft = ViewDraft(base, now_ms)
-    for update in updates:
+    for update in few(updates, _UPDATES_MAX):
         draft.apply(update)
     return draft.built()
 
@@ -106,10 +107,11 @@ class ViewDraft:
     def _add_schema(self, update: Json) -> None:
         schema = needed(update, "schema", dict)
         check_schema(schema, _TYPES_OF)
-        known = next((one for one in self._new["schemas"] if same_schema(one, schema)), None)
+        key = schema_key(schema)
+        known = next((one for one in self._new["schemas"] if schema_key(one) == key), None)
         if known is None:
             number = max((one["schema-id"] + 1 for one in self._new["schemas"]), default=0)
-            known = {**schema, "type": "struct", "schema-id": number}
+            known = {**without_nulls(schema), "type": "struct", "schema-id": number}
             self._new["schemas"] = [*self._new["schemas"], known]
         self._last_schema = known["schema-id"]
 
@@ -138,7 +140,7 @@ class ViewDraft:
         texts(version, "default-namespace")
         optional(version, "default-catalog", str)
         optional(version, "timestamp-ms", int)
-        version = {**version, "schema-id": schema_id, "timestamp-ms": version.get("timestamp-ms", self._now_ms)}
+        version = {"timestamp-ms": self._now_ms, **without_nulls(version), "schema-id": schema_id}
         known = next((one for one in self._new["versions"] if _essence(one) == _essence(version)), None)
         if known is None:
             number = max((one["version-id"] + 1 for one in self._new["versions"]), default=1)

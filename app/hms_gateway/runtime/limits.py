@@ -41,6 +41,8 @@ class FixedLimits(msgspec.Struct, frozen=True):
     error_text_characters_max: int = 10_000
     event_bytes_per_reply_max: int = 64 * 1024 * 1024
     cached_reply_bytes_max: int = 4 * 1024 * 1024
+    iceberg_file_bytes_max: int = 128 * 1024 * 1024
+    iceberg_decoded_bytes_max: int = 512 * 1024 * 1024
 
 
 class Limits(FixedLimits, frozen=True):

@@ -159,9 +159,7 @@ class Host:
             os.dup2(2, 1)
             configure_logging(settings.log_level, format_for_stderr(settings.log_format))
             if settings.database_url is None:
-                database = place.folder / DATABASE_FILE
-                database.touch(0o600)
-                database.write_bytes(self._database)
+                self._place_database(place)
 
             def tell_listening(_addresses: object) -> None:
                 os.write(told, b"listening")
@@ -184,10 +182,16 @@ class Host:
         """Fill the tables that each gateway would fill when it starts: a third of the child's time."""
         place = GatewayPlace(self._root / "first")
         place.folder.mkdir()
+        self._place_database(place)
         build_metastore(self._settings(place, {})).store.close()
         place.stop()
         gc.collect()
         gc.freeze()
+
+    def _place_database(self, place: GatewayPlace) -> None:
+        database = place.folder / DATABASE_FILE
+        database.touch(0o600)
+        database.write_bytes(self._database)
 
 
 def main() -> None:

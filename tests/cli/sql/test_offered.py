@@ -37,6 +37,7 @@ OFFERED = {
     "show tables in s": ({"sales"}, {"default"}),
     "describe ": ({"FORMATTED", "DATABASE", "flat", "sales"}, {"SHOW"}),
     "show partitions ": ({"parts", "sales"}, {"flat"}),
+    "show snapshots ": ({"FROM", "IN", "flat", "sales"}, {"LIMIT"}),
     "show partitions sales.": ({"orders"}, {"parts", "sales"}),
     "alter table flat ": ({"ADD", "RENAME", "SET", "COMPACT", "PARTITION"}, {"sales"}),
     "alter table flat rename ": ({"TO"}, {"ADD"}),

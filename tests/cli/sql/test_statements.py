@@ -26,6 +26,7 @@ from hms_gateway.rpc.structs import (
     ShowLocksRequest,
     UnlockRequest,
 )
+from tests.support.iceberg_tables import FIRST_SNAPSHOT, plant_snapshots
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 ID = re.compile(r"hms-gateway_[0-9a-f-]{36}")
@@ -237,6 +238,34 @@ def test_transactions_are_shown_and_aborted(state, client):
     assert shown()[txn_id] == "OPEN"
     run(f"abort transactions {txn_id}")
     assert shown().get(txn_id, "ABORTED") == "ABORTED"
+
+
+def test_an_iceberg_table_shows_snapshots_and_refs(state, gateway):
+    def shown(statement):
+        found = parse_statement(statement).run(state)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+    plant_snapshots(gateway, "kept", 3)
+    newest, *earlier = shown("show snapshots from ice.kept")
+    assert newest == {
+        "committed_at": "2026-09-21T14:13:20Z", "snapshot_id": FIRST_SNAPSHOT + 2, "parent_id": None,
+        "operation": "append", "added_records": 1000, "deleted_records": None, "total_records": 1000,
+        "total_data_files": None, "total_files_size": 2048,
+    }  # fmt: skip
+    assert [each["snapshot_id"] for each in earlier] == [FIRST_SNAPSHOT + 1, FIRST_SNAPSHOT]
+    assert shown("show snapshots ice.kept limit 1") == [newest]
+    assert shown("show snapshots ice.kept limit 0") == []
+    kept = dict.fromkeys(("max_reference_age_in_ms", "min_snapshots_to_keep", "max_snapshot_age_in_ms"))
+    aged = {**kept, "max_reference_age_in_ms": 86_400_000}
+    assert shown("show refs ice.kept") == [
+        {"name": "main", "type": "branch", "snapshot_id": FIRST_SNAPSHOT + 2, **kept},
+        {"name": "audited", "type": "tag", "snapshot_id": FIRST_SNAPSHOT, **aged},
+    ]
+    parse_statement("create table ice.plain (a int)").run(state)
+    refused = run_sql(gateway, "--keep-going", "-e", "show snapshots ice.plain; show refs ice.gone").stderr
+    assert "ice.plain is not an Iceberg table" in refused
+    assert "table ice.gone does not exist; SHOW TABLES IN ice lists those that do" in refused
+    parse_statement("drop database ice cascade").run(state)
 
 
 def test_a_column_is_described_with_its_statistics(state, client):

@@ -7,7 +7,13 @@ import msgspec
 from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
-from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_KEY, TableType, is_external, is_view
+from hms_gateway.metastore.vocabulary.table_types import (
+    EXTERNAL_KEY,
+    METADATA_LOCATION,
+    TableType,
+    is_external,
+    is_view,
+)
 from hms_gateway.rpc.structs import Database
 from hms_gateway.rpc.structs.catalogs import shown_key
 from hms_gateway.storage.partitions.rows import full_location
@@ -47,7 +53,10 @@ class DatabasePlace(NamedTuple):
 
 
 class TablePlace(NamedTuple):
-    """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table."""
+    """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table.
+
+    `has_metadata_file` is true for one of Iceberg's, or a view of it.
+    """
 
     table_id: TableId
     db_name: str
@@ -56,6 +65,7 @@ class TablePlace(NamedTuple):
     owns_data: bool
     partition_keys: tuple[str, ...]
     partition_count: int
+    has_metadata_file: bool = False
 
     def __str__(self) -> str:
         return f"{shown_key(self.db_name)}.{self.name}"
@@ -201,4 +211,5 @@ def _table(row: Row[Any]) -> TablePlace:
         not is_view(row.table_type) and _owns_data(row.parameters),
         tuple((key.name or "").lower() for key in decode_columns(row.partition_keys) or ()),
         row.partition_count,
+        f'"{METADATA_LOCATION}"' in (row.parameters or ""),
     )

@@ -118,13 +118,17 @@ class ShellState:
 
     def table(self, name: QualifiedName) -> Table:
         """Raises Refused when there is none."""
+        found: Table = self.of_table("get_table", name)
+        return found
+
+    def of_table(self, method: str, name: QualifiedName, *arguments: Any) -> Any:
+        """The answer of a method about a table. Raises Refused when there is none."""
         try:
-            found: Table = self.call("get_table", *name)
+            return self.call(method, *name, *arguments)
         except NoSuchObjectException as error:
             raise CommandRefused(
                 f"table {name} does not exist; SHOW TABLES IN {shown_key(name.db_name)} lists those that do"
             ) from error
-        return found
 
 
 def all_columns(table: Table) -> list[FieldSchema]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final
 
 from hms_gateway.cli.hiveql.shell_state import (
@@ -36,6 +37,9 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.rpc.structs.catalogs import beside, marked, shown_key
 
 _LIMIT_MAX: Final = 32_767
+# The most that a gateway answers.
+_ENTRIES_MAX: Final = 10_000
+_COUNTED: Final = ("added-records", "deleted-records", "total-records", "total-data-files", "total-files-size")
 # Names of Hive and Spark.
 _STATISTICS: Final = (
     ("num_nulls", "numNulls"), ("distinct_count", "numDVs"), ("avg_col_len", "avgColLen"), ("max_col_len", "maxColLen"),
@@ -124,6 +128,34 @@ def show_table_properties(state: ShellState, name: QualifiedName, key: str | Non
 
 
 @statement
+def show_snapshots(state: ShellState, name: QualifiedName, limit: int | None = None) -> ResultRows:
+    """Of an Iceberg table, the newest first, with counts of their summaries."""
+    counts = {key.replace("-", "_"): partial(_count, key) for key in _COUNTED}
+    return table_of(
+        state.of_table("get_iceberg_history", name, min(limit or _ENTRIES_MAX, _ENTRIES_MAX)).snapshots[:limit],
+        committed_at=lambda each: time_text(each.committed_at),
+        snapshot_id="snapshot_id",
+        parent_id="parent_id",
+        operation="operation",
+        **counts,
+    )
+
+
+@statement
+def show_refs(state: ShellState, name: QualifiedName) -> ResultRows:
+    """Branches and tags of an Iceberg table."""
+    return table_of(
+        state.of_table("get_iceberg_history", name, _ENTRIES_MAX).refs,
+        name="name",
+        type="kind",
+        snapshot_id="snapshot_id",
+        max_reference_age_in_ms="max_ref_age_ms",
+        min_snapshots_to_keep="min_snapshots_to_keep",
+        max_snapshot_age_in_ms="max_snapshot_age_ms",
+    )
+
+
+@statement
 def show_create_table(state: ShellState, name: QualifiedName) -> ResultRows:
     table = state.table(name)
     database = check_database(state, name.db_name)
@@ -196,6 +228,12 @@ def check_database(state: ShellState, name: str) -> Any:
 def _all_databases(state: ShellState) -> Sequence[str]:
     """All databases in the catalog of the current one."""
     return [beside(state.database, name) for name in state.call("get_databases", beside(state.database, "*"))]
+
+
+def _count(key: str, snapshot: Any) -> Cell:
+    """An entry of a snapshot's summary; None where it is no number."""
+    text: str = snapshot.summary.get(key, "")
+    return int(text) if text.isdecimal() else None
 
 
 def _names(column: str, names: Any) -> ResultRows:

@@ -47,8 +47,18 @@ class ShowReader(AlterationReader):
         begin, text = 0, ""
         if self._takes("WHERE"):
             begin, text = self._position(), self._condition_text()
-        limit = self._number("a number of rows") if self._takes("LIMIT") else None
-        return showing.show_partitions(table, spec, text, limit, begin)
+        return showing.show_partitions(table, spec, text, self._limit(), begin)
+
+    def _limit(self) -> int | None:
+        return self._number("a number of rows") if self._takes("LIMIT") else None
+
+    def _show_snapshots(self) -> Statement:
+        self._takes_any("FROM", "IN")
+        return showing.show_snapshots(self._table_name(), self._limit())
+
+    def _show_refs(self) -> Statement:
+        self._takes_any("FROM", "IN")
+        return showing.show_refs(self._table_name())
 
     def _condition_text(self) -> str:
         """All up to LIMIT: it is read when the partition keys are known."""
@@ -152,6 +162,8 @@ _SHOWN: Mapping[str, Callable[[ShowReader], Statement]] = MappingProxyType(
         "COLUMNS": ShowReader._show_columns,
         "TBLPROPERTIES": ShowReader._show_properties,
         "FUNCTIONS": ShowReader._show_functions,
+        "SNAPSHOTS": ShowReader._show_snapshots,
+        "REFS": ShowReader._show_refs,
         "GRANT": ShowReader._show_grants,
         "ROLES": lambda reader: granting.show_roles(),
         "ROLE": ShowReader._show_role,

@@ -13,7 +13,7 @@ import click
 import msgspec
 from rich.markup import escape
 
-from hms_gateway.catalog.directories.known_places import Candidate, CountedPlaces, KnownPlaces
+from hms_gateway.catalog.directories.known_places import Candidate, CountedPlaces, KnownPlaces, table_places
 from hms_gateway.catalog.directories.unknown import (
     DirectoryRemoval,
     MissingDirectories,
@@ -23,6 +23,8 @@ from hms_gateway.catalog.directories.unknown import (
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
 from hms_gateway.composition.main import database_url, directories, find_outside_places
+from hms_gateway.iceberg.errors import IcebergError
+from hms_gateway.iceberg.orphans import find_orphans
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, Tree
 from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.runtime.clock import SystemClock
@@ -122,6 +124,7 @@ class _Check:
         yield from self._outside()
         yield from self._missing()
         yield from self._unknown()
+        yield from self._orphans()
         # One that is being made is over by now.
         still = {move.move_id for move in self._store.read(lambda snapshot: snapshot.pending_moves())}
         for move in moves:
@@ -156,6 +159,24 @@ class _Check:
                 spared = compress(found, map(not_, is_doomed))
                 yield from map(self._unknown_directory, [*spared, *removal.remove(list(compress(found, is_doomed)))])
                 yield from self._taken_problems()
+        yield from self._taken_problems()
+
+    def _orphans(self) -> Iterator[_Found]:
+        """Files of Iceberg's commits that never were."""
+        for table in table_places(self._store):
+            if not table.has_metadata_file:
+                continue
+            try:
+                for one in find_orphans(self._store, self._files, table.db_name, table.name):
+                    age_seconds = time.time() - one.since_ms / 1000
+                    if age_seconds >= self._options.older_than_seconds:
+                        if self._options.removes_files:
+                            self._files.delete_file(one.location)
+                        fields = {"table": str(table), "location": one.location, "age_seconds": round(age_seconds)}
+                        removed = self._options.removes_files
+                        yield _Found("orphan_file", {**fields, "removed": removed}, is_left=not removed)
+            except (IcebergError, FileSystemError) as error:
+                self._problem(table.location or str(table), str(error))
         yield from self._taken_problems()
 
     def _old_ones(self, group: list[Candidate]) -> Iterator[UnknownDirectory]:
@@ -256,6 +277,10 @@ _TEXTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "outside_roots": lambda fields: fields["text"],
     "missing_directory": lambda fields: f"{fields['location']} ({fields['kind']} {fields['name']})",
     "unknown_directory": _unknown_text,
+    "orphan_file": lambda fields: (
+        f"{fields['location']} ({fields['table']}; {fields['age_seconds'] // 60:,} minutes)"
+        f"{'; removed' if fields['removed'] else ''}"
+    ),
     "pending_move": lambda fields: (
         f"{fields['target']} belongs at {fields['source']}; the next start of a gateway moves it back"
     ),

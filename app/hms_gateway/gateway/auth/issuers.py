@@ -310,10 +310,47 @@ def _fetched(settings: TokenIssuer) -> bytes:
 class _Configuration(msgspec.Struct):
     issuer: str
     jwks_uri: str
+    token_endpoint: str = ""
+
+
+class TokenEndpoint:
+    """Where an issuer gives tokens, by its own configuration. Safe to use from several threads."""
+
+    def __init__(self, settings: TokenIssuer, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._monotonic = monotonic
+        self._looking = threading.Lock()
+        self._next_look = 0.0
+        self._url: str | None = None
+
+    def __call__(self) -> str | None:
+        """The URL, None where the issuer names none that is safe. Blocks while it asks; others get the last answer."""
+        if self._monotonic() >= self._next_look and self._looking.acquire(blocking=False):
+            try:
+                self._look()
+            finally:
+                self._looking.release()
+        return self._url
+
+    def _look(self) -> None:
+        issuer, seconds = self._settings.issuer, REFETCH_EVERY_SECONDS
+        if is_safe_url(issuer):
+            with contextlib.suppress(IssuerAway):
+                url = _discovered(issuer, self._settings.authority).token_endpoint
+                self._url, seconds = url if is_safe_url(url) else None, self._settings.keys_refresh_seconds
+        self._next_look = self._monotonic() + seconds
 
 
 def discovered_keys_url(issuer: str, authority: Path | None) -> str:
     """URL of the issuer's key set, from its own configuration. Raises IssuerAway."""
+    configuration = _discovered(issuer, authority)
+    if not is_safe_url(configuration.jwks_uri):
+        raise IssuerAway(f"{issuer} names the key set {configuration.jwks_uri!r}, which is not https://")
+    return configuration.jwks_uri
+
+
+def _discovered(issuer: str, authority: Path | None) -> _Configuration:
+    """Raises IssuerAway."""
     url = issuer.rstrip("/") + _DISCOVERY
     try:
         configuration = msgspec.json.decode(fetch(url, authority), type=_Configuration)
@@ -321,9 +358,7 @@ def discovered_keys_url(issuer: str, authority: Path | None) -> str:
         raise IssuerAway(f"{url} is not an OpenID configuration: {error}") from None
     if configuration.issuer != issuer:
         raise IssuerAway(f"{url} is of the issuer {configuration.issuer!r}; set issuer to this text")
-    if not is_safe_url(configuration.jwks_uri):
-        raise IssuerAway(f"{url} names the key set {configuration.jwks_uri!r}, which is not https://")
-    return configuration.jwks_uri
+    return configuration
 
 
 def fetch(url: str, authority: Path | None, monotonic: Callable[[], float] = time.monotonic) -> bytes:

@@ -14,7 +14,7 @@ from hms_gateway.gateway.http.exchange import HELD_HEADER, Exchange, Response
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.processor import RestProcessor, read_reply
-from hms_gateway.iceberg.routes import NO_TOKENS, TOKEN, Answer, failure, routed
+from hms_gateway.iceberg.routes import TOKEN, Answer, failure, routed
 from hms_gateway.rpc.call import Dialect, Unavailable, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.rpc.wire import LimitExceeded
@@ -76,10 +76,9 @@ class IcebergDoor:
         request = routed(scope["method"], path, scope["query_string"], tag)
         exchange.method = f"iceberg.{request.operation.id}"
         if request.operation is TOKEN:
-            # Who asks for a token has no other login.
             await channel.read_beginning(is_too_large=False)
-            exchange.outcome = str(NO_TOKENS.status)
-            return _response(exchange, NO_TOKENS)
+            exchange.outcome = "refused"
+            return _response(exchange, await asyncio.to_thread(self._processor.refuse_token))
         await endpoint.identify(exchange)
         assert exchange.identity is not None
         if endpoint.rates is not None:

@@ -29,6 +29,7 @@ from hms_gateway.rpc.structs import (
     TableMeta,
 )
 from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.presented import Actor
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
@@ -308,6 +309,12 @@ class Transaction(Snapshot, HeldLocks, Protocol):
 
     @property
     def leases(self) -> LeaseWrites: ...
+
+    def refuse_second(self, key: CallKey) -> None:
+        """Raises AlreadyConcluded for a call whose change was made before."""
+
+    def conclude(self, key: CallKey, value: object) -> None:
+        """Note that the change of a call, which gave `value`, is part of this unit of work."""
 
     def made_events(self) -> Sequence[Event]:
         """Those that this unit of work has appended."""

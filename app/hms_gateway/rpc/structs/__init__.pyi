@@ -4458,6 +4458,66 @@ class PartitionGroup(Struct):
         partitions: int | None = None,
     ) -> None: ...
 
+class IcebergSnapshot(Struct):
+    snapshot_id: int | None
+    parent_id: int | None
+    committed_at: int | None
+    operation: str | None
+    summary: dict[str, str] | None
+    def __init__(
+        self,
+        snapshot_id: int | None = None,
+        parent_id: int | None = None,
+        committed_at: int | None = None,
+        operation: str | None = None,
+        summary: dict[str, str] | None = None,
+    ) -> None: ...
+
+class IcebergRef(Struct):
+    name: str | None
+    kind: str | None
+    snapshot_id: int | None
+    max_ref_age_ms: int | None
+    min_snapshots_to_keep: int | None
+    max_snapshot_age_ms: int | None
+    def __init__(
+        self,
+        name: str | None = None,
+        kind: str | None = None,
+        snapshot_id: int | None = None,
+        max_ref_age_ms: int | None = None,
+        min_snapshots_to_keep: int | None = None,
+        max_snapshot_age_ms: int | None = None,
+    ) -> None: ...
+
+class IcebergVersion(Struct):
+    id: int | None
+    fields: list[str] | None
+    is_current: bool | None
+    def __init__(
+        self,
+        id: int | None = None,
+        fields: list[str] | None = None,
+        is_current: bool | None = None,
+    ) -> None: ...
+
+class IcebergHistory(Struct):
+    metadata_location: str | None
+    format_version: int | None
+    snapshots: list[IcebergSnapshot] | None
+    refs: list[IcebergRef] | None
+    schemas: list[IcebergVersion] | None
+    partition_specs: list[IcebergVersion] | None
+    def __init__(
+        self,
+        metadata_location: str | None = None,
+        format_version: int | None = None,
+        snapshots: list[IcebergSnapshot] | EncodedList | None = None,
+        refs: list[IcebergRef] | EncodedList | None = None,
+        schemas: list[IcebergVersion] | EncodedList | None = None,
+        partition_specs: list[IcebergVersion] | EncodedList | None = None,
+    ) -> None: ...
+
 class Change(Struct):
     event_id: int | None
     event_time: int | None

@@ -264,14 +264,20 @@ class Directories:
             sizes = [size for name, size in root.backend.file_sizes(path) if not _is_hidden(name)]
         return len(sizes), sum(sizes)
 
+    def file_names(self, location: str) -> list[str]:
+        """Names of the files directly in it, without hidden ones; of what is not MANAGED there are none."""
+        managed = self._managed(location)
+        if managed is None:
+            return []
+        root, path = managed
+        with _translated("file_names", location):
+            return [name for name, _ in root.backend.file_sizes(path) if "/" not in name and not _is_hidden(name)]
+
     def read_file(self, location: str, bytes_max: int) -> bytes:
-        """The content of a file below a root. Raises FileSystemError, also for one that is longer."""
+        """The content of a file below a root, or the beginning of a longer one: one byte more. Raises FileSystemError."""
         root, path = self._within(location)
         with _translated("read_file", location):
-            content = root.backend.read(path, bytes_max)
-        if len(content) > bytes_max:
-            raise FileSystemError(f"File {location} is longer than {bytes_max} bytes")
-        return content
+            return root.backend.read(path, bytes_max)
 
     def write_file(self, location: str, content: bytes) -> None:
         """Make a file below a root, on disk when this returns. Raises FileSystemError."""

@@ -4,13 +4,13 @@ import { html, useState } from "./vendor/preact_htm.js";
 import { Changes } from "./changes.js";
 import { DropTable, EditTable } from "./changing.js";
 import { bytes, count, formatOf, numberIn, said, time } from "./format.js";
+import { Iceberg } from "./iceberg.js";
 import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
 import { Answer, Code, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, shownName, tableLink } from "./parts.js";
 import { Partitions } from "./partitions.js";
 import { call } from "./session.js";
 import { ColumnStatistics } from "./statistics.js";
 import { t } from "./texts.js";
-import { decodeStruct } from "./tjson.js";
 import { LeaseRows, LockRows } from "./waits.js";
 
 const CHANGES = 100;
@@ -18,8 +18,6 @@ const COLUMNS_ASKED = 2000;
 // The most that the gateway names in one call.
 const ADDED_UP = 10000;
 const KINDS = { VIRTUAL_VIEW: t.view, MATERIALIZED_VIEW: t.materializedView, EXTERNAL_TABLE: t.external };
-const METADATA = "metadata_location";
-const PREVIOUS = "previous_metadata_location";
 
 export function isIceberg(table) {
   return (table.parameters?.get("table_type") ?? "").toUpperCase() === "ICEBERG";
@@ -49,7 +47,7 @@ export function TablePage({ names: [db, name, tab], query }) {
     <${Facts}
       pairs=${[
         [t.owner, table.owner],
-        [t.format, isView(table) ? "" : formatOf(table.sd)],
+        [t.format, isView(table) || isIceberg(table) ? "" : formatOf(table.sd)],
         [t.created, table.createTime ? time(table.createTime * 1000) : ""],
         [t.rowsCount, said(numberIn(parameters, "numRows"), count)],
         [t.size, said(numberIn(parameters, "totalSize"), bytes)],
@@ -229,48 +227,4 @@ function CreateText({ db, name }) {
   return html`<${Panel} title=${t.createTitle} aside=${asked.value && html`<${Copy} text=${asked.value} what=${t.createTitle} />`}>
     <${Answer} of=${asked}>${(text) => html`<${Code} text=${text} title=${t.createTitle} />`}</${Answer}>
   </${Panel}>`;
-}
-
-function Iceberg({ table, db, name }) {
-  const history = useAsked(() => pointerHistory(db, name), `${db} ${name}`);
-  const parameters = table.parameters ?? new Map();
-  return html`<${Panel} title=${t.tabs.iceberg}>
-    <${Facts}
-      pairs=${[
-        [t.icebergPointer, html`<${Location} of=${parameters.get(METADATA)} what=${t.icebergPointer} />`],
-        [t.icebergPrevious, html`<${Location} of=${parameters.get(PREVIOUS)} what=${t.icebergPrevious} />`],
-      ]}
-    />
-    <h3>${t.icebergHistory}</h3>
-    <${Answer} of=${history}>
-      ${(found) => html`<${Rows}
-        label=${t.icebergHistory}
-        rows=${found}
-        none=${t.icebergNone}
-        columns=${[
-          [t.when, ({ at }) => time(at * 1000)],
-          [t.icebergPointer, ({ pointer }) => html`<${Location} of=${pointer} what=${t.icebergPointer} />`, "wide"],
-        ]}
-      />`}
-    </${Answer}>
-  </${Panel}>`;
-}
-
-/** What the pointer was, by the messages of the log, the newest first. */
-async function pointerHistory(db, name) {
-  const changes = await lastChanges(CHANGES, { dbName: db, tableName: name });
-  if (!changes.length) return [];
-  const rqst = { lastEvent: Number(changes.at(-1).eventId) - 1, dbName: db, tableNames: [name] };
-  const { events } = await call("get_next_notification", { rqst });
-  const found = events.reverse().map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
-  return found.filter(({ pointer }, index) => index === 0 || pointer !== found[index - 1].pointer);
-}
-
-function pointerIn(message) {
-  try {
-    const told = JSON.parse(message);
-    return decodeStruct("Table", told.tableObjAfterJson ?? told.tableObjJson).parameters?.get(METADATA);
-  } catch {
-    return undefined;
-  }
 }
