@@ -14,6 +14,7 @@ WHEN_NAMED = (
     "commits",
     "console",
     "iceberg",
+    "iceberg-rest",
     "planning",
     "thrift-tls",
     "pipeline",

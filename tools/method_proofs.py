@@ -23,6 +23,7 @@ _PLACES: Final = (
     "tests/bridge",
     "tests/gateway",
     "tests/cli",
+    "tests/iceberg_rest",
     "tests/handlers/rights",
 )
 # Whoever only tries everything proves nothing about one method.

@@ -210,9 +210,10 @@ def running(
     rates: Rates | None = None,
     traces: Traces | None = None,
     releases: Releases | None = None,
+    iceberg: Callable[[], Any] | None = None,
     **others: Any,
 ) -> Iterator[Running]:
-    """Serve in a thread until the end of the block. `others` are settings."""
+    """Serve in a thread until the end of the block. `iceberg` is that of a metastore, `others` are settings."""
     limits, proxies = limits or Limits(), proxies or Proxies()
     limits = replace(limits, drain_seconds_max=min(limits.drain_seconds_max, PATIENCE_SECONDS))
     patience = {"header_seconds_max": PATIENCE_SECONDS, "idle_seconds_max": PATIENCE_SECONDS}
@@ -225,7 +226,7 @@ def running(
         settings,
         codecs=make_codecs(limits),
         processor=processor or CannedProcessor(),
-        cache=cast(Any, cache or FakeCache()),
+        cache=cast(Any, FakeCache() if cache is None else cache),
         authenticator=authenticator or Anybody(),
         proxies=proxies,
         metrics=metrics,
@@ -244,6 +245,7 @@ def running(
         certificate=None if tls is None else cast(Any, SimpleNamespace(context=tls)),
         ready=ready,
         on_stop=on_stop,
+        iceberg=iceberg,
     )
     ports: queue.SimpleQueue[int] = queue.SimpleQueue()
     server = Server(gateway, on_listening=lambda addresses: ports.put(addresses[0][1]))

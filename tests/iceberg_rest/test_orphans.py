@@ -25,8 +25,9 @@ def path_of(location):
 @pytest.fixture
 def orphans(metastore, tmp_path):
     """The names of those that are found."""
-    files = directories(Settings(data_dir=tmp_path))
-    return lambda: [path_of(one.location).name for one in find_orphans(metastore.store, files, "sales", "orders")]
+    settings = Settings(data_dir=tmp_path)
+    place = metastore.store, directories(settings), settings.limits
+    return lambda: [path_of(one.location).name for one in find_orphans(*place, "sales", "orders")]
 
 
 def left_by_a_crash(loaded):

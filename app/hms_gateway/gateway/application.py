@@ -27,6 +27,7 @@ from hms_gateway.runtime.shares import Connections
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from hms_gateway.gateway.http.exchange import Answer, Exchange
     from hms_gateway.gateway.http.iceberg_door import IcebergDoor
     from hms_gateway.iceberg.processor import RestProcessor
 
@@ -202,6 +203,10 @@ class Gateway:
             await send({"type": "http.response.body", "body": body})
         else:
             await self._pages(scope, receive, send)
+
+    def load(self, exchange: "Exchange", path: bytes, query: bytes) -> "Answer | None":
+        """Answer a request to Iceberg's catalog from memory; None for one that has to be read."""
+        return None if self._iceberg is None else self._iceberg_door.load(exchange, path, query)
 
     @cached_property
     def _iceberg_door(self) -> "IcebergDoor":

@@ -53,6 +53,7 @@ class Server(uvicorn.Server):
             gateway.asgi_endpoint,
             gateway.dialect_of_url,
             self.unread_replies,
+            gateway.load,
             loop="uvloop",
             ws="none",
             lifespan="on",

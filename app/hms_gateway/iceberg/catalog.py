@@ -80,6 +80,15 @@ class SentAppend(NamedTuple):
     key: CallKey | None
 
 
+class Pointer(NamedTuple):
+    """The place of the metadata file of a row; `is_own`: in the place of the row, whatever other tables do."""
+
+    location: str
+    row: Table
+    name: Name
+    is_own: bool
+
+
 class Catalog:
     """Raises IcebergError, and what the metastore raises when it cannot answer. Safe to use from several threads."""
 
@@ -186,8 +195,14 @@ class Catalog:
         }
 
     def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        file = self.file_of(metastore.row_of(name, kind), name)
-        # A file that is none of Iceberg's, or of a later version.
+        return self.read(self.pointer(metastore, name, kind), kind)
+
+    def pointer(self, metastore: Metastore, name: Name, kind: str) -> Pointer:
+        return self._pointer(metastore.row_of(name, kind), name)
+
+    def read(self, pointer: Pointer, kind: str) -> MetadataFile:
+        """Raises IcebergError for a file that is none of Iceberg's, or of a later version."""
+        file = self._file_at(pointer)
         _read_as(kind, file)
         return file
 
@@ -385,15 +400,9 @@ class Catalog:
             raise AlreadyConcluded
         if chain.value is known:
             return [base if failure is None else failure for failure in failures]
-        self._files.write_lists(chain.lists)
         value = with_log(chain.value, known, base.location)
         plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
-        try:
-            (written,) = self._commits.write(appends[0].call, [plan], keys)
-        except BaseException as error:
-            if not (isinstance(error, IcebergError) and error.kind == "CommitStateUnknownException"):
-                self._files.delete_lists(chain.lists)
-            raise
+        (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
         return [written if failure is None else failure for failure in failures]
 
     def _plan(self, metastore: Metastore, name: Name, request: Json) -> Plan | MetadataFile:
@@ -459,19 +468,30 @@ class Catalog:
 
     def file_of(self, row: Table, name: Name) -> MetadataFile:
         """The metadata file that a row points to. Raises IcebergError for one of another table, which may be hidden."""
+        return self._file_at(self._pointer(row, name))
+
+    def _pointer(self, row: Table, name: Name) -> Pointer:
+        """Raises IcebergError for a row without a file, or with one in the place of another table."""
         location = pointer(row)
         if not location:
             raise IcebergError("NotFoundException", f"{name} has no metadata_location")
         own = row.sd.location if row.sd else None
-        if own and is_own({_LOCATION: own}, location):
-            return self._files.read(location)
-        place = self._normalized(location)
-        if self._store.read(lambda snapshot: is_of_another(snapshot, place, name.stored)):
-            raise IcebergError("ForbiddenException", f"the metadata file of {name} lies in the place of another table")
-        file = self._files.read(location)
+        found = Pointer(location, row, name, bool(own) and is_own({_LOCATION: own}, location))
+        if not found.is_own:
+            place = self._normalized(location)
+            if self._store.read(lambda snapshot: is_of_another(snapshot, place, name.stored)):
+                text = f"the metadata file of {name} lies in the place of another table"
+                raise IcebergError("ForbiddenException", text)
+        return found
+
+    def _file_at(self, found: Pointer) -> MetadataFile:
+        file = self._files.read(found.location)
         # Files of dropped tables stay, and who may not see them may know where they are.
-        if not isinstance(file.value.get(_LOCATION), str) or not self._is_placed(row, file.value):
-            raise IcebergError("ForbiddenException", f"the metadata file of {name} is that of a table elsewhere")
+        if not found.is_own and not (
+            isinstance(file.value.get(_LOCATION), str) and self._is_placed(found.row, file.value)
+        ):
+            text = f"the metadata file of {found.name} is that of a table elsewhere"
+            raise IcebergError("ForbiddenException", text)
         return file
 
     def _is_placed(self, row: Table, metadata: Json) -> bool:

@@ -5,9 +5,9 @@ A value that was read is never changed: commits share it. A draft copies what it
 
 import re
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from hms_gateway.iceberg.errors import bad_request, commit_failed, invalid
 from hms_gateway.iceberg.json_values import (
@@ -223,29 +223,100 @@ def _format_version(text: str) -> int:
     return int(text)
 
 
-class TableDraft:
+class Draft:
     """The metadata of a commit, from a base or from nothing. Raises IcebergError for an update that does not apply."""
 
-    def __init__(self, base: Json | None, now_ms: int) -> None:
+    def __init__(self, kind: str, empty: Json, base: Json | None, now_ms: int) -> None:
+        """`kind` is the word for what it describes, `empty` what it begins with where there is no base."""
+        self._kind = kind
         self._base = base
         self._now_ms = now_ms
-        self._new: Json = dict(base) if base is not None else _empty()
-        self._updated_ms: int | None = None
+        self._new: Json = dict(base) if base is not None else empty
         self._last_schema: int | None = None
-        self._last_spec: int | None = None
-        self._last_order: int | None = None
-        self._added: set[int] = set()
-        self._once_current: set[int] = set()
-        self._removed: set[int] = set()
         self._keys: dict[int, tuple[Json, Hashable]] = {}
         self.is_changed = base is None
 
     def apply(self, update: Json) -> None:
         action = needed(update, "action", str)
-        change = _UPDATES.get(action)
+        change = self._updates.get(action)
         if change is None:
-            raise bad_request(f"updates: {action} is not known")
+            raise bad_request(f"updates: {action} is not known for a {self._kind}")
         change(self, update)
+
+    def _set(self, field: str, value: Any) -> None:
+        if isinstance(value, (int, str)) and self._new.get(field) == value:
+            return
+        self._new[field] = value
+        self.is_changed = True
+
+    def _same(self, of: Iterable[Json], one: Json, key_of: Callable[[Json], Hashable]) -> Json | None:
+        """The first that has the key of `one`. A commit may add many, so keys are made once."""
+        key = key_of(one)
+        for each in of:
+            if id(each) not in self._keys:
+                # With the value, whose id is no other's as long as it is kept.
+                self._keys[id(each)] = (each, key_of(each))
+            if self._keys[id(each)][1] == key:
+                return each
+        return None
+
+    def _assign_uuid(self, update: Json) -> None:
+        text, field = needed(update, "uuid", str), f"{self._kind}-uuid"
+        try:
+            assigned = str(uuid.UUID(text))
+        except ValueError:
+            raise bad_request(f"uuid: {text[:80]} is no UUID") from None
+        if self._base is not None and assigned != self._new.get(field):
+            raise invalid(f"assign-uuid: the UUID of a {self._kind} cannot be changed")
+        self._set(field, assigned)
+
+    def _known_schema(self, schema: Json) -> Json:
+        """The schema with its number, which is that of an equal one that is there."""
+        known = self._same(self._new["schemas"], schema, schema_key)
+        if known is None:
+            number = _next_number(self._new["schemas"], "schema-id", 0)
+            known = {**without_nulls(schema), "type": "struct", "schema-id": number}
+            self._set("schemas", [*self._new["schemas"], known])
+        self._last_schema = known["schema-id"]
+        return known
+
+    def _number(self, update: Json, field: str, last: int | None) -> int:
+        number = needed(update, field, int)
+        if number != _LAST_ADDED:
+            return number
+        if last is None:
+            raise invalid(f"{update['action']}: {field} is -1, and nothing was added before")
+        return last
+
+    def _set_location(self, update: Json) -> None:
+        self._set("location", needed(update, "location", str))
+
+    def _set_properties(self, update: Json) -> None:
+        self._set("properties", {**self._new["properties"], **text_map(update, "updates")})
+
+    def _remove_properties(self, update: Json) -> None:
+        gone = set(texts(update, "removals"))
+        self._set("properties", {key: value for key, value in self._new["properties"].items() if key not in gone})
+
+    _updates: ClassVar[Mapping[str, Callable[[Any, Json], None]]] = {
+        "assign-uuid": _assign_uuid,
+        "set-location": _set_location,
+        "set-properties": _set_properties,
+        "remove-properties": _remove_properties,
+    }
+
+
+class TableDraft(Draft):
+    """That of a table."""
+
+    def __init__(self, base: Json | None, now_ms: int) -> None:
+        super().__init__("table", _empty(), base, now_ms)
+        self._updated_ms: int | None = None
+        self._last_spec: int | None = None
+        self._last_order: int | None = None
+        self._added: set[int] = set()
+        self._once_current: set[int] = set()
+        self._removed: set[int] = set()
 
     def built(self, base_location: str | None) -> Json:
         """The metadata to write. `base_location` is the file of the base, which becomes part of the log."""
@@ -297,33 +368,6 @@ class TableDraft:
                 kept.append(entry)
         new["snapshot-log"] = kept
 
-    def _set(self, field: str, value: Any) -> None:
-        if isinstance(value, (int, str)) and self._new.get(field) == value:
-            return
-        self._new[field] = value
-        self.is_changed = True
-
-    def _same(self, of: Iterable[Json], one: Json, key_of: Callable[[Json], Hashable]) -> Json | None:
-        """The first that has the key of `one`. A commit may add many, so keys are made once."""
-        key = key_of(one)
-        for each in of:
-            if id(each) not in self._keys:
-                # With the value, whose id is no other's as long as it is kept.
-                self._keys[id(each)] = (each, key_of(each))
-            if self._keys[id(each)][1] == key:
-                return each
-        return None
-
-    def _assign_uuid(self, update: Json) -> None:
-        text = needed(update, "uuid", str)
-        try:
-            assigned = str(uuid.UUID(text))
-        except ValueError:
-            raise bad_request(f"uuid: {text[:80]} is no UUID") from None
-        if self._base is not None and assigned != self._new.get("table-uuid"):
-            raise invalid("assign-uuid: the UUID of a table cannot be changed")
-        self._set("table-uuid", assigned)
-
     def _upgrade_format_version(self, update: Json) -> None:
         version, current = needed(update, FORMAT_VERSION, int), self._new[FORMAT_VERSION]
         if not 1 <= version <= FORMAT_VERSION_MAX:
@@ -341,27 +385,14 @@ class TableDraft:
         check_schema(schema, self._new[FORMAT_VERSION])
         # Java's clients send the highest id of the schema, which is below the table's after the drop of a column.
         last = 0 if update.get("last-column-id") is None else small(update, "last-column-id")
-        known = self._same(self._new["schemas"], schema, schema_key)
-        if known is None:
-            number = _next_number(self._new["schemas"], "schema-id", 0)
-            known = {**without_nulls(schema), "type": "struct", "schema-id": number}
-            self._set("schemas", [*self._new["schemas"], known])
+        known = self._known_schema(schema)
         self._set("last-column-id", max(self._new["last-column-id"], highest_id(known), last))
-        self._last_schema = known["schema-id"]
 
     def _set_current_schema(self, update: Json) -> None:
         number = self._number(update, "schema-id", self._last_schema)
         if _by_id(self._new["schemas"], "schema-id", number) is None:
             raise invalid(f"set-current-schema: there is no schema {number}")
         self._set("current-schema-id", number)
-
-    def _number(self, update: Json, field: str, last: int | None) -> int:
-        number = needed(update, field, int)
-        if number != _LAST_ADDED:
-            return number
-        if last is None:
-            raise invalid(f"{update['action']}: {field} is -1, and nothing was added before")
-        return last
 
     def _has_column(self) -> Callable[[int], bool]:
         columns = check_schema(current_schema(self._new), self._new[FORMAT_VERSION])
@@ -520,16 +551,6 @@ class TableDraft:
         if name == MAIN:
             self._set("current-snapshot-id", _NO_SNAPSHOT)
 
-    def _set_location(self, update: Json) -> None:
-        self._set("location", needed(update, "location", str))
-
-    def _set_properties(self, update: Json) -> None:
-        self._set("properties", {**self._new["properties"], **text_map(update, "updates")})
-
-    def _remove_properties(self, update: Json) -> None:
-        gone = set(texts(update, "removals"))
-        self._set("properties", {key: value for key, value in self._new["properties"].items() if key not in gone})
-
     def _set_statistics(self, update: Json) -> None:
         statistics = needed(update, "statistics", dict)
         needed(statistics, "file-footer-size-in-bytes", int)
@@ -586,32 +607,28 @@ class TableDraft:
     def _without_key(self, key_id: str) -> None:
         self._set("encryption-keys", [one for one in self._new.get("encryption-keys") or () if one["key-id"] != key_id])
 
-
-_UPDATES: Final[dict[str, Callable[[TableDraft, Json], None]]] = {
-    "assign-uuid": TableDraft._assign_uuid,
-    "upgrade-format-version": TableDraft._upgrade_format_version,
-    "add-schema": TableDraft._add_schema,
-    "set-current-schema": TableDraft._set_current_schema,
-    "add-spec": TableDraft._add_spec,
-    "set-default-spec": TableDraft._set_default_spec,
-    "add-sort-order": TableDraft._add_sort_order,
-    "set-default-sort-order": TableDraft._set_default_sort_order,
-    "add-snapshot": TableDraft._add_snapshot,
-    "set-snapshot-ref": TableDraft._set_snapshot_ref,
-    "remove-snapshots": TableDraft._remove_snapshots,
-    "remove-snapshot-ref": TableDraft._remove_snapshot_ref,
-    "set-location": TableDraft._set_location,
-    "set-properties": TableDraft._set_properties,
-    "remove-properties": TableDraft._remove_properties,
-    "set-statistics": TableDraft._set_statistics,
-    "remove-statistics": TableDraft._remove_statistics,
-    "set-partition-statistics": TableDraft._set_partition_statistics,
-    "remove-partition-statistics": TableDraft._remove_partition_statistics,
-    "remove-partition-specs": TableDraft._remove_specs,
-    "remove-schemas": TableDraft._remove_schemas,
-    "add-encryption-key": TableDraft._add_encryption_key,
-    "remove-encryption-key": TableDraft._remove_encryption_key,
-}
+    _updates: ClassVar[Mapping[str, Callable[[Any, Json], None]]] = {
+        **Draft._updates,
+        "upgrade-format-version": _upgrade_format_version,
+        "add-schema": _add_schema,
+        "set-current-schema": _set_current_schema,
+        "add-spec": _add_spec,
+        "set-default-spec": _set_default_spec,
+        "add-sort-order": _add_sort_order,
+        "set-default-sort-order": _set_default_sort_order,
+        "add-snapshot": _add_snapshot,
+        "set-snapshot-ref": _set_snapshot_ref,
+        "remove-snapshots": _remove_snapshots,
+        "remove-snapshot-ref": _remove_snapshot_ref,
+        "set-statistics": _set_statistics,
+        "remove-statistics": _remove_statistics,
+        "set-partition-statistics": _set_partition_statistics,
+        "remove-partition-statistics": _remove_partition_statistics,
+        "remove-partition-specs": _remove_specs,
+        "remove-schemas": _remove_schemas,
+        "add-encryption-key": _add_encryption_key,
+        "remove-encryption-key": _remove_encryption_key,
+    }
 
 
 def _empty() -> Json:

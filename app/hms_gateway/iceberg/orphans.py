@@ -16,6 +16,7 @@ from hms_gateway.iceberg.metadata import normalized
 from hms_gateway.iceberg.rows import TABLE, kind_of, pointer
 from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.rpc.structs import Table
+from hms_gateway.runtime.limits import FixedLimits
 from hms_gateway.storage.files.directories import Directories
 
 
@@ -26,7 +27,7 @@ class Orphan(NamedTuple):
     since_ms: int
 
 
-def find_orphans(store: Store, files: Directories, db_name: str, tbl_name: str) -> list[Orphan]:
+def find_orphans(store: Store, files: Directories, limits: FixedLimits, db_name: str, tbl_name: str) -> list[Orphan]:
     """The orphans in the metadata folder of a table; names are as stored. What is no such table has none.
 
     A metadata file is one if it was made from a file that another one follows in the table's history; a manifest list
@@ -37,7 +38,7 @@ def find_orphans(store: Store, files: Directories, db_name: str, tbl_name: str) 
     location = None if row is None else pointer(row)
     if row is None or location is None or not files.manages(location):
         return []
-    metadata = MetadataFiles(files)
+    metadata = MetadataFiles(files, limits)
     current = metadata.read(location)
     known = normalized(current.value)
     if not (row.sd and row.sd.location == known["location"] and is_own(known, location)):

@@ -1,5 +1,6 @@
 """A request of the REST catalog as a call: its answer as a reply, and the first answer again for a repetition."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -11,12 +12,17 @@ from hms_gateway.iceberg.routes import Answer, Request, RestCatalog, failure, lo
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.processor import UNCOUNTED_BYTES, DecodedMemory, Reply
 from hms_gateway.rpc.repeatable import Repeatable
+from hms_gateway.rpc.structs import METHODS
 from hms_gateway.rpc.wire import Codec, Message, MessageType
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcomes
 
 # Kept for a day in the database, of each commit.
 KEPT_BYTES_MAX: Final = 64 * 1024
 _CHANGING: Final = frozenset({"POST", "DELETE"})
+_CHUNK_BYTES: Final = 256 * 1024
+# The read that a load depends on, for the cache of replies.
+READ: Final = "get_table"
+_READ: Final[Any] = METHODS[READ]
 
 
 class RestProcessor:
@@ -64,11 +70,11 @@ class _Once:
         answer = self._catalog.answer(call, self._request)
         is_good = answer.status < 400
         outcome = "ok" if is_good else str(answer.status)
-        path = self._request.path
-        names = [path[each] for each in ("namespace", "table", "view") if each in path]
-        about = (".".join(names).lower(),) if names else ()
+        if answer.parts:
+            return LongReply(MessageType.REPLY, _chunks(answer.parts), outcome, headers=answer.headers)
+        row = None if answer.row is None else _READ.arguments(dbname=answer.row.key, tbl_name=answer.row.name)
         # What the server failed at may be another answer next time.
-        return Reply(MessageType.REPLY, _written(answer), outcome, None, answer.status < 500, objects=about)
+        return Reply(MessageType.REPLY, _written(answer), outcome, row, answer.status < 500)
 
 
 class _Repeatable(Repeatable):
@@ -98,13 +104,25 @@ class _Repeatable(Repeatable):
         return Reply(MessageType.REPLY, _written(answer), "replayed")
 
 
+class LongReply(Reply, frozen=True):
+    """A long body with status 200, in chunks."""
+
+    headers: Mapping[str, str] = {}
+
+
+def _chunks(parts: Sequence[bytes]) -> Iterator[bytes]:
+    for part in parts:
+        for begin in range(0, len(part), _CHUNK_BYTES):
+            yield part[begin : begin + _CHUNK_BYTES]
+
+
 def _written(answer: Answer) -> bytes:
     """The answer as the payload of a reply."""
     return msgspec.msgpack.encode((answer.status, answer.body, dict(answer.headers)))
 
 
 def read_reply(reply: Reply) -> Answer:
-    """The answer that a reply of `RestProcessor` carries."""
+    """The answer that a reply of `RestProcessor` carries, whose body is not long."""
     assert isinstance(reply.payload, bytes)
     status, body, headers = msgspec.msgpack.decode(reply.payload)
     return Answer(status, body, headers)

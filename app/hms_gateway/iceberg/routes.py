@@ -20,20 +20,28 @@ from hms_gateway.rpc.call import Call, Failed, Unavailable, Waiting
 from hms_gateway.rpc.structs import ThriftException
 from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, TRIMMED, shown_text
 from hms_gateway.runtime.call_keys import AlreadyConcluded
+from hms_gateway.runtime.limits import DEFAULT_LIMITS
 
 _NAMESPACE_SEPARATOR: Final = "\x1f"
 # First segments behind /v1, which no prefix is.
 _HEADS: Final = ("namespaces", "tables", "views", "transactions")
 _PAGE_SIZE_MAX: Final = 10_000
 _TEXT_CHARACTERS_MAX: Final = 4_000
+# Longer bodies are sent in parts, and no cache keeps them.
+_WHOLE_BYTES_MAX: Final = DEFAULT_LIMITS.cached_reply_bytes_max
 
 
 class Answer(NamedTuple):
-    """An HTTP response: its status, JSON body and headers."""
+    """An HTTP response: its status, JSON body and headers; a long body comes in `parts` instead.
+
+    `row` is the table or view whose row decides on the answer together with the request and the caller's rights.
+    """
 
     status: int
     body: bytes | None = None
     headers: Mapping[str, str] = {}
+    parts: Sequence[bytes] = ()
+    row: Name | None = None
 
     @classmethod
     def of(cls, value: Any, status: int = 200, **headers: str) -> "Answer":
@@ -63,6 +71,12 @@ class Request(NamedTuple):
     query: Mapping[str, str]
     held: str | None = None
     body: bytes = b""
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The namespace, table or view that the path names, for logs."""
+        names = [self.path[each] for each in ("namespace", "table", "view") if each in self.path]
+        return (".".join(names).lower(),) if names else ()
 
 
 class Asked:
@@ -260,11 +274,21 @@ class RestCatalog:
         shown = asked.request.query.get("snapshots", "all")
         if shown not in ("all", "refs"):
             raise bad_request("snapshots must be all or refs")
-        file = self._catalog.load(asked.metastore, asked.name(TABLE))
-        return _unless_held(file, asked.request.held, shown)
+        return self._load(asked, TABLE, shown)
 
     def load_view(self, asked: Asked) -> Answer:
-        return _loaded(self._catalog.load(asked.metastore, asked.name(VIEW), VIEW))
+        return self._load(asked, VIEW, "all")
+
+    def _load(self, asked: Asked, kind: str, shown: str) -> Answer:
+        """304 where the client has this answer already; the file is not read then, since none is ever changed."""
+        name = asked.name(kind)
+        found = self._catalog.pointer(asked.metastore, name, kind)
+        tag, held = _tag(found.location, shown), asked.request.held
+        row = name if found.is_own else None
+        if held is not None and tag in {each.strip().removeprefix("W/") for each in held.split(",")}:
+            return Answer(304, None, {"etag": tag}, row=row)
+        file = self._catalog.read(found, kind)
+        return _loaded(file if shown == "all" else _with_refs_only(file))._replace(headers={"etag": tag}, row=row)
 
     def check_table(self, asked: Asked) -> Answer:
         self._catalog.check_exists(asked.metastore, asked.name(TABLE))
@@ -362,6 +386,11 @@ OPERATIONS: Final = (
     Operation("POST", "views/rename", "renameView", RestCatalog.rename_view),
 )
 """All that is served with a prefix. Credentials, signatures, plans of scans and functions are left out."""
+_TEMPLATES: Final = [
+    (path.split("/"), [one for one in OPERATIONS if one.path == path])
+    for path in dict.fromkeys(one.path for one in OPERATIONS)
+]
+"""Segments of each path, and the operations there."""
 _CONFIG: Final = Operation("GET", "config", "getConfig", RestCatalog.config)
 TOKEN: Final = Operation("POST", "oauth/tokens", "getToken", RestCatalog.refuse_token)
 """Needs no login: clients ask before they have one."""
@@ -372,7 +401,7 @@ def routed(method: str, path: bytes, query: bytes, held: str | None) -> Request:
     """The request for a path behind the door's own, such as `/v1/namespaces`. Raises IcebergError: 404, 405, 400."""
     try:
         segments = [unquote_to_bytes(each).decode() for each in path.strip(b"/").split(b"/")]
-        asked = dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict"))
+        asked = dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict")) if query else {}
     except (UnicodeDecodeError, ValueError):
         raise bad_request("the path or the query is not UTF-8") from None
     if segments[0] != "v1" or len(segments) < 2:
@@ -384,11 +413,11 @@ def routed(method: str, path: bytes, query: bytes, held: str | None) -> Request:
         return Request(_of_method(known, method), catalog, {}, asked, held)
     if behind[0] not in _HEADS or (len(behind) > 1 and behind[1] in _HEADS and behind[0] not in ("namespaces",)):
         catalog, behind = normalize(behind[0]), behind[1:]
-    fitting = [(one, found) for one in OPERATIONS if (found := _fit(one.path.split("/"), behind)) is not None]
-    if not fitting:
-        raise _no_route(method, path)
-    operation = _of_method([one for one, _ in fitting], method)
-    return Request(operation, catalog, dict(fitting)[operation], asked, held)
+    for template, operations in _TEMPLATES:
+        found = _fit(template, behind)
+        if found is not None:
+            return Request(_of_method(operations, method), catalog, found, asked, held)
+    raise _no_route(method, path)
 
 
 def loading(request: Request) -> Request | None:
@@ -438,26 +467,23 @@ def _listed(found: Json) -> Answer:
 def _loaded(file: MetadataFile) -> Answer:
     """The answer with a table or view: the text of its file, as it is."""
     place = b'"metadata-location":%b,' % msgspec.json.encode(file.location) if file.location else b""
-    body = b'{%b"metadata":%b,"config":{}}' % (place, file.text)
-    return Answer(200, body, {"etag": _tag(file, "all")} if file.location else {})
+    parts = (b'{%b"metadata":' % place, file.text, b',"config":{}}')
+    headers = {"etag": _tag(file.location, "all")} if file.location else {}
+    if len(file.text) > _WHOLE_BYTES_MAX:
+        return Answer(200, None, headers, parts)
+    return Answer(200, b"".join(parts), headers)
 
 
-def _tag(file: MetadataFile, shown: str) -> str:
-    return f'"{hashlib.blake2b(f"{shown} {file.location}".encode(), digest_size=12).hexdigest()}"'
+def _tag(location: str, shown: str) -> str:
+    return f'"{hashlib.blake2b(f"{shown} {location}".encode(), digest_size=12).hexdigest()}"'
 
 
-def _unless_held(file: MetadataFile, held: str | None, shown: str) -> Answer:
-    """304 where the client has this answer already."""
-    tag = _tag(file, shown)
-    if held is not None and tag in {each.strip().removeprefix("W/") for each in held.split(",")}:
-        return Answer(304, None, {"etag": tag})
-    if shown == "all":
-        return _loaded(file)
+def _with_refs_only(file: MetadataFile) -> MetadataFile:
+    """The file with the snapshots that branches and tags name, and the current one."""
     named = {ref["snapshot-id"] for ref in (file.value.get("refs") or {}).values()}
     named.add(file.value.get("current-snapshot-id"))
     kept = [one for one in file.value.get("snapshots") or () if one["snapshot-id"] in named]
-    text = msgspec.json.encode({**file.value, "snapshots": kept})
-    return _loaded(MetadataFile(file.location, text, file.value))._replace(headers={"etag": tag})
+    return MetadataFile(file.location, msgspec.json.encode({**file.value, "snapshots": kept}), file.value)
 
 
 def failure(error: IcebergError, status: int | None = None) -> Answer:

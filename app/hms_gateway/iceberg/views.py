@@ -1,13 +1,13 @@
 """Metadata of a view as a JSON value: new ones and updates (Iceberg view spec)."""
 
 import uuid
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
-from hms_gateway.iceberg.errors import bad_request, invalid
+from hms_gateway.iceberg.errors import invalid
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, read_by_name, small, text_map, texts
-from hms_gateway.iceberg.metadata import check_requirements, few
-from hms_gateway.iceberg.schemas import check_schema, schema_key, without_nulls
+from hms_gateway.iceberg.metadata import Draft, check_requirements, few
+from hms_gateway.iceberg.schemas import check_schema, without_nulls
 
 _LAST_ADDED: Final = -1
 _UPDATES_MAX: Final = 1_000
@@ -52,23 +52,12 @@ def replaced_view(base: Json, requirements: Sequence[Json], updates: Sequence[Js
     return draft.built()
 
 
-class ViewDraft:
-    """The metadata of a commit, from a base or from nothing."""
+class ViewDraft(Draft):
+    """That of a view."""
 
     def __init__(self, base: Json | None, now_ms: int) -> None:
-        self._base = base
-        self._now_ms = now_ms
-        self._last_schema: int | None = None
+        super().__init__("view", _empty(), base, now_ms)
         self._last_version: int | None = None
-        self._new: Json = dict(base) if base is not None else _empty()
-
-    def apply(self, update: Json) -> None:
-        """Raises IcebergError."""
-        action = needed(update, "action", str)
-        change = _UPDATES.get(action)
-        if change is None:
-            raise bad_request(f"updates: {action} is not known for views")
-        change(self, update)
 
     def built(self) -> Json:
         new = self._new
@@ -91,15 +80,6 @@ class ViewDraft:
         new["version-log"] = log
         return new
 
-    def _assign_uuid(self, update: Json) -> None:
-        try:
-            assigned = str(uuid.UUID(needed(update, "uuid", str)))
-        except ValueError:
-            raise bad_request("uuid is no UUID") from None
-        if self._base is not None and assigned != self._new["view-uuid"]:
-            raise invalid("assign-uuid: the UUID of a view cannot be changed")
-        self._new["view-uuid"] = assigned
-
     def _upgrade_format_version(self, update: Json) -> None:
         if needed(update, "format-version", int) != 1:
             raise invalid("upgrade-format-version: views have format version 1")
@@ -107,23 +87,7 @@ class ViewDraft:
     def _add_schema(self, update: Json) -> None:
         schema = needed(update, "schema", dict)
         check_schema(schema, _TYPES_OF)
-        key = schema_key(schema)
-        known = next((one for one in self._new["schemas"] if schema_key(one) == key), None)
-        if known is None:
-            number = max((one["schema-id"] + 1 for one in self._new["schemas"]), default=0)
-            known = {**without_nulls(schema), "type": "struct", "schema-id": number}
-            self._new["schemas"] = [*self._new["schemas"], known]
-        self._last_schema = known["schema-id"]
-
-    def _set_location(self, update: Json) -> None:
-        self._new["location"] = needed(update, "location", str)
-
-    def _set_properties(self, update: Json) -> None:
-        self._new["properties"] = {**self._new["properties"], **text_map(update, "updates")}
-
-    def _remove_properties(self, update: Json) -> None:
-        gone = set(texts(update, "removals"))
-        self._new["properties"] = {key: each for key, each in self._new["properties"].items() if key not in gone}
+        self._known_schema(schema)
 
     def _add_version(self, update: Json) -> None:
         version = needed(update, "view-version", dict)
@@ -149,14 +113,18 @@ class ViewDraft:
         self._last_version = known["version-id"]
 
     def _set_current_version(self, update: Json) -> None:
-        number = needed(update, "view-version-id", int)
-        if number == _LAST_ADDED:
-            if self._last_version is None:
-                raise invalid("set-current-view-version: view-version-id is -1, and no version was added before")
-            number = self._last_version
+        number = self._number(update, "view-version-id", self._last_version)
         if all(one["version-id"] != number for one in self._new["versions"]):
             raise invalid(f"set-current-view-version: there is no version {number}")
         self._new["current-version-id"] = number
+
+    _updates: ClassVar[Mapping[str, Callable[[Any, Json], None]]] = {
+        **Draft._updates,
+        "upgrade-format-version": _upgrade_format_version,
+        "add-schema": _add_schema,
+        "add-view-version": _add_version,
+        "set-current-view-version": _set_current_version,
+    }
 
 
 def _check_representations(version: Json) -> None:
@@ -188,15 +156,3 @@ def _empty() -> Json:
         "version-log": [],
         "properties": {},
     }
-
-
-_UPDATES: Final[dict[str, Callable[[ViewDraft, Json], None]]] = {
-    "assign-uuid": ViewDraft._assign_uuid,
-    "upgrade-format-version": ViewDraft._upgrade_format_version,
-    "add-schema": ViewDraft._add_schema,
-    "set-location": ViewDraft._set_location,
-    "set-properties": ViewDraft._set_properties,
-    "remove-properties": ViewDraft._remove_properties,
-    "add-view-version": ViewDraft._add_version,
-    "set-current-view-version": ViewDraft._set_current_version,
-}

@@ -182,7 +182,9 @@ def _new_tables() -> Iterator[Step]:
     twice = schema(field(1, "a"), field(2, "a"))
     yield Step("make with a name twice", "POST", tables, {"name": "t6", "schema": twice})
     wrong = {"spec-id": 0, "fields": [transform(99, "identity", "x")]}
-    yield Step("make with a spec of no column", "POST", tables, {"name": "t6", "schema": PLAIN, "partition-spec": wrong})
+    yield Step(
+        "make with a spec of no column", "POST", tables, {"name": "t6", "schema": PLAIN, "partition-spec": wrong}
+    )
     identifying = schema(field(1, "a"), **{"identifier-field-ids": [1]})
     yield Step("make with an optional identifier", "POST", tables, {"name": "t6", "schema": identifying})
     new_types = schema(field(1, "a", "timestamp_ns"))
@@ -245,7 +247,9 @@ def _schemas_specs_orders() -> Iterator[Step]:
     yield commit("add and use a spec", "t1", update("add-spec", spec=spec), update("set-default-spec", spec_id=-1))
     yield commit("add the same spec again", "t1", update("add-spec", spec=spec))
     more = {"spec-id": 0, "fields": [transform(1, "bucket[8]", "bu"), transform(2, "identity", "i")]}
-    yield commit("add a spec that has a field of another", "t2", update("add-spec", spec=spec), update("add-spec", spec=more))
+    yield commit(
+        "add a spec that has a field of another", "t2", update("add-spec", spec=spec), update("add-spec", spec=more)
+    )
     odd = {"spec-id": 0, "fields": [transform(2, "half", "h")]}
     yield commit("add a spec with an odd transform", "t2", update("add-spec", spec=odd))
     absent = {"spec-id": 0, "fields": [transform(88, "identity", "h")]}
@@ -425,8 +429,9 @@ def _views() -> Iterator[Step]:
     def replace(name: str, *updates: Json, requirements: Any = (), of: str = "w1") -> Step:
         return Step(name, "POST", f"{views}/{of}", {"requirements": list(requirements), "updates": list(updates)})
 
-    add, use = update("add-view-version", view_version=version(2, -1, "select 2")), update(
-        "set-current-view-version", view_version_id=-1
+    add, use = (
+        update("add-view-version", view_version=version(2, -1, "select 2")),
+        update("set-current-view-version", view_version_id=-1),
     )
     yield replace("a new version", update("add-schema", schema=schema(ID)), add, use)
     yield replace("the same version again", update("add-schema", schema=schema(ID)), add, use)
@@ -437,7 +442,9 @@ def _views() -> Iterator[Step]:
     holds, fails = (requirement("assert-view-uuid", uuid=each) for each in ("$uuid:w1", NO_UUID))
     yield replace("its uuid", update("set-properties", updates={"k": "v"}), requirements=[holds])
     yield replace("not its uuid", SET, requirements=[fails])
-    yield replace("a requirement of tables", SET, requirements=[requirement("assert-default-spec-id", default_spec_id=0)])
+    yield replace(
+        "a requirement of tables", SET, requirements=[requirement("assert-default-spec-id", default_spec_id=0)]
+    )
     yield replace("properties of a view", SET, update("remove-properties", removals=["c"]))
     yield replace("another uuid of a view", update("assign-uuid", uuid=NO_UUID))
     yield replace("an unknown update of a view", update("nonsense"))
@@ -455,7 +462,9 @@ def _views() -> Iterator[Step]:
     file = {"name": "w4", "metadata-location": "$file:w2"}
     yield Step("register a view", "POST", f"{N1}/register-view", file)
     yield Step("register a view again", "POST", f"{N1}/register-view", file)
-    yield Step("register a table as a view", "POST", f"{N1}/register-view", {"name": "w5", "metadata-location": "$file:r1"})
+    yield Step(
+        "register a table as a view", "POST", f"{N1}/register-view", {"name": "w5", "metadata-location": "$file:r1"}
+    )
 
 
 def _ends() -> Iterator[Step]:

@@ -144,7 +144,7 @@ def print_explanation(name: str) -> None:
 
 
 def _known_to(generations: str) -> str:
-    if generations in ("lease", "lock"):
+    if not generations[:1].isdecimal():
         return "a method of hms-gateway; clients of Hive do not know it"
     return f"known to clients of Hive {generations}"
 

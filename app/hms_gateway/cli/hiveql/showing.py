@@ -129,7 +129,7 @@ def show_table_properties(state: ShellState, name: QualifiedName, key: str | Non
 
 @statement
 def show_snapshots(state: ShellState, name: QualifiedName, limit: int | None = None) -> ResultRows:
-    """Of an Iceberg table, the newest first, with counts of their summaries."""
+    """The snapshots of an Iceberg table, the newest first, with counts of their summaries."""
     counts = {key.replace("-", "_"): partial(_count, key) for key in _COUNTED}
     return table_of(
         state.of_table("get_iceberg_history", name, min(limit or _ENTRIES_MAX, _ENTRIES_MAX)).snapshots[:limit],

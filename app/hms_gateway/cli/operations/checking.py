@@ -167,7 +167,7 @@ class _Check:
             if not table.has_metadata_file:
                 continue
             try:
-                for one in find_orphans(self._store, self._files, table.db_name, table.name):
+                for one in find_orphans(self._store, self._files, self._settings.limits, table.db_name, table.name):
                     age_seconds = time.time() - one.since_ms / 1000
                     if age_seconds >= self._options.older_than_seconds:
                         if self._options.removes_files:

@@ -314,7 +314,7 @@ class _Configuration(msgspec.Struct):
 
 
 class TokenEndpoint:
-    """Where an issuer gives tokens, by its own configuration. Safe to use from several threads."""
+    """The place at which an issuer gives tokens, by its own configuration. Safe to use from several threads."""
 
     def __init__(self, settings: TokenIssuer, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings

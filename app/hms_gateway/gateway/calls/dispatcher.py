@@ -160,9 +160,9 @@ class Dispatcher:
         self._go_on(in_flight, begun)
         return in_flight
 
-    def run(self, process: Process, call: Call) -> InFlightCall:
+    def run(self, process: Process, call: Call, wrap: Wrap) -> InFlightCall:
         """Have `process` answer a call in a thread. Raises, now or when it is completed, as `start`."""
-        in_flight = self._admit(call, process, iter)
+        in_flight = self._admit(call, process, wrap)
         self._run(in_flight)
         return in_flight
 

@@ -376,23 +376,15 @@ class Endpoint:
             self.rates.check(exchange.identity, message.name)
         if message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)
-        key: ReplyKey = (exchange.codec.name, exchange.dialect, message.name, message.payload)
-        if self.cache.is_apart and exchange.identity is not None:
-            identity = exchange.identity
-            key = (*key, self.cache.viewer(identity.user, identity.groups, identity.may_administer))
-        exchange.key = key
+        exchange.key = key = self.key(exchange, exchange.codec.name, message.name, message.payload)
         if exchange.held is not None and not is_compared and not self.cache.is_apart:
             return self._unless_current(exchange, key, exchange.held)
         listed = exchange.head.headers.get(WRITE_IDS_HEADER)
         if listed is not None:
             return self._answer_reader(exchange, key, listed)
-        try:
-            known = self.cache.lookup(key)
-        except Exception as error:
-            _log_unusable(error)
-            known = None
+        known = self.look_up(key)
         if known is not None:
-            return self._found(exchange, known)
+            return self.found(exchange, known, partial(self._whole, exchange, _REPLY), partial(self._call, exchange))
         # Only the arguments themselves may still hold a list.
         if message.name in self.cache.with_lists:
             return self._answer_reader(exchange, key, None)
@@ -429,28 +421,55 @@ class Endpoint:
                 known = self.cache.lookup(key)
         except Exception as error:
             _log_unusable(error)
-        return self._call(exchange) if known is None else self._found(exchange, known)
+        if known is None:
+            return self._call(exchange)
+        return self.found(exchange, known, partial(self._whole, exchange, _REPLY), partial(self._call, exchange))
 
-    def _found(self, exchange: Exchange, known: "bytes | asyncio.Future[bytes | None]") -> Answer:
+    def key(self, exchange: Exchange, codec_name: str, method: str, arguments: bytes) -> ReplyKey:
+        """The key of a call by an identified sender in the cache of replies."""
+        key: ReplyKey = (codec_name, exchange.dialect, method, arguments)
+        identity = exchange.identity
+        if not self.cache.is_apart or identity is None:
+            return key
+        return (*key, self.cache.viewer(identity.user, identity.groups, identity.may_administer))
+
+    def look_up(self, key: ReplyKey) -> "bytes | asyncio.Future[bytes | None] | None":
+        """As `ReplyCache.lookup`; None also where the cache cannot be used."""
+        try:
+            return self.cache.lookup(key)
+        except Exception as error:
+            _log_unusable(error)
+            return None
+
+    def found(
+        self,
+        exchange: Exchange,
+        known: "bytes | asyncio.Future[bytes | None]",
+        respond: Callable[[bytes], Answer],
+        call: Callable[[], Answer],
+    ) -> Answer:
+        """Answer by `respond` with what the cache has, by `call` where that is not current any more."""
         if isinstance(known, bytes):
-            return self._known(exchange, known)
-        return Pending(known, partial(self._looked_up, exchange, known))
+            self.metrics.cache_hits += 1
+            exchange.cached = True
+            if exchange.notes is not None:
+                _note_look_up(exchange.notes)
+            return respond(known)
+        return Pending(known, partial(self._looked_up, exchange, known, respond, call))
 
-    def _looked_up(self, exchange: Exchange, known: "asyncio.Future[bytes | None]") -> Answer:
+    def _looked_up(
+        self,
+        exchange: Exchange,
+        known: "asyncio.Future[bytes | None]",
+        respond: Callable[[bytes], Answer],
+        call: Callable[[], Answer],
+    ) -> Answer:
         try:
             payload = known.result()
         except Exception as error:
             _log_unusable(error)
             payload = None
-        return self._call(exchange) if payload is None else self._known(exchange, payload)
-
-    def _known(self, exchange: Exchange, payload: bytes) -> Answer:
-        """Answer with what the cache has."""
-        self.metrics.cache_hits += 1
-        exchange.cached = True
-        if exchange.notes is not None:
-            _note_look_up(exchange.notes)
-        return self._whole(exchange, _REPLY, payload)
+        return call() if payload is None else self.found(exchange, payload, respond, call)
 
     def _call(self, exchange: Exchange) -> Answer:
         """Have the processor answer."""

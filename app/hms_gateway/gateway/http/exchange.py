@@ -39,6 +39,8 @@ _SAID: Final = {
     WRITE_IDS_HEADER: "valid_write_ids",
     CAPABILITIES_HEADER: "capabilities",
 }
+# Of answers that are written at once; others say how the connection goes on.
+_WRITTEN_HEADERS: Final = frozenset({b"etag", b"content-encoding", b"vary"})
 TEXT = b"text/plain; charset=utf-8"
 _STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 
@@ -107,6 +109,11 @@ class Exchange:
         # A new id is one that no other process makes.
         self.request_id = given if given is not None and _is_sane(given) else b"%b-%x" % (_process, next(_numbers))
 
+    @property
+    def says_more(self) -> bool:
+        """True if headers tell handlers something besides the arguments."""
+        return not self.head.headers.keys().isdisjoint(_SAID)
+
     def call(self, holder: Holder) -> Call:
         """The request as handlers see it."""
         identity = self.identity
@@ -140,21 +147,25 @@ class Exchange:
         """
         status, content_type, body, headers = response
         identity = self.identity
-        if (
-            headers
-            or content_type is None
-            or not isinstance(body, bytes)
-            or (identity is not None and identity.headers)
-        ):
+        if not isinstance(body, bytes) or (identity is not None and identity.headers):
             return None
+        about = b""
+        if headers:
+            if any(name not in _WRITTEN_HEADERS for name, _ in headers):
+                return None
+            about = b"".join([b"%b: %b\r\n" % header for header in headers])
         self.status = status
         self.bytes_out = len(body)
-        return b"%bdate: %b\r\nx-request-id: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b" % (
+        if content_type is None:
+            # 304 has no body, and so no length.
+            return b"%bdate: %b\r\nx-request-id: %b\r\n%b\r\n" % (_STATUS_LINES[status], date, self.request_id, about)
+        return b"%bdate: %b\r\nx-request-id: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n%b" % (
             _STATUS_LINES[status],
             date,
             self.request_id,
             content_type,
             len(body),
+            about,
             body,
         )
 

@@ -14,9 +14,10 @@ if it had arrived just now.
 """
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import structlog
 from uvicorn.config import Config
@@ -37,7 +38,8 @@ from hms_gateway.runtime.shares import Bound, Holder, Silence
 HEADER_BYTES_MAX = 64 * 1024
 # Requests with these are read or answered in ways that `asgi_endpoint` knows.
 _ENCODED = {b"expect", b"upgrade", b"transfer-encoding", b"content-encoding"}
-UNUSUAL_HEADERS = BROWSER_HEADERS | _ENCODED | {HELD_HEADER, TIMING_HEADER}
+UNUSUAL_IN_LOADS = BROWSER_HEADERS | _ENCODED | {TIMING_HEADER}
+UNUSUAL_HEADERS = UNUSUAL_IN_LOADS | {HELD_HEADER}
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -55,6 +57,7 @@ class BoundedConfig(Config):
         asgi_endpoint: AsgiEndpoint,
         dialect_of_url: Mapping[bytes, Dialect],
         unread_replies: UnreadReplies,
+        load: "Load",
         **others: Any,
     ) -> None:
         super().__init__(app, http=BoundedHttpProtocol, **others)
@@ -63,8 +66,14 @@ class BoundedConfig(Config):
         # The paths of the endpoint as they are in a request line.
         self.dialect_of_url = dialect_of_url
         self.unread_replies = unread_replies
+        self.load_from_memory = load
+        self.paths_of_loads = (f"{settings.iceberg_path}/".encode(),) if settings.iceberg_path else ()
         # Larger ones are counted while they arrive.
         self.whole_body_bytes_max = min(settings.limits.body_bytes_max, UNCOUNTED_BYTES)
+
+
+Load: TypeAlias = Callable[[Exchange, bytes, bytes], Answer | None]
+"""Answers a request to Iceberg's catalog by its path and query from memory; None for one that ASGI has to bring."""
 
 
 class Counting(Protocol):
@@ -221,16 +230,21 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return (False, accepted_at) if timer is None else (True, timer.when() - self.timeout_keep_alive)
 
     def _is_usual(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether the request, of which the head is here, is a small POST of a message that keeps its connection."""
+        """Whether the request, of which the head is here, is a small POST of a message that keeps its connection.
+
+        Or the load of a table, on a connection that counts as its user's.
+        """
+        is_message = self.url in self._dialect_of_url
+        if not is_message and not (self._is_claimed and self.url.startswith(self.config.paths_of_loads)):
+            return False
         return (
             len(headers) == len(self.headers)
             and self.is_silent()
             and not self._is_last
-            and self.url in self._dialect_of_url
             and b"host" in headers
-            and headers.keys().isdisjoint(UNUSUAL_HEADERS)
+            and headers.keys().isdisjoint(UNUSUAL_HEADERS if is_message else UNUSUAL_IN_LOADS)
             and int(headers.get(b"content-length", b"0")) <= self.config.whole_body_bytes_max
-            and self.parser.get_method() == b"POST"
+            and self.parser.get_method() == (b"POST" if is_message else b"GET")
             and self.parser.should_keep_alive()
             # Without this header only 1.1 keeps the connection, and asking for the version is slow.
             and (b"connection" not in headers or self.parser.get_http_version() == "1.1")
@@ -244,15 +258,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
+        dialect = self._dialect_of_url.get(self.url)
+        if dialect is None:
+            self._load(headers, body, peer)
+            return
         try:
             head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._digests)
         except Exception:
-            # It is read once more there, and what fails is answered.
-            self._held_body = body
-            self._hand_over()
-            super().on_message_complete()
+            self._have_read_anew(body)
             return
-        exchange = Exchange(head, self._dialect_of_url[self.url])
+        exchange = Exchange(head, dialect)
         if not self._is_claimed:
             exchange.claim = self._claim
         answer: Answer
@@ -261,6 +276,25 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         except Exception as error:
             answer = self._endpoint.failures.response(exchange, error)
         self._go_on(exchange, answer)
+
+    def _load(self, headers: dict[bytes, bytes], body: bytes, peer: str) -> None:
+        """Answer a held request for a table, if that can be done from memory."""
+        path, _, query = self.url.partition(b"?")
+        answer: Answer | None = None
+        with contextlib.suppress(Exception):
+            head = self._proxies.head(headers, self.headers, query, peer, self._certificate, self._digests)
+            exchange = Exchange(head, Dialect.HIVE_4)
+            answer = self.config.load_from_memory(exchange, path, query)
+        if answer is None:
+            self._have_read_anew(body)
+        else:
+            self._go_on(exchange, answer)
+
+    def _have_read_anew(self, body: bytes) -> None:
+        """Let uvicorn have a request that is whole: what fails is answered there."""
+        self._held_body = body
+        self._hand_over()
+        super().on_message_complete()
 
     def _claim(self, user: str) -> Bound | None:
         bound = self._counting.claim(user)

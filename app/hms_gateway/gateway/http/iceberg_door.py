@@ -1,21 +1,26 @@
 """Iceberg's REST catalog at its own path: the same logins, bounds and records as at the Thrift endpoint."""
 
 import asyncio
+from collections.abc import Coroutine, Mapping
 from contextlib import ExitStack
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+import msgspec
 import structlog
 
-from hms_gateway.gateway.admission.identity import ClientGone, HeaderList, Refused
-from hms_gateway.gateway.calls.streaming import COMPRESSED_FROM_BYTES, compress
+from hms_gateway.cache import ReplyKey
+from hms_gateway.gateway.admission.identity import NOT_TRIED, ClientGone, HeaderList, Refused
+from hms_gateway.gateway.calls.streaming import COMPRESSED_FROM_BYTES, compress, compressed
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint, Channel
 from hms_gateway.gateway.http.endpoint import COMPRESSED_IN_THREAD_BYTES, GZIPPED, accepts_gzip, compressed_response
-from hms_gateway.gateway.http.exchange import HELD_HEADER, Exchange, Response
+from hms_gateway.gateway.http.exchange import HELD_HEADER, Exchange, Response, settled
+from hms_gateway.gateway.http.exchange import Answer as HttpAnswer
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.iceberg.errors import IcebergError
-from hms_gateway.iceberg.processor import RestProcessor, read_reply
-from hms_gateway.iceberg.routes import TOKEN, Answer, failure, routed
-from hms_gateway.rpc.call import Dialect, Unavailable, Waiting
+from hms_gateway.iceberg.processor import READ, LongReply, RestProcessor, read_reply
+from hms_gateway.iceberg.routes import TOKEN, Answer, Request, failure, routed
+from hms_gateway.rpc.call import Call, Dialect, Unavailable, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.rpc.wire import LimitExceeded
 from hms_gateway.runtime.call_keys import CALL_KEY_CHARACTERS_MAX
@@ -29,6 +34,11 @@ _LIKE_STATUS: Final = {
     429: "ServiceUnavailableException",
     503: "ServiceUnavailableException",
 }
+
+# Answers that depend on one row, and on a file that is never changed.
+_LOADS: Final = frozenset({"loadTable", "loadView"})
+_CHANGING: Final = frozenset({"POST", "DELETE"})
+_KEPT: Final = msgspec.msgpack.Decoder(tuple[int, bytes | None, bytes, tuple[tuple[bytes, bytes], ...]])
 
 _log = structlog.get_logger("hms_gateway.endpoint")
 
@@ -46,8 +56,14 @@ class IcebergDoor:
         await self._asgi_endpoint.serve(scope, receive, send, Dialect.HIVE_4, self._answer)
 
     async def _answer(self, exchange: Exchange, channel: Channel, held: ExitStack) -> Response:
+        return await self._guarded(exchange, self._answered(exchange, channel, held), channel)
+
+    async def _guarded(
+        self, exchange: Exchange, answered: Coroutine[Any, Any, Response], channel: Channel | None
+    ) -> Response:
+        """The answer, whatever comes of it; without a channel that of a load."""
         try:
-            return await self._answered(exchange, channel, held)
+            return await answered
         except ClientGone:
             raise
         except asyncio.CancelledError:
@@ -56,13 +72,14 @@ class IcebergDoor:
             kind = "CommitStateUnknownException" if _may_change(exchange, channel) else "ServiceUnavailableException"
             return _response(exchange, failure(IcebergError(kind, text)))
         except Exception as error:
-            if not channel.body_is_read:
+            if channel is not None and not channel.body_is_read:
                 is_too_large = isinstance(error, Refused) and error.status == 413
                 await channel.read_beginning(is_too_large=is_too_large)
-            if isinstance(error, Refused) and error.reason == "call_too_slow" and _may_change(exchange, channel):
+            begun = error if isinstance(error, Refused) and error.status == 503 else None
+            if begun is not None and begun.headers != NOT_TRIED and _may_change(exchange, channel):
                 # Java's client sends again what is answered with 503 and a time to wait.
-                exchange.outcome = error.reason
-                return _response(exchange, failure(IcebergError("CommitStateUnknownException", error.text)))
+                exchange.outcome = begun.reason
+                return _response(exchange, failure(IcebergError("CommitStateUnknownException", begun.text)))
             return self._failed(exchange, error)
 
     async def _answered(self, exchange: Exchange, channel: Channel, held: ExitStack) -> Response:
@@ -70,11 +87,9 @@ class IcebergDoor:
         self._asgi_endpoint.check_head(exchange, scope)
         if scope["method"] == "OPTIONS":
             return self._asgi_endpoint.other_method(exchange, channel, _METHODS)
-        sent_tag = exchange.head.headers.get(HELD_HEADER)
-        path = scope["raw_path"].partition(b"?")[0][len(self._path) :]
-        tag = None if sent_tag is None else sent_tag.decode("latin-1")
-        request = routed(scope["method"], path, scope["query_string"], tag)
-        exchange.method = f"iceberg.{request.operation.id}"
+        path = scope["raw_path"].partition(b"?")[0]
+        request = self._routed(exchange, scope["method"], path, scope["query_string"])
+        exchange.method, exchange.objects = f"iceberg.{request.operation.id}", request.objects
         if request.operation is TOKEN:
             await channel.read_beginning(is_too_large=False)
             exchange.outcome = "refused"
@@ -91,19 +106,82 @@ class IcebergDoor:
             text = f"Idempotency-Key must have 1 to {CALL_KEY_CHARACTERS_MAX} characters"
             raise IcebergError("BadRequestException", text)
         exchange.is_read = True
-        started = endpoint.calls.run(lambda again: self._processor.process(request, again), call)
+        key = self._key(exchange, request, path, scope["query_string"])
+        known = None if key is None else endpoint.look_up(key)
+        again = partial(self._called, exchange, request, call, key)
+        return await (again() if known is None else settled(endpoint.found(exchange, known, _kept, again)))
+
+    def load(self, exchange: Exchange, path: bytes, query: bytes) -> HttpAnswer | None:
+        """Answer the load of a table that the cache keeps; None for a request that has to be read first."""
+        endpoint = self._endpoint
+        exchange.identity = endpoint.authenticator.remembered(exchange.head)
+        if exchange.identity is None:
+            return None
+        try:
+            request = self._routed(exchange, "GET", path, query)
+        except IcebergError:
+            return None
+        key = self._key(exchange, request, path, query)
+        known = None if key is None else endpoint.look_up(key)
+        if known is None:
+            return None
+        exchange.method, exchange.objects = f"iceberg.{request.operation.id}", request.objects
+        exchange.is_read = True
+        try:
+            if endpoint.rates is not None:
+                endpoint.rates.check(exchange.identity, exchange.method)
+        except Refused as refused:
+            return self._failed(exchange, refused)
+        return endpoint.found(exchange, known, _kept, partial(self._loaded, exchange, request, key))
+
+    def _loaded(self, exchange: Exchange, request: Request, key: ReplyKey | None) -> HttpAnswer:
+        call = exchange.call(self._endpoint.holder(exchange))
+        return self._guarded(exchange, self._called(exchange, request, call, key), None)
+
+    def _routed(self, exchange: Exchange, method: str, path: bytes, query: bytes) -> Request:
+        held = exchange.head.headers.get(HELD_HEADER)
+        return routed(method, path[len(self._path) :], query, None if held is None else held.decode("latin-1"))
+
+    def _key(self, exchange: Exchange, request: Request, path: bytes, query: bytes) -> ReplyKey | None:
+        """The key of an answer that the cache may keep."""
+        if request.operation.id not in _LOADS or exchange.says_more:
+            return None
+        coding = b"gzip" if accepts_gzip(exchange.head.headers) else b""
+        asked = b"\n".join((path, query, exchange.head.headers.get(HELD_HEADER, b""), coding))
+        return self._endpoint.key(exchange, request.operation.id, READ, asked)
+
+    async def _called(self, exchange: Exchange, request: Request, call: Call, key: ReplyKey | None) -> Response:
+        """Have the catalog answer."""
+        endpoint, cache = self._endpoint, self._endpoint.cache
+        endpoint.metrics.cache_misses += key is not None
+        is_packed = accepts_gzip(exchange.head.headers)
+        ticket = cache.ticket()
+        started = endpoint.calls.run(
+            lambda again: self._processor.process(request, again), call, compressed if is_packed else iter
+        )
         try:
             completed = await started.completed
         except Waiting as waiting:
             completed = await endpoint.calls.wait(started, waiting, exchange.until_gone)
+        finally:
+            if request.operation.method in _CHANGING:
+                cache.note_answered(exchange.method)
         exchange.spans = started.spans
         reply = completed.reply
-        exchange.outcome, exchange.objects = reply.outcome, reply.objects
+        exchange.outcome = reply.outcome
+        if completed.stream is not None:
+            assert isinstance(reply, LongReply)
+            headers = (*_header_list(reply.headers), *(GZIPPED if is_packed else ()))
+            return Response(200, _JSON, completed.stream, headers)
         answered = read_reply(reply)
         body = answered.body
-        if body is not None and len(body) >= COMPRESSED_IN_THREAD_BYTES and accepts_gzip(exchange.head.headers):
-            return await compressed_response(_JSON, body, _headers(answered))
-        return _response(exchange, answered)
+        if body is not None and len(body) >= COMPRESSED_IN_THREAD_BYTES and is_packed:
+            response = await compressed_response(_JSON, body, _header_list(answered.headers))
+        else:
+            response = _response(exchange, answered)
+        if key is not None and reply.outcome == "ok":
+            cache.remember(key, reply.arguments, msgspec.msgpack.encode(response), ticket)
+        return response
 
     def _failed(self, exchange: Exchange, error: Exception) -> Response:
         headers: HeaderList = ()
@@ -137,17 +215,21 @@ class IcebergDoor:
         return _response(exchange, answer, headers)
 
 
-def _may_change(exchange: Exchange, channel: Channel) -> bool:
+def _may_change(exchange: Exchange, channel: Channel | None) -> bool:
     """True if the request was begun, and may still take effect."""
-    return exchange.is_read and channel.scope["method"] in ("POST", "DELETE")
+    return channel is not None and exchange.is_read and channel.scope["method"] in _CHANGING
 
 
-def _headers(answer: Answer) -> HeaderList:
-    return tuple((name.encode(), value.encode()) for name, value in answer.headers.items())
+def _kept(payload: bytes) -> Response:
+    return Response(*_KEPT.decode(payload))
+
+
+def _header_list(headers: Mapping[str, str]) -> HeaderList:
+    return tuple((name.encode(), value.encode()) for name, value in headers.items())
 
 
 def _response(exchange: Exchange, answer: Answer, headers: HeaderList = ()) -> Response:
-    headers = (*headers, *_headers(answer))
+    headers = (*headers, *_header_list(answer.headers))
     if answer.body is None:
         return Response(answer.status, None, b"", headers)
     body = answer.body

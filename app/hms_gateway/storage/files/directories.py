@@ -274,7 +274,7 @@ class Directories:
             return [name for name, _ in root.backend.file_sizes(path) if "/" not in name and not _is_hidden(name)]
 
     def read_file(self, location: str, bytes_max: int) -> bytes:
-        """The content of a file below a root, or the beginning of a longer one: one byte more. Raises FileSystemError."""
+        """The content of a file below a root, or one byte more than `bytes_max` of it. Raises FileSystemError."""
         root, path = self._within(location)
         with _translated("read_file", location):
             return root.backend.read(path, bytes_max)
