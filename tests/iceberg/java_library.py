@@ -78,8 +78,8 @@ def _write_renamed(target: Path, sources: Sequence[Path]) -> None:
                 for name in read.namelist():
                     if name.endswith(".class") and name.encode().startswith(_RENAMED):
                         written.writestr(f"{_BEFORE.decode()}{name}", _renamed(read.read(name)))
-        name = _BEFORE + _INTERFACE
-        written.writestr(f"{name.decode()}.class", _empty_interface(name))
+        interface = _BEFORE + _INTERFACE
+        written.writestr(f"{interface.decode()}.class", _empty_interface(interface))
 
 
 def _renamed(content: bytes) -> bytes:
@@ -158,15 +158,14 @@ class Java:
     def name(self, namespace: str, name: str) -> Any:
         return self.iceberg.catalog.TableIdentifier.of(self.namespace(namespace), name)
 
-    def schema(self, *fields: tuple[int, str, str], identifiers: Sequence[int] = (), doc: str | None = None) -> Any:
-        """Required fields: their ids, names and types."""
+    def schema(self, *fields: tuple[int, str, str], doc: str = "") -> Any:
+        """Of required fields: their ids, names and types."""
         value = {
             "type": "struct",
             "fields": [
-                {"id": number, "name": name, "required": True, "type": kind, **({"doc": doc} if doc else {})}
+                {"id": number, "name": name, "required": True, "type": kind, "doc": doc}
                 for number, name, kind in fields
             ],
-            **({"identifier-field-ids": list(identifiers)} if identifiers else {}),
         }
         return self.iceberg.SchemaParser.fromJson(json.dumps(value))
 
@@ -209,11 +208,11 @@ class Java:
 
 
 @contextmanager
-def running(folder: Path, gateway: GatewayServer, classes: Sequence[Path | str] = ()) -> Iterator[Java]:
+def running(folder: Path, gateway: GatewayServer) -> Iterator[Java]:
     """The library in a JVM that trusts a gateway. Skips without it, or without Java."""
     launcher = pytest.importorskip("py4j.java_gateway", reason="no py4j (requirements/spark.txt)")
     jars = spark_jars()
-    class_path = [*map(str, [*classes, *library_jars()]), f"{jars}/*"]
+    class_path = [*map(str, library_jars()), f"{jars}/*"]
     store = trust_store(folder, gateway)
     options = [
         *("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
@@ -246,5 +245,6 @@ def refused(kind: str, text: str = "") -> Iterator[None]:
     with pytest.raises(Py4JJavaError) as caught:
         yield
     error = caught.value.java_exception
-    assert (error.getClass().getSimpleName(), str(error.getMessage())) == (kind, str(error.getMessage()))
-    assert text in str(error.getMessage())
+    message = str(error.getMessage())
+    assert (error.getClass().getSimpleName(), message) == (kind, message)
+    assert text in message

@@ -771,7 +771,7 @@ def test_a_token_as_login(java, iceberg_gateway, rest, name, table):
 def test_refused_logins(java, iceberg_gateway):
     with refused("NotAuthorizedException", "Not authorized"):
         java.rest_catalog(iceberg_gateway, **{"rest.auth.basic.password": "wrong"})
-    with refused("BadRequestException", "this server issues no tokens here"):
+    with refused("BadRequestException", "this server issues no tokens"):
         java.rest_catalog(iceberg_gateway, **{"rest.auth.type": "oauth2", "credential": "someone:secret"})
     with refused("RESTException", "Warehouse does not exist: java_gone"):
         java.rest_catalog(iceberg_gateway, warehouse="java_gone")
