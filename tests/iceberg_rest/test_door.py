@@ -16,7 +16,12 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
     folder = tmp_path_factory.mktemp("iceberg-door")
-    settings = {"tls": False, "iceberg_path": "/lake/iceberg", "audit_log": str(folder / "audit.log")}
+    settings = {
+        "tls": False,
+        "iceberg_path": "/lake/iceberg",
+        "audit_log": str(folder / "audit.log"),
+        "cors_origins": ["https://lake.example"],
+    }
     with GatewayServer(
         folder, settings=settings, limits={"body_bytes_max": 100_000, "decoded_bytes_max": 2_000_000}
     ) as running:
@@ -73,7 +78,7 @@ def test_a_table_by_hand(client, gateway):
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/nonsense", 404), ("/namespaces/a%1Fb", 400), ("/namespaces/%FF", 400), ("/a/b/c/d/e", 404)]
+    ("path", "status"), [("/nonsense", 404), ("/namespaces/a%1Fb", 404), ("/namespaces/%FF", 400), ("/a/b/c/d/e", 404)]
 )
 def test_errors_of_paths_are_json(client, path, status):
     answer = client.get(path)
@@ -129,6 +134,14 @@ def test_a_key_of_another_request_is_refused(client):
 def test_other_pages_may_not_call(client):
     answer = client.get("/config", headers={"origin": "https://elsewhere.example"})
     assert (answer.status_code, answer.json()["error"]["type"]) == (403, "ForbiddenException")
+
+
+def test_pages_of_allowed_origins_may_send_what_iceberg_s_clients_send(client):
+    asks = {"origin": "https://lake.example", "access-control-request-method": "DELETE"}
+    found = client.options("/namespaces/n", headers=asks).headers
+    assert "DELETE" in found["access-control-allow-methods"].split(", ")
+    sent = {"authorization", "content-type", "idempotency-key", "if-none-match", "x-iceberg-access-delegation"}
+    assert sent <= set(found["access-control-allow-headers"].split(", "))
 
 
 def test_a_path_beside_the_catalog_is_no_part_of_it(client, gateway):

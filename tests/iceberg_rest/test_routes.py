@@ -158,9 +158,18 @@ def test_a_namespace_that_is_no_database_is_refused(rest, namespace):
     assert kind_of(rest.post("namespaces", {"namespace": namespace})) == (400, "BadRequestException")
 
 
-def test_a_nested_namespace_is_refused_in_a_path(rest):
-    assert kind_of(rest.get("namespaces/a%1Fb/tables")) == (400, "BadRequestException")
-    assert kind_of(rest.get("namespaces", query={"parent": "a\x1fb"})) == (400, "BadRequestException")
+def test_a_nested_namespace_does_not_exist(rest):
+    """Java's clients seek the metadata table `sales.orders.files` in `sales.orders` first; it has to be missing."""
+    rest.table()
+    inner = "namespaces/sales%1Forders"
+    assert kind_of(rest.get(f"{inner}/tables/files")) == (404, "NoSuchTableException")
+    assert rest.send("HEAD", f"{inner}/tables/files")[0] == 404
+    assert kind_of(rest.get(f"{inner}/views/files")) == (404, "NoSuchViewException")
+    for path in (inner, f"{inner}/tables", f"{inner}/views"):
+        assert kind_of(rest.get(path)) == (404, "NoSuchNamespaceException")
+    assert kind_of(rest.get("namespaces", query={"parent": "a\x1fb"})) == (404, "NoSuchNamespaceException")
+    into = {"source": {"namespace": ["sales"], "name": "orders"}, "destination": {"namespace": ["a", "b"], "name": "t"}}
+    assert kind_of(rest.post("tables/rename", into)) == (404, "NoSuchNamespaceException")
     assert rest.get("namespaces", query={"parent": "sales"}) == (200, {"namespaces": []})
     assert kind_of(rest.get("namespaces", query={"parent": "gone"})) == (404, "NoSuchNamespaceException")
 
@@ -489,6 +498,30 @@ def test_views(rest):
     assert kind_of(rest.send("DELETE", "namespaces/sales/views/b2")) == (404, "NoSuchViewException")
     file = {"name": "back", "metadata-location": replaced["metadata-location"]}
     assert rest.post("namespaces/sales/register-view", file) == (200, replaced)
+
+
+def test_a_name_that_is_taken_is_told_with_what_has_it(rest):
+    """In the words that Iceberg's compatibility kit expects."""
+    rest.post("namespaces/sales/views", VIEW)
+    rest.table()
+
+    def text(answer):
+        assert kind_of(answer) == (409, "AlreadyExistsException")
+        return answer[1]["error"]["message"]
+
+    def renamed(kind, source, target):
+        names = [{"namespace": ["sales"], "name": each} for each in (source, target)]
+        return text(rest.post(f"{kind}/rename", dict(zip(("source", "destination"), names, strict=True))))
+
+    assert text(rest.table_answer("orders")) == "Table already exists: sales.orders"
+    assert text(rest.table_answer("big")) == "View with same name already exists: sales.big"
+    assert text(rest.commit("big", requirements=[{"type": "assert-create"}])) == text(rest.table_answer("big"))
+    assert text(rest.post("namespaces/sales/views", VIEW)) == "View already exists: sales.big"
+    of_a_table = {**VIEW, "name": "orders"}
+    expected = "Table with same name already exists: sales.orders"
+    assert text(rest.post("namespaces/sales/views", of_a_table)) == expected
+    assert renamed("tables", "orders", "big") == "Cannot rename sales.orders to sales.big. View already exists"
+    assert renamed("views", "big", "orders") == "Cannot rename sales.big to sales.orders. Table already exists"
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])

@@ -178,11 +178,11 @@ class Commits:
             raise no_namespace(plan.name.namespace)
         found = tx.table(key, name)
         if found is not None:
-            raise exists_already(plan.name, found.table)
+            raise exists_already(plan.name, plan.kind, found.table)
         try:
             tx.insert_table(database.database_id, plan.row)
         except DuplicateKey as error:
-            raise exists_already(plan.name) from error
+            raise exists_already(plan.name, plan.kind) from error
         tx.append_event(self._events.create_table(plan.row))
 
     def _update(self, tx: Transaction, plan: Plan, base: MetadataFile, caller: LockCaller) -> None:

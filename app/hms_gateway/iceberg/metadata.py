@@ -383,12 +383,10 @@ class TableDraft(Draft):
     def _add_schema(self, update: Json) -> None:
         schema = needed(update, "schema", dict)
         check_schema(schema, self._new[FORMAT_VERSION])
-        last = None if update.get("last-column-id") is None else small(update, "last-column-id")
-        if last is not None and last < self._new["last-column-id"]:
-            text = f"last-column-id {last} is below the table's {self._new['last-column-id']}"
-            raise invalid(f"add-schema: {text}")
+        # Java's clients send the highest id of the schema, which is below the table's after the drop of a column.
+        last = 0 if update.get("last-column-id") is None else small(update, "last-column-id")
         known = self._known_schema(schema)
-        self._set("last-column-id", max(self._new["last-column-id"], highest_id(known), last or 0))
+        self._set("last-column-id", max(self._new["last-column-id"], highest_id(known), last))
 
     def _set_current_schema(self, update: Json) -> None:
         number = self._number(update, "schema-id", self._last_schema)
