@@ -30,14 +30,13 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 from thrift.Thrift import TException
 
+from benchmarks.commit_history import COMMIT, WRITER, path_of
 from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
 from tests.iceberg.appender import PROPERTIES
 from tests.linearizability.history import Journal, NotMade, Unknown
 from tests.support.server import PASSWORD, USER
 
 NAMESPACE: Final = "kills"
-COMMIT: Final = "commit"
-WRITER: Final = "writer-"
 SCHEMA: Final = Schema(NestedField(1, "id", LongType(), required=False), schema_id=0)
 _ROWS: Final = pa.schema([pa.field("id", pa.int64(), metadata={b"PARQUET:field_id": b"1"})])
 _REPEATS_MAX: Final = 600
@@ -79,10 +78,6 @@ def version_of(location: str) -> int:
     found = _VERSION.fullmatch(location)
     assert found is not None, location
     return int(found[1])
-
-
-def path_of(location: str) -> Path:
-    return Path(location.removeprefix("file:"))
 
 
 class RestClient:

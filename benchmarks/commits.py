@@ -24,28 +24,23 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
 
-import fastavro
 import httpx
-import msgspec
 from pyiceberg.table import StaticTable
 
 from benchmarks.commit_clients import (
-    COMMIT,
     NAMESPACE,
     SCHEMA,
-    WRITER,
     LibraryWriter,
     PreparedWriter,
     RestClient,
     World,
     by_rest,
     by_thrift,
-    path_of,
     read_on,
 )
+from benchmarks.commit_history import History, history_of, missing_files, path_of, wrong_commits
 from benchmarks.report import print_table
 from hms_gateway.iceberg.appends import REBASE
-from hms_gateway.iceberg.manifest_lists import read_manifests
 from hms_gateway.storage.migrations.revisions import migrate
 from tests.iceberg.duckdb_program import ENVIRONMENT, rows_of
 from tests.linearizability.history import Call, Journal, read_journals
@@ -216,20 +211,6 @@ def _lines(path: Path) -> list[str]:
 # The end
 
 
-class History(NamedTuple):
-    """All states of a table by their files, and the commits between them: appends, and those that set properties."""
-
-    location: str
-    metadata: Any
-    files: Sequence[str]
-    appends: Counter[str]
-    others: Counter[str]
-
-    @property
-    def commits(self) -> Counter[str]:
-        return self.appends + self.others
-
-
 class Checks:
     def __init__(self, world: World, servers: Servers, seconds: float, kills: Counter[str]) -> None:
         self._world = world
@@ -245,14 +226,14 @@ class Checks:
         left = self._left(histories)
         checked = self._check_removes_them()
         for table, history in histories.items():
-            wrong += [f"{table}: {one}" for one in (*_missing_files(history), *_wrong_rows(history))]
+            wrong += [f"{table}: {one}" for one in (*missing_files(history), *_wrong_rows(history))]
             wrong += [f"{table}: {one} was removed" for one in history.files if not path_of(one).exists()]
         self._report(histories, left, checked, self._left(histories))
         return wrong
 
     def _histories(self) -> dict[str, History]:
         client = RestClient(self._world.rest_urls, 0)
-        return {table: _history(client.load(table)) for table in self._world.tables}
+        return {table: history_of(client.load(table)) for table in self._world.tables}
 
     def _left(self, histories: dict[str, History]) -> Counter[str]:
         """Files in the metadata folders that nothing names, by kind."""
@@ -291,23 +272,6 @@ class Checks:
         print(f"files that nothing names: {dict(left)}; after a check that found {dict(checked)}: {dict(after)}")
 
 
-def wrong_commits(calls: Sequence[Call], commits: dict[str, Counter[str]]) -> Iterator[str]:
-    """What clients were told, and the histories of tables do not say: how often each has a commit."""
-    sent: dict[str, set[str]] = {table: set() for table in commits}
-    for call in calls:
-        number, *tables = map(str, call.arguments)
-        times = [commits[table][number] for table in tables]
-        for table in tables:
-            sent[table].add(number)
-        told = "refused" if call.failure else "acknowledged" if call.is_answered else "without an answer"
-        right = {"refused": [0], "acknowledged": [1]}.get(told, [0, 1])
-        if len(set(times)) > 1 or times[0] not in right:
-            yield f"{call.name} {number}, {told}, is in the history of {tables} {times} times"
-    for table, sent_there in sent.items():
-        if others := commits[table].keys() - sent_there:
-            yield f"{table} has commits that nobody sent: {sorted(others)[:5]}"
-
-
 def _counted(name: str, calls: Sequence[Call], commits: dict[str, Counter[str]]) -> list[str]:
     unknown = [call for call in calls if not call.is_answered]
     refused = sum(call.failure is not None for call in calls)
@@ -318,46 +282,6 @@ def _counted(name: str, calls: Sequence[Call], commits: dict[str, Counter[str]])
 
 def _writer_kind(number: int) -> str:
     return ("prepared", "prepared with a key")[number % 2] if number % 8 < 4 else ("REST", "Hive")[number % 8 > 5]
-
-
-def _history(loaded: Any) -> History:
-    files: list[str] = [loaded["metadata-location"]]
-    metadata = loaded["metadata"]
-    while earlier := [one["metadata-file"] for one in metadata.get("metadata-log", ())]:
-        files = [*earlier, *files]
-        metadata = msgspec.json.decode(path_of(earlier[0]).read_bytes())
-    appends: Counter[str] = Counter()
-    others: Counter[str] = Counter()
-    known: set[int] = set()
-    values: dict[str, str] = {}
-    for file in files:
-        metadata = msgspec.json.decode(path_of(file).read_bytes())
-        appends.update(one["summary"][COMMIT] for one in metadata["snapshots"] if one["snapshot-id"] not in known)
-        others.update(
-            value
-            for name, value in metadata["properties"].items()
-            if name.startswith(WRITER) and values.get(name) != value
-        )
-        known, values = {one["snapshot-id"] for one in metadata["snapshots"]}, metadata["properties"]
-    return History(loaded["metadata-location"], loaded["metadata"], files, appends, others)
-
-
-def _missing_files(history: History) -> Iterator[str]:
-    """Of lists, manifests and data of all snapshots."""
-    named: set[str] = set()
-    for snapshot in history.metadata["snapshots"]:
-        try:
-            named |= {one["manifest_path"] for one in read_manifests(path_of(snapshot["manifest-list"]).read_bytes())}
-        except FileNotFoundError:
-            yield f"{snapshot['manifest-list']} is missing"
-    for manifest in named:
-        if not path_of(manifest).exists():
-            yield f"{manifest} is missing"
-            continue
-        with path_of(manifest).open("rb") as file:
-            entries: Any = fastavro.reader(file)
-            data = [entry["data_file"]["file_path"] for entry in entries]
-        yield from (f"{one} is missing" for one in data if not path_of(one).exists())
 
 
 def _wrong_rows(history: History) -> Iterator[str]:

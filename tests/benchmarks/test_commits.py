@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyiceberg.catalog.hive", reason="no PyIceberg (requirements/spark.txt)")
-
-from benchmarks.commits import wrong_commits
+from benchmarks.commit_history import wrong_commits
 from tests.linearizability.history import NEVER, Call, Failure
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +35,7 @@ def test_a_commit_that_nobody_sent_is_told() -> None:
 @pytest.mark.postgres
 @pytest.mark.iceberg
 def test_a_small_run() -> None:
+    pytest.importorskip("pyiceberg.catalog.hive", reason="no PyIceberg (requirements/spark.txt)")
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     sizes = ["--commits", "300", "--writers", "8", "--tables", "4", "--kills", "6"]
     command = [sys.executable, "-m", "benchmarks", "commits", *sizes]

@@ -1,6 +1,7 @@
 """A metastore without the edge, and a client of its REST catalog that sends requests past HTTP."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -121,6 +122,20 @@ def metastore(database: str | None, tmp_path: Path) -> Iterator[Metastore]:
     metastore = build_metastore(Settings(data_dir=tmp_path, database_url=database))
     yield metastore
     metastore.store.close()
+
+
+@pytest.fixture
+def anew(metastore: Metastore, database: str | None, tmp_path: Path) -> Iterator[Callable[[], Rest]]:
+    """Makes a client of another gateway that has just been started on the same data."""
+    with ExitStack() as opened:
+
+        def start() -> Rest:
+            started = build_metastore(Settings(data_dir=tmp_path, database_url=database))
+            opened.callback(started.store.close)
+            assert started.iceberg is not None
+            return Rest(started.iceberg())
+
+        yield start
 
 
 @pytest.fixture

@@ -138,13 +138,13 @@ def test_a_repeated_append_is_made_once(rest, table):
     assert (status, [one["snapshot-id"] for one in found["metadata"]["snapshots"]]) == (200, [1, 2])
 
 
-def test_a_keyed_append_is_answered_as_the_first_time(rest, table, metastore):
+def test_a_keyed_append_is_answered_as_the_first_time(rest, table, anew):
     path, body = "namespaces/sales/tables/orders", Writer(rest, table).request(1)
     first = rest.post(path, body, key="k1")
     assert first[0] == 200
     assert Writer(rest, table).append(2)[0] == 200
     assert rest.commit("orders", {"action": "remove-snapshots", "snapshot-ids": [1]})[0] == 200
-    after_a_restart = type(rest)(metastore.iceberg())
+    after_a_restart = anew()
     assert after_a_restart.post(path, body, key="k1") == first
     with pytest.raises(KeyReused):
         after_a_restart.post(path, Writer(rest, table).request(3), key="k1")

@@ -125,12 +125,12 @@ ODD_FILES = [
 
 
 @pytest.mark.parametrize("odd", ODD_FILES, ids=str)
-def test_a_file_that_another_writer_left_odd(rest, metastore, odd):
+def test_a_file_that_another_writer_left_odd(rest, anew, odd):
     made = rest.table(properties={REBASE: "true"})
     body = Writer(rest, made).request(1)
     file = path_of(made["metadata-location"])
     file.write_text(json.dumps({**made["metadata"], **odd}), "utf-8")
-    again = Rest(metastore.iceberg(), USER)
+    again = anew()
     answers = [
         again.get(TABLE),
         again.get(TABLE, query={"snapshots": "refs"}),
@@ -141,7 +141,7 @@ def test_a_file_that_another_writer_left_odd(rest, metastore, odd):
     assert {kind_of(each)[0] for each in answers} == {400}
     assert again.send("HEAD", TABLE) == (204, None)
     file.write_text(json.dumps(made["metadata"]), "utf-8")
-    assert Rest(metastore.iceberg(), USER).post(TABLE, body)[0] == 200
+    assert anew().post(TABLE, body)[0] == 200
 
 
 def test_a_file_that_is_gone_is_not_registered(rest):

@@ -130,19 +130,19 @@ def test_a_dropped_and_a_renamed_table(rest, hive):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\x1f\x8bx", b'{"format-version": 12}', MANY_VALUES])
-def test_a_metadata_file_that_is_gone_or_damaged(rest, metastore, content):
+def test_a_metadata_file_that_is_gone_or_damaged(rest, anew, content):
     made = rest.table()
     file = made["metadata-location"].removeprefix("file:")
     Path(file).unlink()
     if content is not None:
         Path(file).write_bytes(content)
-    metastore_again = type(rest)(metastore.iceberg(), USER)
-    for answer in (metastore_again.get("namespaces/sales/tables/orders"), metastore_again.commit("orders", SET)):
+    again = anew()
+    for answer in (again.get("namespaces/sales/tables/orders"), again.commit("orders", SET)):
         assert kind_of(answer) in [(404, "NotFoundException"), (400, "ValidationException")]
-    assert metastore_again.send("DELETE", "namespaces/sales/tables/orders") == (204, None)
+    assert again.send("DELETE", "namespaces/sales/tables/orders") == (204, None)
 
 
-def test_a_file_system_that_is_away_is_no_missing_table(rest, metastore, monkeypatch):
+def test_a_file_system_that_is_away_is_no_missing_table(rest, anew, monkeypatch):
     rest.table()
     path = "namespaces/sales/tables/orders"
 
@@ -152,7 +152,7 @@ def test_a_file_system_that_is_away_is_no_missing_table(rest, metastore, monkeyp
     monkeypatch.setattr(LocalDirectories, "write", away)
     assert kind_of(rest.commit("orders", SET)) == (409, "CommitFailedException")
     monkeypatch.setattr(LocalDirectories, "read", away)
-    again = type(rest)(metastore.iceberg(), USER)
+    again = anew()
     assert kind_of(again.get(path)) == (503, "ServiceUnavailableException")
     assert kind_of(again.commit("orders", SET)) == (503, "ServiceUnavailableException")
 

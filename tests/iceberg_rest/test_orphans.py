@@ -10,7 +10,6 @@ from hms_gateway.composition.main import directories
 from hms_gateway.iceberg.appends import REBASE
 from hms_gateway.iceberg.orphans import find_orphans
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.limits import DEFAULT_LIMITS
 from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
 from tests.iceberg_rest.conftest import USER
@@ -26,10 +25,9 @@ def path_of(location):
 @pytest.fixture
 def orphans(metastore, tmp_path):
     """The names of those that are found."""
-    files = directories(Settings(data_dir=tmp_path))
-    return lambda: [
-        path_of(one.location).name for one in find_orphans(metastore.store, files, DEFAULT_LIMITS, "sales", "orders")
-    ]
+    settings = Settings(data_dir=tmp_path)
+    place = metastore.store, directories(settings), settings.limits
+    return lambda: [path_of(one.location).name for one in find_orphans(*place, "sales", "orders")]
 
 
 def left_by_a_crash(loaded):

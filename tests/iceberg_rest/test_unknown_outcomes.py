@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from hms_gateway.gateway.admission.identity import Refused
+from hms_gateway.gateway.admission.identity import Refused, overloaded
 from hms_gateway.gateway.http.iceberg_door import IcebergDoor
 
 SLOW = Refused(503, "too slow; it may still take effect", headers=((b"retry-after", b"10"),), reason="call_too_slow")
+LATE = Refused(503, "there are too many long replies", headers=((b"retry-after", b"1"),), reason="overload")
 UNKNOWN, AWAY = (500, "CommitStateUnknownException"), (503, "ServiceUnavailableException")
 
 
@@ -22,7 +23,9 @@ UNKNOWN, AWAY = (500, "CommitStateUnknownException"), (503, "ServiceUnavailableE
         ("POST", False, asyncio.CancelledError(), AWAY),
         ("GET", True, SLOW, AWAY),
         ("GET", True, asyncio.CancelledError(), AWAY),
-        ("POST", True, Refused(503, "busy", headers=((b"retry-after", b"1"),), reason="overload"), AWAY),
+        ("POST", True, overloaded("there are too many calls in flight"), AWAY),
+        ("POST", True, LATE, UNKNOWN),
+        ("GET", True, LATE, AWAY),
     ],
 )
 def test_what_may_still_take_effect_is_unknown(method, is_read, error, expected):

@@ -399,15 +399,9 @@ class Catalog:
             raise AlreadyConcluded
         if chain.value is known:
             return [base if failure is None else failure for failure in failures]
-        self._files.write_lists(chain.lists)
         value = with_log(chain.value, known, base.location)
         plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
-        try:
-            (written,) = self._commits.write(appends[0].call, [plan], keys)
-        except BaseException as error:
-            if not (isinstance(error, IcebergError) and error.kind == "CommitStateUnknownException"):
-                self._files.delete_lists(chain.lists)
-            raise
+        (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
         return [written if failure is None else failure for failure in failures]
 
     def _plan(self, metastore: Metastore, name: Name, request: Json) -> Plan | MetadataFile:

@@ -121,22 +121,27 @@ class Commits:
         request = AlterTableRequest(dbName=name.key, tableName=name.name, table=plan.row)
         return metastore.perform("alter_table_req", alter, req=request)
 
-    def write(self, call: Call, plans: Sequence[Plan], keys: Sequence[CallKey] = ()) -> list[MetadataFile]:
+    def write(
+        self,
+        call: Call,
+        plans: Sequence[Plan],
+        lists: Sequence[tuple[str, bytes]] = (),
+        keys: Sequence[CallKey] = (),
+    ) -> list[MetadataFile]:
         """Write the files and change the rows of plans that each caller was checked for. Raises as `carry_out`.
 
-        `keys` are those of calls that the plans are for beside the current one. Raises AlreadyConcluded for them.
+        `lists` are manifest lists that the plans name; `keys` are those of calls that the plans are for beside the
+        current one. Raises AlreadyConcluded for them.
         """
-        written: list[MetadataFile] = []
+        written = self._files.write([(plan.location, plan.value) for plan in plans], lists)
         try:
-            for plan in plans:
-                written.append(self._files.write(plan.location, plan.value))
             self._store.write(self._work(call, plans, keys))
         except OutcomeUnknown as error:
             # The row may point to the file.
             raise IcebergError("CommitStateUnknownException", str(error)) from error
         except BaseException as error:
-            for file in written:
-                self._discard(file.location)
+            for location in (*(file.location for file in written), *(location for location, _ in lists)):
+                self._discard(location)
             if isinstance(error, LockedByAnother) and call.waited_seconds < LOCKED_SECONDS_MAX:
                 raise Waiting(_LOCKED_PAUSE_SECONDS) from error
             raise
@@ -156,11 +161,12 @@ class Commits:
                 tx.refuse_second(key)
                 tx.conclude(key, None)
             for plan in plans:
-                check_place(tx, plan)
                 if plan.base is None:
                     self._insert(tx, plan)
                 else:
                     self._update(tx, plan, plan.base, caller)
+                # Last, since what was read before a statement is read again behind it.
+                check_place(tx, plan)
 
         names = [plan.name.stored for plan in plans]
         return CatalogWork(work, names, new_tables=sum(plan.base is None for plan in plans), reads_locks=True)

@@ -73,18 +73,33 @@ class MetadataFiles:
         self._keep(found)
         return found
 
-    def write(self, location: str, value: Json) -> MetadataFile:
-        """Raises IcebergError."""
+    def write(self, values: Sequence[tuple[str, Json]], lists: Sequence[tuple[str, bytes]] = ()) -> list[MetadataFile]:
+        """Write metadata and manifest lists to their places at once, all or none. Raises IcebergError."""
+        files = [self._new(*one) for one in values]
+        contents = [*lists, *((file.location, _packed(file)) for file in files)]
+        try:
+            self._write_all(contents)
+        except FileSystemError as error:
+            for location, _ in contents:
+                with suppress(FileSystemError):
+                    self._files.delete_file(location)
+            raise _not_written(error) from error
+        for file in files:
+            self._keep(file)
+        return files
+
+    def _new(self, location: str, value: Json) -> MetadataFile:
         text = msgspec.json.encode(value)
         self._check_size(text, "the new metadata")
-        content = gzip.compress(text, 1, mtime=0) if location.endswith(".gz.metadata.json") else text
-        try:
-            self._files.write_file(location, content)
-        except FileSystemError as error:
-            raise _not_written("the metadata file", error) from error
-        written = MetadataFile(location, text, value)
-        self._keep(written)
-        return written
+        return MetadataFile(location, text, value)
+
+    def _write_all(self, contents: Sequence[tuple[str, bytes]]) -> None:
+        if len(contents) == 1:
+            self._files.write_file(*contents[0])
+            return
+        with ThreadPoolExecutor(min(len(contents), _WRITES_AT_ONCE), thread_name_prefix="metadata") as threads:
+            for each in [threads.submit(self._files.write_file, *one) for one in contents]:
+                each.result()
 
     def read_list(self, location: str) -> bytes:
         """The content of a manifest list. Raises IcebergError."""
@@ -128,25 +143,6 @@ class MetadataFiles:
             raise invalid(f"the metadata file {location} is cut off")
         return text
 
-    def write_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
-        """Write manifest lists, all or none. Raises IcebergError."""
-        try:
-            if len(lists) < 2:
-                for one in lists:
-                    self._files.write_file(*one)
-                return
-            with ThreadPoolExecutor(min(len(lists), _WRITES_AT_ONCE), thread_name_prefix="lists") as threads:
-                for each in [threads.submit(self._files.write_file, *one) for one in lists]:
-                    each.result()
-        except FileSystemError as error:
-            self.delete_lists(lists)
-            raise _not_written("a manifest list", error) from error
-
-    def delete_lists(self, lists: Sequence[tuple[str, bytes]]) -> None:
-        for location, _ in lists:
-            with suppress(FileSystemError):
-                self._files.delete_file(location)
-
     def delete(self, location: str) -> None:
         """Raises FileSystemError."""
         self._files.delete_file(location)
@@ -164,9 +160,13 @@ class MetadataFiles:
                 self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
 
 
-def _not_written(what: str, error: FileSystemError) -> IcebergError:
+def _packed(file: MetadataFile) -> bytes:
+    return gzip.compress(file.text, 1, mtime=0) if file.location.endswith(".gz.metadata.json") else file.text
+
+
+def _not_written(error: FileSystemError) -> IcebergError:
     """Nothing has happened, so that a client may try again where that can help."""
-    text = f"{what} cannot be written: {error}"
+    text = f"the metadata cannot be written: {error}"
     return commit_failed(text) if isinstance(error, FileSystemAway) else invalid(text)
 
 

@@ -260,8 +260,13 @@ class CallCheck:
         if struct is None or self._has_hidden:
             return
         owner, kind = owner_place.get(), getattr(struct, "ownerType", None)
-        thing, is_there, current = self._owner(need.kind, [place.get() for place in names])
-        if not is_there or self._decide(Action.OWN, thing).allowed:
+        named = [place.get() for place in names]
+        thing = Securable(_database(named[0]), _table(named[1]) if need.kind == "table" else "")
+        # Most changes are made by owners: whether the object is there is read for others only.
+        if self._decide(Action.OWN, thing).allowed:
+            return
+        is_there, current = self._owner(need.kind, thing, named)
+        if not is_there:
             return
         given = None if owner is None else Principal(USER if kind is None else int(kind), owner)
         if given == current:
@@ -275,22 +280,20 @@ class CallCheck:
         else:
             raise _denied(self._permissions.user, Action.OWN, thing)
 
-    def _owner(self, kind: str, names: list[str | None]) -> tuple[Securable, bool, Principal | None]:
-        """The object, whether it is there, and its owner."""
-        database = _database(names[0])
+    def _owner(self, kind: str, thing: Securable, names: list[str | None]) -> tuple[bool, Principal | None]:
+        """Whether the object is there, and its owner."""
         found: Any
         if kind == "table":
-            thing = Securable(database, _table(names[1]))
             rows = self._read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
-            return thing, bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
+            return bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
         if kind == "database":
-            found = self._read(lambda snapshot: snapshot.database(database))
+            found = self._read(lambda snapshot: snapshot.database(thing.database))
         else:
-            found = self._read(lambda snapshot: FunctionRows(snapshot).find(database, normalize(names[1] or "")))
+            found = self._read(lambda snapshot: FunctionRows(snapshot).find(thing.database, normalize(names[1] or "")))
         if found is None:
-            return Securable(database), False, None
+            return False, None
         struct = getattr(found, kind)
-        return Securable(database), True, _party(struct.ownerName, struct.ownerType)
+        return True, _party(struct.ownerName, struct.ownerType)
 
     def check_grant(self, need: Need, bag: Slot, *kinds: Slot) -> None:
         """A bag of privileges, and in requests that may be either whether they are given or taken.
