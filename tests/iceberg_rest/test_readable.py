@@ -215,5 +215,8 @@ def test_more_updates_than_a_commit_may_have(rest, path, most):
         "default-namespace": ["sales"], "summary": {}, "schema-id": 0, "version-id": 1, "representations": []}}  # fmt: skip
     assert rest.post("namespaces/sales/views", view)[0] == 200
     answer = rest.post(f"namespaces/sales/{path}", body)
-    assert (kind_of(answer), f"more than {most}" in answer[1]["error"]["message"]) == ((400, "BadRequestException"), True)
+    assert (kind_of(answer), f"more than {most}" in answer[1]["error"]["message"]) == (
+        (400, "BadRequestException"),
+        True,
+    )
     assert rest.post(f"namespaces/sales/{path}", {**body, "updates": body["updates"][1:]})[0] == 200
