@@ -75,7 +75,7 @@ def _aimed(value: Any, chosen: random.Random, files: list[str], field: str = "")
             return []
         case "location":
             return None
-        case "fields" if isinstance(value, list):
+        case "fields" if all(isinstance(each, dict) for each in value or ()):
             return [{**each, "name": f"f{number}", "source-id": 1} for number, each in enumerate(value)]
         case "snapshot-id" | "parent-snapshot-id" | "sequence-number" | "schema-id":
             return chosen.choice(NUMBERS)
