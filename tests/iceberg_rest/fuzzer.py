@@ -130,7 +130,7 @@ class Fuzzer:
             post(f"{self._url}/v1/namespaces", json={"namespace": [namespace]})
         for table in TABLES[:3]:
             properties = {"hms.append-rebase": "true"} if table == "late" else {}
-            body = {"name": table, "schema": SCHEMA, "properties": properties}
+            body: dict[str, Any] = {"name": table, "schema": SCHEMA, "properties": properties}
             post(f"{self._url}/v1/namespaces/sales/tables", json=body)
         version = {
             "version-id": 1, "timestamp-ms": 1, "schema-id": 0, "summary": {}, "default-namespace": ["sales"],
@@ -205,4 +205,5 @@ def main(document: str, url: str, password: str, count: int, first_seed: int, fi
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6:])
+    document, url, password, count, first_seed, *files = sys.argv[1:]
+    main(document, url, password, int(count), int(first_seed), files)
