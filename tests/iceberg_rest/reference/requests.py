@@ -282,7 +282,7 @@ def _snapshots() -> Iterator[Step]:
     exists = requirement("assert-ref-snapshot-id", ref="main", snapshot_id=None)
     yield commit("the branch was to be new", "t1", SET, requirements=[exists])
     yield commit("a tag", "t1", ref(100, "tag1", "tag", max_ref_age_ms=5))
-    kept = {"min_snapshots_to_keep": 3, "max_snapshot_age_ms": 7, "max_ref_age_ms": 9}
+    kept: Json = {"min_snapshots_to_keep": 3, "max_snapshot_age_ms": 7, "max_ref_age_ms": 9}
     yield commit("a branch with bounds", "t1", ref(102, "b1", **kept))
     yield commit("the same branch again", "t1", ref(102, "b1", **kept))
     yield commit("a tag with a branch's bounds", "t1", ref(100, "tag2", "tag", min_snapshots_to_keep=3))
