@@ -94,6 +94,35 @@ def test_bounds_are_named(client):
     assert (answer.status_code, "Idempotency-Key" in answer.json()["error"]["message"]) == (400, True)
 
 
+BODY = b'{"namespace": ["odd"]}'
+BROKEN = [
+    ({"content-encoding": "gzip"}, BODY, 400),
+    ({"content-encoding": "gzip"}, gzip.compress(BODY)[:-9], 400),
+    ({"content-encoding": "br"}, BODY, 415),
+    ({"content-encoding": "gzip"}, gzip.compress(b"[" * 3_000_000), 413),
+    ({"content-type": "application/json; charset=utf-16"}, BODY.decode().encode("utf-16"), 400),
+    ({"expect": "a miracle"}, BODY, 417),
+]
+
+
+@pytest.mark.parametrize(("headers", "body", "status"), BROKEN, ids=range(len(BROKEN)))
+def test_a_body_in_a_form_that_is_not_read(client, headers, body, status):
+    sent = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    answer = client.post("/namespaces", content=body, headers=sent)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, status)
+    assert client.get("/namespaces/odd").status_code == 404
+
+
+def test_methods_without_a_body_and_prefixes_that_are_not_there(client):
+    missing = client.head("/namespaces/gone")
+    assert (missing.status_code, missing.content) == (404, b"")
+    asked = client.options("/namespaces")
+    assert (asked.status_code, asked.content) == (204, b"")
+    for path in ("/nowhere/namespaces", "/a%2Fb/namespaces", "/%00/namespaces", "/config/config"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, 404)
+
+
 def test_a_key_of_another_request_is_refused(client):
     headers = {"idempotency-key": "the-same"}
     assert client.post("/namespaces", json={"namespace": ["first"]}, headers=headers).status_code == 200

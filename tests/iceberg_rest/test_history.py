@@ -95,7 +95,7 @@ BROKEN = {
     b"[]": "is no JSON object",
     b"{}": "is not the metadata of a table",
     b'{"format-version": 9}': "format version 9",
-    b'{"format-version": 2, "location": "l", "last-updated-ms": 1, "snapshots": [{"snapshot-id": 1}]}': "timestamp-ms is",
+    b'{"format-version": 2, "location": "l", "last-updated-ms": 1, "snapshots": [{"snapshot-id": 1}]}': "timestamp-ms",
     b'{"format-version": 2, "location": "l", "last-updated-ms": 1, "refs": {"a": 1}}': "odd value",
 }
 

@@ -1,5 +1,6 @@
 """Operations of the REST catalog by their answers (Iceberg REST OpenAPI document)."""
 
+import gc
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, TokenEndpoint
 from hms_gateway.iceberg import METHODS
-from hms_gateway.iceberg.files import MetadataFiles
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles
 from hms_gateway.iceberg.metastore import Metastore
 from hms_gateway.iceberg.processor import KEPT_BYTES_MAX
 from hms_gateway.iceberg.routes import OPERATIONS
@@ -563,3 +564,20 @@ def test_fields_of_another_kind_are_refused(rest, value):
     for action in ACTIONS:
         answers += [rest.commit("orders", {"action": action, field: value}) for field in FIELDS]
     assert {status for status, _ in answers} <= {200, 400, 404, 409}
+
+
+def files_in_memory():
+    gc.collect()
+    return sum(isinstance(each, MetadataFile) for each in gc.get_objects())
+
+
+def test_files_that_no_table_points_to_any_more_stay_on_disk_and_not_in_memory(rest, tmp_path):
+    rest.table()
+    counts = []
+    for number in range(10):
+        assert rest.commit("orders", {"action": "set-properties", "updates": {"at": str(number)}})[0] == 200
+        counts.append(files_in_memory())
+    assert counts[0] == counts[-1]
+    assert len(list(tmp_path.rglob("*.metadata.json"))) == 11
+    assert rest.send("DELETE", "namespaces/sales/tables/orders")[0] == 204
+    assert files_in_memory() < counts[0]

@@ -13,6 +13,7 @@ from hms_gateway.cli.catalog import commands as catalog
 from hms_gateway.cli.coordination.commands import AUDIT, LEASES, LOCKS
 from hms_gateway.cli.pipeline.commands import PIPELINE
 from hms_gateway.cli.terminal.commands import (
+    AGE,
     FILE,
     FORM,
     Subject,
@@ -452,7 +453,7 @@ _TOKENS: Final = group(
         The token is shown only this once, since the gateway keeps a hash of it. A running gateway accepts it at once.
         """,
         argument("name", "Name of the user who calls with the token."),
-        option("--ttl DURATION", "Validity of the token: a number with s, m, h or d.", default="90d"),
+        option("--ttl DURATION", "Validity of the token: a number with s, m, h, d or w.", type=AGE, default="90d"),
         option("--note TEXT", "Purpose of the token; `token list` shows it.", default=""),
         work="operations.logins:create",
         subject=_FOLDER_OF_TOKENS,

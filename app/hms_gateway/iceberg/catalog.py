@@ -302,6 +302,8 @@ class Catalog:
             if error.kind == "NotFoundException":
                 raise missing(name, kind) from error
             raise
+        if file is not None:
+            self._files.forget(file.location)
         location = row.sd.location if row.sd else None
         # As HiveCatalog stores `gc.enabled`.
         keeps = (row.parameters or {}).get(EXTERNAL_PURGE_KEY, "").lower() == "false"

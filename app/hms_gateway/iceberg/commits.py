@@ -148,6 +148,8 @@ class Commits:
         for key in keys:
             key.is_concluded = True
         for plan in plans:
+            if plan.base is not None:
+                self._files.forget(plan.base.location)
             self._delete_old(plan)
         return written
 

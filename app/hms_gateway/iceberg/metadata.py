@@ -534,7 +534,9 @@ class TableDraft(Draft):
         self._set("refs", {**self._new["refs"], name: ref})
 
     def _remove_snapshots(self, update: Json) -> None:
-        gone = set(integers(update, "snapshot-ids"))
+        gone = {one["snapshot-id"] for one in self._new["snapshots"]}.intersection(integers(update, "snapshot-ids"))
+        if not gone:
+            return
         self._set("snapshots", [one for one in self._new["snapshots"] if one["snapshot-id"] not in gone])
         self._removed |= gone
         for field in ("statistics", "partition-statistics"):
@@ -547,6 +549,8 @@ class TableDraft(Draft):
         self._remove_ref(needed(update, "ref-name", str))
 
     def _remove_ref(self, name: str) -> None:
+        if name not in self._new["refs"]:
+            return
         self._set("refs", {other: ref for other, ref in self._new["refs"].items() if other != name})
         if name == MAIN:
             self._set("current-snapshot-id", _NO_SNAPSHOT)

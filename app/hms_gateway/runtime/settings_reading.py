@@ -58,8 +58,8 @@ REPLACED = {
     "access_log": "replaced by log_level; a call writes a line at debug and info",
 }
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: (<=|>=|<|>) ([-\d.]+))?")
-# Of msgspec, about a text.
-_NOT_EMPTY = "Expected `str` of length >= 1"
+# Of msgspec, about a text and a list.
+_NOT_EMPTY = ("Expected `str` of length >= 1", "Expected `array` of length >= 1")
 _NOUNS = {
     "int": "a whole number",
     "float": "a number",
@@ -131,7 +131,7 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
         return msgspec.convert(value, kind, strict=False, dec_hook=_made_of_text)
     except msgspec.ValidationError as error:
         words = ", ".join(_words(plain))
-        what = f"must be one of {words}" if words else _what_must_be(str(error))
+        what = f"must be one of {words}" if words else what_must_be(str(error))
         # A database URL may have a password in it.
         is_secret = name == "database_url" or Secret in (plain, *get_args(plain))
         raise SettingsError(f"{name} {what}" + ("" if is_secret else f", not {value!r}")) from error
@@ -171,15 +171,17 @@ def _meant(name: str, known: Iterable[str] = _KINDS) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _what_must_be(problem: str) -> str:
+def what_must_be(problem: str) -> str:
     """Demand of a text of msgspec such as "Expected `int` <= 65535", in words."""
-    if problem == _NOT_EMPTY:
+    what, _, place = problem.partition(" - at `$")
+    if what in _NOT_EMPTY:
         return "must not be empty"
-    expected = _EXPECTED.match(problem)
+    expected = _EXPECTED.match(what)
     if expected is None:
         return f"is refused ({problem})"
     kind, bound, number = expected.groups()
-    return " ".join(["must be", _NOUNS.get(kind, kind), *([_BOUNDS[bound], number] if bound else [])])
+    at = [f"at {place.removesuffix('`')}"] if place else []
+    return " ".join(["must be", _NOUNS.get(kind, kind), *([_BOUNDS[bound], number] if bound else []), *at])
 
 
 def _plain(kind: Any) -> Any:
@@ -200,7 +202,7 @@ def _made_of_text(kind: type, value: object) -> object:
     if not isinstance(value, str | Path):
         raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
     if kind is Path and not value:
-        raise ValueError(_NOT_EMPTY)  # or it would be the current folder
+        raise ValueError(_NOT_EMPTY[0])  # or it would be the current folder
     return kind(value)
 
 

@@ -151,6 +151,7 @@ def test_directories_that_the_restored_catalog_misses_are_named(tmp_path: Path) 
         (("restore", "{}/none"), "folder {}/none not found; name the folder that hms-gateway backup wrote to"),
         (("restore", "{}"), "folder {} has no backup at all"),
         (("restore", "{}", "--time", "yesterday"), "--time 'yesterday' is not a time"),
+        (("restore", "{}", "--time", "99999999999d"), "folder {} has no backup at that time or before"),
         (("restore", "{}", "--event", "-1"), "-1 is not in the range x>=0"),
     ],
 )

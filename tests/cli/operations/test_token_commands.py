@@ -107,7 +107,8 @@ def test_a_user_is_removed_while_the_database_is_away(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("create", "etl", "--ttl", "soon"), "--ttl 'soon' is not a duration; write a number with s, m, h or d"),
+        (("create", "etl", "--ttl", "soon"), "'soon' is not a whole number with s, m, h, d, w behind it"),
+        (("create", "etl", "--ttl", "90"), "'90' is not a whole number with s"),
         (("create", "etl", "--ttl", "0d"), "a token is valid for 1 second to 3660 days"),
         (("create", "e:l"), "no colon"),
         (("revoke",), "which token?"),

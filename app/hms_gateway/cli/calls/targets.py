@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import click
@@ -37,7 +37,7 @@ TIMEOUT_SECONDS_MAX: Final = 30 * 86_400
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # Keys of a profile, with the types of their values.
-_KEYS: Final[Mapping[str, type]] = MappingProxyType(
+_KEYS: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "url": str,
         "user": str,
@@ -45,20 +45,17 @@ _KEYS: Final[Mapping[str, type]] = MappingProxyType(
         "insecure": bool,
         "password_file": str,
         "token_file": str,
-        "token_command": list,
+        "token_command": Annotated[list[str], msgspec.Meta(min_length=1)],
         "negotiate": bool,
         "certificate": str,
         "key": str,
         "timeout": float,
         "catalog": str,
-        "headers": list,
+        "headers": list[str],
     }
 )
 _PATHS: Final = ("cacert", "password_file", "token_file", "certificate", "key")
 _LOGINS: Final = ("password_file", "token_file", "token_command", "negotiate", "certificate", "key")
-_NOUNS: Final[Mapping[type, str]] = MappingProxyType(
-    {str: "text", bool: "true or false", float: "a number", list: "a list of texts"}
-)
 
 
 class _Words(click.ParamType[TokenCommand]):
@@ -446,20 +443,12 @@ def _values(name: str) -> dict[str, Any]:
 def _checked(file: Path, name: str, key: str, value: Any) -> Any:
     if key not in _KEYS:
         fail(f"{file}: [{name}] has an unknown key {key}{did_you_mean(key, _KEYS)}", f"known are {', '.join(_KEYS)}")
-    checked = _of_kind(_KEYS[key], value)
-    if checked is None:
-        fail(f"{file}: [{name}] {key} must be {_NOUNS[_KEYS[key]]}")
+    try:
+        checked = msgspec.convert(value, _KEYS[key])
+    except msgspec.ValidationError as error:
+        from hms_gateway.runtime.settings_reading import what_must_be
+
+        fail(f"{file}: [{name}] {key} {what_must_be(str(error))}")
     if key == "timeout" and not is_time_out(checked):
         fail(f"{file}: [{name}] timeout must be a number from above 0 to {TIMEOUT_SECONDS_MAX:,}")
-    if key == "token_command" and not checked:
-        fail(f"{file}: [{name}] token_command is empty")
     return file.parent / Path(checked).expanduser() if key in _PATHS else checked
-
-
-def _of_kind(kind: type, value: Any) -> Any:
-    """None when it is not of that kind."""
-    if kind is list:
-        return value if isinstance(value, list) and all(isinstance(each, str) for each in value) else None
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return value if isinstance(value, kind) else None

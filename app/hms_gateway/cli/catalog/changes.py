@@ -4,7 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
@@ -16,7 +16,7 @@ from hms_gateway.cli.calls.plain_values import as_json as json_text
 from hms_gateway.cli.calls.plain_values import to_plain
 from hms_gateway.cli.calls.targets import CallTarget
 from hms_gateway.cli.catalog.exports import CatalogName, placed_name
-from hms_gateway.cli.terminal.commands import rows_form
+from hms_gateway.cli.terminal.commands import AGE, rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.lock_text import shown_text
@@ -37,7 +37,6 @@ _EVENTS_A_CALL: Final = 1_000
 _PAUSE_SECONDS: Final = 1.0
 _CHANGES: Any = ListType(StructType("Change"))
 _HEADER = ("Time", "User", "Change", "Object", "Address", "Method", "Request")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def run_tail(
@@ -150,8 +149,8 @@ def seconds_of(option: str, text: str | None, now: datetime) -> int | None:
     """Seconds since 1970 of a date, a date with a time, or a time ago such as 90m, 12h, 7d."""
     if text is None:
         return None
-    if text[-1:] in _UNITS and text[:-1].isdecimal():
-        return int((now - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})).timestamp())
+    if (ago := AGE.read(text)) is not None:
+        return max(0, int(now.timestamp()) - ago)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,6 +1,5 @@
 """Work of `hms-gateway user` and `hms-gateway token`: the password file and the token file."""
 
-import re
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -24,18 +23,14 @@ from hms_gateway.gateway.auth.users import UserFileError, add_user, check_name, 
 from hms_gateway.metastore.vocabulary.texts import time_text
 from hms_gateway.runtime.settings import Settings
 
-_UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_DURATION: Final = re.compile(r"([0-9]{1,9})([smhd])")
 _HEADER: Final = ("Token ID", "User", "Created", "Expires", "Last used", "Note")
 
 
-def create(settings: Settings, name: str, ttl: str, note: str) -> None:
+def create(settings: Settings, name: str, ttl: int, note: str) -> None:
     """Print the token alone to standard output, so that it can be written into a file."""
     try:
         is_known = name in list_users(settings.users_path)
-        secret, token = create_token(
-            settings.tokens_path, name, now=int(time.time()), seconds=duration_seconds(ttl), note=note
-        )
+        secret, token = create_token(settings.tokens_path, name, now=int(time.time()), seconds=ttl, note=note)
     except (TokenFileError, UserFileError) as error:
         fail(str(error))
     until = time_text(token.expires)
@@ -99,14 +94,6 @@ def cancel_delegated(settings: Settings, user: str) -> int:
 
 def counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def duration_seconds(text: str) -> int:
-    """Ends the command with an error for what is not a duration such as 90d."""
-    parts = _DURATION.fullmatch(text)
-    if parts is None:
-        fail(f"--ttl {text!r} is not a duration; write a number with s, m, h or d, such as 12h or 90d")
-    return int(parts[1]) * _UNIT_SECONDS[parts[2]]
 
 
 def _cells(token: AccessToken, uses: TokenUses) -> tuple[str, ...]:

@@ -1,38 +1,30 @@
 """The jobs of the pipeline as commands, with their options."""
 
-import re
 from functools import partial
 from typing import Any, Final
 
 import click
 
 from hms_gateway.cli.calls import targets
-from hms_gateway.cli.terminal.commands import FORM, Subject, argument, command, group, option, repeatable
+from hms_gateway.cli.terminal.commands import (
+    FORM,
+    SECONDS,
+    Amount,
+    Subject,
+    argument,
+    command,
+    group,
+    option,
+    repeatable,
+)
 
 _KINDS: Final = ("databases", "partitions", "statistics", "constraints", "functions", "roles", "grants")
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _EXITS: Final = {
     0: "Done, without findings.",
     1: "There were findings or refusals.",
     2: "The job failed, and --resume RUN continues it; or an option is wrong.",
 }
-
-
-class _Amount(click.ParamType[int]):
-    """A whole number with a unit behind it."""
-
-    def __init__(self, name: str, units: dict[str, int]) -> None:
-        self.name, self._units = name, units
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"([0-9]{1,15})([a-z]?)", str(value).lower())
-        if found is None or found[2] not in self._units:
-            units = ", ".join(filter(None, self._units))
-            self.fail(f"{value!r} is not a whole number, with {units} behind it where you like", param, ctx)
-        return int(found[1]) * self._units[found[2]]
 
 
 _job_option: Final = partial(option, section="Job options")
@@ -184,13 +176,13 @@ PIPELINE: Final = group(
         New files are written to a new directory and compared with the old ones; then the partition gets the new
         location in one step. The old files stay until --clean. Skips transactional, Iceberg and bucketed tables.
         """,
-        option("--target-bytes BYTES", "Largest size of a new file.", type=_Amount("BYTES", _BYTES), default="128m"),
+        option("--target-bytes BYTES", "Largest size of a new file.", type=Amount("BYTES", _BYTES), default="128m"),
         option("--lock locks", "Also take Hive's lock EXCL_WRITE on compacted tables and partitions."),
         option("--clean", "Remove the old files of earlier runs instead of compacting."),
         option(
             "--grace TIME",
             "Time for which old files stay, for running readers.",
-            type=_Amount("TIME", _SECONDS),
+            type=Amount("TIME", {"": 1, **SECONDS}),
             default="7d",
         ),
         work="pipeline.jobs:compact",

@@ -1,6 +1,7 @@
 """Declarations of commands: options as the help shows them, one form of help, work that is imported when it runs."""
 
 import inspect
+import re
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ import click
 from hms_gateway.cli.terminal.importing import gc_paused, import_structlog
 
 FILE: Final = click.Path(path_type=Path)
+SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 OWN_OPTIONS: Final = "Options"
 _ARGUMENTS: Final = "Arguments"
 # Types of values, by the words for them in the help.
@@ -31,6 +33,31 @@ _TYPES: Final[Mapping[str, click.ParamType[Any]]] = MappingProxyType(
 _FORMS: Final = ("table", "json", "csv", "tsv", "vertical")
 _FAILED: Final = "It failed, or an option is wrong."
 DONE: Final[Mapping[int, str]] = MappingProxyType({0: "Done.", 2: _FAILED})
+
+
+class Amount(click.ParamType[int]):
+    """A whole number with a unit behind it; `units` are their values, that of "" is for a number alone."""
+
+    def __init__(self, name: str, units: Mapping[str, int]) -> None:
+        self.name, self._units = name, units
+
+    def read(self, text: str) -> int | None:
+        """The value of a text; None for what is no such number."""
+        found = re.fullmatch(r"([0-9]{1,15})([a-z]?)", text.lower())
+        return None if found is None or found[2] not in self._units else int(found[1]) * self._units[found[2]]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = self.read(str(value))
+        if found is None:
+            units = ", ".join(filter(None, self._units))
+            where = " where you like" if "" in self._units else ""
+            self.fail(f"{value!r} is not a whole number with {units} behind it{where}", param, ctx)
+        return found
+
+
+AGE: Final = Amount("TIME", SECONDS)
 
 
 class Option(click.Option):
