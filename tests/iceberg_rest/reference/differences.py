@@ -28,7 +28,6 @@ REQUESTS: Final[dict[str, tuple[str, str]]] = {
     "a method that is not there": ("405, not 400", "the status of HTTP"),
     "a route that is not there": ("404, not 400", "the status of HTTP"),
     "stage": ("metadata.properties.created-at", "the adapter notes the time in the table's properties"),
-    "a last column below the table's": ("400, not 200", "ids of columns are not used twice"),
     "add a spec that has a field of another": (
         "metadata.last-partition-id, metadata.partition-specs.2.fields.0.field-id,"
         " metadata.partition-specs.2.fields.1.field-id",
