@@ -5,6 +5,7 @@ be registered. Prints how many requests got which status, and each answer that t
 """
 
 import json
+import random
 import sys
 from collections import Counter
 from contextlib import suppress
@@ -21,24 +22,22 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
-NAMESPACES, TABLES, VIEWS = ["sales", "other", "new"], ["orders", "bills", "late", "new"], ["seen", "newer"]
-NUMBERS = [1, 2, 3, 4]
+NAMESPACES = ["sales", "sales", "sales", "other", "new"]
+TABLES, VIEWS = ["orders", "bills", "late", "new"], ["seen", "newer"]
+NUMBERS = [0, 1, 2, 3, 4]
 LEFT_OUT = ("plan", "tasks", "credentials", "sign", "functions")
 # Also of requests that no longer fit their route, and of a key that was used for another request.
 ANYWHERE = {404, 405, 422}
 SECONDS_MAX = 30
 # Of requests with a key, and of one operation at once.
 KEYS_EVERY, EACH_MAX = 5, 10
+# The part of names and numbers that are chosen of those that are there.
+AIMED = 0.85
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}]}
 
 
-def one_of(values: list[Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Mostly the first of the values."""
-    return {"anyOf": [{"enum": values[:1]}, {"enum": values}, other]}
-
-
-def prepared(document: dict[str, Any], files: list[str]) -> dict[str, Any]:
-    """The document without a prefix and what is not served, and with names and numbers that are often there."""
+def prepared(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without a prefix and what is not served."""
     document["paths"] = {
         path.replace("/{prefix}", ""): item
         for path, item in document["paths"].items()
@@ -47,25 +46,40 @@ def prepared(document: dict[str, Any], files: list[str]) -> dict[str, Any]:
     for item in document["paths"].values():
         parameters = item.get("parameters", [])
         item["parameters"] = [one for one in parameters if one.get("$ref") != "#/components/parameters/prefix"]
-    text = {"type": "string"}
-    for name, values in (("namespace", NAMESPACES), ("table", TABLES), ("view", VIEWS)):
-        document["components"]["parameters"][name]["schema"] = one_of(values, text)
-    schemas = document["components"]["schemas"]
-    schemas["Namespace"] = one_of([[each] for each in NAMESPACES], {"type": "array", "items": text})
-    named = one_of([*TABLES, *VIEWS], text)
-    for name in ("CreateTableRequest", "CreateViewRequest", "RegisterTableRequest", "RegisterViewRequest"):
-        if name in schemas:
-            schemas[name]["properties"]["name"] = named
-    schemas["TableIdentifier"]["properties"]["name"] = named
-    for name in ("RegisterTableRequest", "RegisterViewRequest"):
-        if name in schemas:
-            schemas[name]["properties"]["metadata-location"] = one_of(files, text)
-    number = one_of(NUMBERS, {"type": "integer", "format": "int64"})
-    for schema in schemas.values():
-        for field in ("snapshot-id", "parent-snapshot-id", "sequence-number", "schema-id"):
-            if field in schema.get("properties", {}):
-                schema["properties"][field] = number
     return document
+
+
+def aim(case: Any, chosen: random.Random, files: list[str]) -> None:
+    """Have a request name mostly what is there, so that it does something."""
+    names = {"namespace": NAMESPACES, "table": TABLES, "view": VIEWS}
+    for name in case.path_parameters or ():
+        if chosen.random() < AIMED:
+            case.path_parameters[name] = chosen.choice(names[name])
+    if isinstance(case.body, dict):
+        case.body = _aimed(case.body, chosen, files)
+
+
+def _aimed(value: Any, chosen: random.Random, files: list[str], field: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _aimed(each, chosen, files, key) for key, each in value.items()}
+    if chosen.random() > AIMED:
+        return value
+    match field:
+        case "namespace":
+            return [chosen.choice(NAMESPACES)]
+        case "name":
+            return chosen.choice([*TABLES, *VIEWS])
+        case "metadata-location":
+            return chosen.choice(files)
+        case "requirements":
+            return []
+        case "location":
+            return None
+        case "fields" if all(isinstance(each, dict) for each in value or ()):
+            return [{**each, "name": f"f{number}", "source-id": 1} for number, each in enumerate(value)]
+        case "snapshot-id" | "parent-snapshot-id" | "sequence-number" | "schema-id":
+            return chosen.choice(NUMBERS)
+    return [_aimed(each, chosen, files) for each in value] if isinstance(value, list) else value
 
 
 def problem(case: Any, response: Any) -> str | None:
@@ -100,8 +114,9 @@ def problem(case: Any, response: Any) -> str | None:
 class Fuzzer:
     """Sends requests, and keeps what is wrong with the answers."""
 
-    def __init__(self, url: str, password: str) -> None:
+    def __init__(self, url: str, password: str, files: list[str]) -> None:
         self._url = url
+        self._files = files
         self._session = requests.Session()
         self._session.auth = ("admin", password)
         self._sent = 0
@@ -111,11 +126,11 @@ class Fuzzer:
     def prepare(self) -> None:
         """Make what earlier requests may have taken away."""
         post = partial(self._session.post, timeout=SECONDS_MAX)
-        for namespace in NAMESPACES[:2]:
+        for namespace in NAMESPACES[2:4]:
             post(f"{self._url}/v1/namespaces", json={"namespace": [namespace]})
         for table in TABLES[:3]:
             properties = {"hms.append-rebase": "true"} if table == "late" else {}
-            body = {"name": table, "schema": SCHEMA, "properties": properties}
+            body: dict[str, Any] = {"name": table, "schema": SCHEMA, "properties": properties}
             post(f"{self._url}/v1/namespaces/sales/tables", json=body)
         version = {
             "version-id": 1, "timestamp-ms": 1, "schema-id": 0, "summary": {}, "default-namespace": ["sales"],
@@ -150,6 +165,7 @@ class Fuzzer:
 
     def run(self, operation: Any, mode: GenerationMode, count: int, first_seed: int) -> None:
         """Send so many requests of one operation."""
+        chosen = random.Random(f"{first_seed} {operation.label}")
 
         @seed(first_seed)
         @settings(
@@ -158,6 +174,8 @@ class Fuzzer:
         )  # fmt: skip
         @given(case=operation.as_strategy(generation_mode=mode))
         def send(case: Any) -> None:
+            if mode is GenerationMode.POSITIVE:
+                aim(case, chosen, self._files)
             self.send(case)
 
         # Nothing can be wrong with a request without parameters.
@@ -167,13 +185,13 @@ class Fuzzer:
 
 def main(document: str, url: str, password: str, count: int, first_seed: int, files: list[str]) -> None:
     raw = yaml.safe_load(Path(document).read_text("utf-8"))
-    api = schemathesis.openapi.from_dict(prepared(raw, files))
+    api = schemathesis.openapi.from_dict(prepared(raw))
     # Those that take things away are the last ones of each round.
     operations = sorted(
         (result.ok() for result in api.get_all_operations()),
         key=lambda one: (one.method.upper() == "DELETE", one.label),
     )
-    fuzzer = Fuzzer(url, password)
+    fuzzer = Fuzzer(url, password, files)
     each = max(1, count // (2 * len(operations)))
     rounds = max(1, each // EACH_MAX)
     for number in range(rounds):
@@ -187,4 +205,5 @@ def main(document: str, url: str, password: str, count: int, first_seed: int, fi
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6:])
+    document, url, password, count, first_seed, *files = sys.argv[1:]
+    main(document, url, password, int(count), int(first_seed), files)

@@ -107,6 +107,19 @@ def test_a_load_is_answered_from_memory_until_the_table_changes(catalog, coding)
     assert catalog.load(accept_encoding=coding)[1]
 
 
+def test_an_odd_spelling_of_a_name_is_answered_as_the_table_is_now(catalog):
+    for spelling in (
+        "/SALES/tables/ORDERS",
+        "/sales/tables/%20orders",
+        "/%20Sales/tables/%6frders",
+        "/sales/tables/orders%20",
+    ):
+        url = TABLE.replace("/sales/tables/orders", spelling)
+        assert catalog.load(url)[0].status_code == 200
+        catalog.commit(spelling)
+        assert written(catalog.load(url)[0]) == spelling
+
+
 def test_what_a_client_holds_is_304_until_the_table_changes(catalog):
     tag = catalog.load()[0].headers["etag"]
     for was_known in (False, True):
