@@ -9,7 +9,7 @@ from hms_gateway.cli.calls import targets
 from hms_gateway.cli.terminal.commands import (
     FORM,
     SECONDS,
-    Amount,
+    Quantity,
     Subject,
     argument,
     command,
@@ -176,13 +176,13 @@ PIPELINE: Final = group(
         New files are written to a new directory and compared with the old ones; then the partition gets the new
         location in one step. The old files stay until --clean. Skips transactional, Iceberg and bucketed tables.
         """,
-        option("--target-bytes BYTES", "Largest size of a new file.", type=Amount("BYTES", _BYTES), default="128m"),
+        option("--target-bytes BYTES", "Largest size of a new file.", type=Quantity("BYTES", _BYTES), default="128m"),
         option("--lock locks", "Also take Hive's lock EXCL_WRITE on compacted tables and partitions."),
         option("--clean", "Remove the old files of earlier runs instead of compacting."),
         option(
             "--grace TIME",
             "Time for which old files stay, for running readers.",
-            type=Amount("TIME", {"": 1, **SECONDS}),
+            type=Quantity("TIME", {"": 1, **SECONDS}),
             default="7d",
         ),
         work="pipeline.jobs:compact",

@@ -35,7 +35,7 @@ _FAILED: Final = "It failed, or an option is wrong."
 DONE: Final[Mapping[int, str]] = MappingProxyType({0: "Done.", 2: _FAILED})
 
 
-class Amount(click.ParamType[int]):
+class Quantity(click.ParamType[int]):
     """A whole number with a unit behind it; `units` are their values, that of "" is for a number alone."""
 
     def __init__(self, name: str, units: Mapping[str, int]) -> None:
@@ -57,7 +57,7 @@ class Amount(click.ParamType[int]):
         return found
 
 
-AGE: Final = Amount("TIME", SECONDS)
+AGE: Final = Quantity("TIME", SECONDS)
 
 
 class Option(click.Option):
