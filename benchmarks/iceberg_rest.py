@@ -42,6 +42,7 @@ from benchmarks.report import print_table
 from benchmarks.slow_bucket import BUCKET, options, slow_bucket
 from hms_gateway.iceberg.manifest_lists import written_manifests
 from hms_gateway.storage.migrations.revisions import migrate
+from tests.iceberg_rest.test_appends import manifest
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import API_PATH, PASSWORD, USER, GatewayServer, free_port
@@ -133,7 +134,7 @@ def loads(folder: Path, given: argparse.Namespace) -> None:
             table = _tables(client, 1)[0]
             for number in range(1, 101):
                 file = f"{table['metadata']['location']}/metadata/snap-{number}-0-{'0' * 32}.avro"
-                client.post(_TABLE.format(0), content=_append(table, number, file, number)).raise_for_status()
+                client.post(_TABLE.format(0), content=append_body(table, number, file, number)).raise_for_status()
             tag = client.get(_TABLE.format(0)).headers["etag"]
         message = f'[1,"get_table",1,1,{{"1":{{"str":"{NAMESPACE}"}},"2":{{"str":"table_0"}}}}]'.encode()
         requests = {
@@ -194,7 +195,7 @@ def _commit_scripts(side: Side) -> list[MakeScript]:
     scripts: list[MakeScript] = []
     for number, table in enumerate(tables):
         path = f"{side.path}/v1{_TABLE.format(number)}"
-        steps = [Step(side.request("POST", path, _set_property(table, value)), None, "call") for value in ("a", "b")]
+        steps = [Step(side.request("POST", path, property_body(table, value)), None, "call") for value in ("a", "b")]
         scripts.append(lambda _, steps=steps: repeating(steps))
     return scripts
 
@@ -308,7 +309,8 @@ def _prepared(folder: Path, database: str, bucket_port: int) -> Sequence[float]:
     folder.mkdir()
     storage = folder / "storage.toml"
     storage.write_text(options(bucket_port))
-    settings = {"tls": False, "warehouse_dir": f"s3://{BUCKET}/warehouse", "storage_file": str(storage)}
+    warehouse = f"s3a://{BUCKET}/warehouse"
+    settings = {"tls": False, "warehouse_dir": warehouse, "file_systems.s3a": "manage", "storage_file": str(storage)}
     with GatewayServer(folder, database=database, settings=settings) as gateway, ThreadPoolExecutor(WRITERS) as threads:
         side = Side(OURS, gateway.port, "/iceberg", (gateway.pid,))
         with side.client() as client:
@@ -319,12 +321,12 @@ def _prepared(folder: Path, database: str, bucket_port: int) -> Sequence[float]:
 
             def put(number: int) -> None:
                 about = {"snapshot-id": number, "sequence-number": 1}
-                content = written_manifests([_manifest(place, number)], 2, about)
-                bucket.put(f"{place.removeprefix('s3:/')}/{number}.avro", content=content).raise_for_status()
+                content = written_manifests([manifest(f"{place}/manifest-{number}", number)], 2, about)
+                bucket.put(f"{place.removeprefix('s3a:/')}/{number}.avro", content=content).raise_for_status()
 
             list(threads.map(put, numbers))
         bodies = [
-            [_append(table, number, f"{place}/{number}.avro") for number in numbers[writer::WRITERS]]
+            [append_body(table, number, f"{place}/{number}.avro") for number in numbers[writer::WRITERS]]
             for writer in range(WRITERS)
         ]
         used, begin = side.used(), time.monotonic()
@@ -453,7 +455,9 @@ def _tables(client: httpx.Client, count: int, properties: Mapping[str, str] = Ma
     for number in range(count):
         body = {"name": f"table_{number}", "schema": SCHEMA, "properties": dict(properties)}
         answer = client.post(f"/namespaces/{NAMESPACE}/tables", json=body)
-        made.append(answer.raise_for_status().json())
+        if answer.status_code != 200:
+            raise CallFailed(answer.text)
+        made.append(answer.json())
     return made
 
 
@@ -461,12 +465,12 @@ def _same(table: Any) -> Any:
     return {"type": "assert-table-uuid", "uuid": table["metadata"]["table-uuid"]}
 
 
-def _set_property(table: Any, value: str) -> bytes:
+def property_body(table: Any, value: str) -> bytes:
     update = {"action": "set-properties", "updates": {"written": value}}
     return json.dumps({"requirements": [_same(table)], "updates": [update]}).encode()
 
 
-def _append(table: Any, number: int, manifest_list: str, sequence: int = 1) -> bytes:
+def append_body(table: Any, number: int, manifest_list: str, sequence: int = 1) -> bytes:
     """A commit of the file that a manifest list names, from the state of a table without snapshots."""
     summary = {"operation": "append", "added-data-files": "1", "added-records": "10", "added-files-size": "1000"}
     totals = {"total-data-files": "1", "total-records": "10", "total-files-size": "1000"}
@@ -484,26 +488,6 @@ def _append(table: Any, number: int, manifest_list: str, sequence: int = 1) -> b
     if sequence == 1:
         requirements.append({"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None})
     return json.dumps({"requirements": requirements, "updates": updates}).encode()
-
-
-def _manifest(place: str, number: int) -> Any:
-    return {
-        "manifest_path": f"{place}/manifest-{number}.avro",
-        "manifest_length": 7_000,
-        "partition_spec_id": 0,
-        "content": 0,
-        "sequence_number": 1,
-        "min_sequence_number": 1,
-        "added_snapshot_id": number,
-        "added_files_count": 1,
-        "existing_files_count": 0,
-        "deleted_files_count": 0,
-        "added_rows_count": 10,
-        "existing_rows_count": 0,
-        "deleted_rows_count": 0,
-        "partitions": [],
-        "key_metadata": None,
-    }
 
 
 _ROWS: Final[dict[str, Callable[[Path, argparse.Namespace], None]]] = {

@@ -1,13 +1,16 @@
-"""A gateway whose locks live five seconds and stop changes of others, a bridge to it over TLS, and PyIceberg's own
-catalog on the bridge.
+"""A gateway whose locks live five seconds and stop changes of others, a bridge to it over TLS, PyIceberg's own catalog
+on the bridge, and Iceberg's REST catalog for Java at the gateway.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
+from tests.iceberg.java_library import Java, running
 from tests.support.server import GatewayServer
 
 pytest.importorskip("pyiceberg.catalog.hive", reason="no PyIceberg (requirements/spark.txt)")
@@ -58,3 +61,23 @@ def thrift_client(iceberg_bridge: BridgeProcess) -> Iterator[ApacheClient]:
     """Another client, that looks at what PyIceberg leaves in the metastore."""
     with connected(iceberg_bridge) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def java(iceberg_gateway: GatewayServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Java]:
+    with running(tmp_path_factory.mktemp("java"), iceberg_gateway) as java:
+        yield java
+
+
+@pytest.fixture(scope="session")
+def java_rest(java: Java, iceberg_gateway: GatewayServer) -> Iterator[Any]:
+    catalog = java.rest_catalog(iceberg_gateway)
+    yield catalog
+    catalog.close()
+
+
+@pytest.fixture
+def java_namespace(java: Java, java_rest: Any, request: pytest.FixtureRequest) -> str:
+    name = "java_" + re.sub(r"\W", "_", request.node.name.removeprefix("test_"), flags=re.ASCII)[:100].lower()
+    java_rest.createNamespace(java.namespace(name))
+    return name

@@ -16,7 +16,12 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
     folder = tmp_path_factory.mktemp("iceberg-door")
-    settings = {"tls": False, "iceberg_path": "/lake/iceberg", "audit_log": str(folder / "audit.log")}
+    settings = {
+        "tls": False,
+        "iceberg_path": "/lake/iceberg",
+        "audit_log": str(folder / "audit.log"),
+        "cors_origins": ["https://lake.example"],
+    }
     with GatewayServer(
         folder, settings=settings, limits={"body_bytes_max": 100_000, "decoded_bytes_max": 2_000_000}
     ) as running:
@@ -73,7 +78,7 @@ def test_a_table_by_hand(client, gateway):
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/nonsense", 404), ("/namespaces/a%1Fb", 400), ("/namespaces/%FF", 400), ("/a/b/c/d/e", 404)]
+    ("path", "status"), [("/nonsense", 404), ("/namespaces/a%1Fb", 404), ("/namespaces/%FF", 400), ("/a/b/c/d/e", 404)]
 )
 def test_errors_of_paths_are_json(client, path, status):
     answer = client.get(path)
@@ -89,6 +94,35 @@ def test_bounds_are_named(client):
     assert (answer.status_code, "Idempotency-Key" in answer.json()["error"]["message"]) == (400, True)
 
 
+BODY = b'{"namespace": ["odd"]}'
+BROKEN = [
+    ({"content-encoding": "gzip"}, BODY, 400),
+    ({"content-encoding": "gzip"}, gzip.compress(BODY)[:-9], 400),
+    ({"content-encoding": "br"}, BODY, 415),
+    ({"content-encoding": "gzip"}, gzip.compress(b"[" * 3_000_000), 413),
+    ({"content-type": "application/json; charset=utf-16"}, BODY.decode().encode("utf-16"), 400),
+    ({"expect": "a miracle"}, BODY, 417),
+]
+
+
+@pytest.mark.parametrize(("headers", "body", "status"), BROKEN, ids=range(len(BROKEN)))
+def test_a_body_in_a_form_that_is_not_read(client, headers, body, status):
+    sent = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    answer = client.post("/namespaces", content=body, headers=sent)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, status)
+    assert client.get("/namespaces/odd").status_code == 404
+
+
+def test_methods_without_a_body_and_prefixes_that_are_not_there(client):
+    missing = client.head("/namespaces/gone")
+    assert (missing.status_code, missing.content) == (404, b"")
+    asked = client.options("/namespaces")
+    assert (asked.status_code, asked.content) == (204, b"")
+    for path in ("/nowhere/namespaces", "/a%2Fb/namespaces", "/%00/namespaces", "/config/config"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, 404)
+
+
 def test_a_key_of_another_request_is_refused(client):
     headers = {"idempotency-key": "the-same"}
     assert client.post("/namespaces", json={"namespace": ["first"]}, headers=headers).status_code == 200
@@ -100,6 +134,14 @@ def test_a_key_of_another_request_is_refused(client):
 def test_other_pages_may_not_call(client):
     answer = client.get("/config", headers={"origin": "https://elsewhere.example"})
     assert (answer.status_code, answer.json()["error"]["type"]) == (403, "ForbiddenException")
+
+
+def test_pages_of_allowed_origins_may_send_what_iceberg_s_clients_send(client):
+    asks = {"origin": "https://lake.example", "access-control-request-method": "DELETE"}
+    found = client.options("/namespaces/n", headers=asks).headers
+    assert "DELETE" in found["access-control-allow-methods"].split(", ")
+    sent = {"authorization", "content-type", "idempotency-key", "if-none-match", "x-iceberg-access-delegation"}
+    assert sent <= set(found["access-control-allow-headers"].split(", "))
 
 
 def test_a_path_beside_the_catalog_is_no_part_of_it(client, gateway):

@@ -114,13 +114,23 @@ def test_requirements_that_hold(base):
     assert committed(table, held, [], NOW, PLACE) is None
 
 
+def test_a_schema_without_its_last_column(base):
+    """Java's clients send the highest id of the new schema; the table's stays, so that no id is given away twice."""
+    schema = {"type": "struct", "fields": SCHEMA["fields"][:1]}
+    updates = [
+        {"action": "add-schema", "schema": schema, "last-column-id": 1},
+        {"action": "set-current-schema", "schema-id": -1},
+    ]
+    found = committed(base, [], updates, NOW, PLACE)
+    assert (found["last-column-id"], found["current-schema-id"]) == (base["last-column-id"], 1)
+
+
 REFUSED = [
     {"action": "assign-uuid", "uuid": "11111111-1111-1111-1111-111111111111"},
     {"action": "upgrade-format-version", "format-version": 1},
     {"action": "upgrade-format-version", "format-version": 4},
     {"action": "set-current-schema", "schema-id": 5},
     {"action": "set-current-schema", "schema-id": -1},
-    {"action": "add-schema", "schema": {"type": "struct", "fields": []}, "last-column-id": 1},
     {"action": "add-schema", "schema": {**SCHEMA, "identifier-field-ids": [9]}},
     {"action": "add-schema", "schema": {"type": "list"}},
     {"action": "add-schema", "schema": {"type": "struct", "fields": [*SCHEMA["fields"], *SCHEMA["fields"]]}},

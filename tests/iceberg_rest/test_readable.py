@@ -153,3 +153,67 @@ def test_many_removals_of_snapshots_are_one():
     merged = list(_merged([*removals, MAIN, removals[0]]))
     assert [each["action"] for each in merged] == ["remove-snapshots", "set-snapshot-ref", "remove-snapshots"]
     assert merged[0]["snapshot-ids"] == [0, 1, 2]
+
+
+def with_nulls(value):
+    """The value with a null in each object."""
+    if isinstance(value, dict):
+        return {**{key: with_nulls(each) for key, each in value.items()}, "absent": None}
+    return [with_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def test_a_null_is_an_absent_field_that_java_reads(rest):
+    rest.table()
+    statistics = {**STATISTICS, "file-footer-size-in-bytes": 1, "blob-metadata": []}
+    order = {"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-last"}
+    answer = rest.commit(
+        "orders",
+        {"action": "add-schema", "schema": with_nulls(schema(field(), field(id=9, name="new", doc=None))["schema"])},
+        {"action": "add-spec", "spec": with_nulls(spec()["spec"])},
+        {"action": "add-sort-order", "sort-order": with_nulls({"fields": [order]})},
+        snapshot(**{"parent-snapshot-id": None, "absent": None, "summary": None}),
+        {"action": "set-statistics", "statistics": with_nulls(statistics)},
+        {"action": "set-partition-statistics", "partition-statistics": with_nulls(STATISTICS)},
+    )
+    assert answer[0] == 200, answer
+    found = answer[1]["metadata"]
+    assert ":null" not in msgspec.json.encode({**found, "current-snapshot-id": 1}).decode()
+    assert [one["snapshot-id"] for one in found["snapshots"]] == [1]
+    version = {
+        "version-id": 1, "timestamp-ms": 1, "schema-id": 0, "default-namespace": ["sales"], "summary": {},
+        "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark", "absent": None}],
+    }  # fmt: skip
+    body = {"name": "seen", "schema": with_nulls(schema(field())["schema"]), "view-version": {**version, "x": None}}
+    status, made = rest.post("namespaces/sales/views", body)
+    assert status == 200, made
+    assert ":null" not in msgspec.json.encode(made["metadata"]).decode()
+
+
+SAME = [
+    {"action": "set-location"},
+    {"action": "assign-uuid"},
+    {"action": "set-current-schema", "schema-id": 0},
+    {"action": "set-default-spec", "spec-id": 0},
+    {"action": "remove-snapshots", "snapshot-ids": [5]},
+    {"action": "remove-snapshot-ref", "ref-name": "gone"},
+    {"action": "upgrade-format-version", "format-version": 2},
+]
+
+
+def test_what_changes_nothing_writes_no_file(rest):
+    made = rest.table()
+    same = {"location": made["metadata"]["location"], "uuid": made["metadata"]["table-uuid"]}
+    known = {"action": "add-schema", "schema": made["metadata"]["schemas"][0], "last-column-id": 2}
+    assert rest.commit("orders", *({**each, **same} for each in SAME), known) == (200, made)
+
+
+@pytest.mark.parametrize(("path", "most"), [("tables/orders", 10_000), ("views/seen", 1_000)])
+def test_more_updates_than_a_commit_may_have(rest, path, most):
+    rest.table()
+    body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {}}] * (most + 1)}
+    view = {"name": "seen", "schema": schema(field())["schema"], "view-version": {
+        "default-namespace": ["sales"], "summary": {}, "schema-id": 0, "version-id": 1, "representations": []}}  # fmt: skip
+    assert rest.post("namespaces/sales/views", view)[0] == 200
+    answer = rest.post(f"namespaces/sales/{path}", body)
+    assert (kind_of(answer), f"more than {most}" in answer[1]["error"]["message"]) == ((400, "BadRequestException"), True)
+    assert rest.post(f"namespaces/sales/{path}", {**body, "updates": body["updates"][1:]})[0] == 200

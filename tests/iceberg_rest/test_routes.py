@@ -1,5 +1,6 @@
 """Operations of the REST catalog by their answers (Iceberg REST OpenAPI document)."""
 
+import gc
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, TokenEndpoint
 from hms_gateway.iceberg import METHODS
-from hms_gateway.iceberg.files import MetadataFiles
+from hms_gateway.iceberg.files import MetadataFile, MetadataFiles
 from hms_gateway.iceberg.metastore import Metastore
 from hms_gateway.iceberg.processor import KEPT_BYTES_MAX
 from hms_gateway.iceberg.routes import OPERATIONS
@@ -158,9 +159,18 @@ def test_a_namespace_that_is_no_database_is_refused(rest, namespace):
     assert kind_of(rest.post("namespaces", {"namespace": namespace})) == (400, "BadRequestException")
 
 
-def test_a_nested_namespace_is_refused_in_a_path(rest):
-    assert kind_of(rest.get("namespaces/a%1Fb/tables")) == (400, "BadRequestException")
-    assert kind_of(rest.get("namespaces", query={"parent": "a\x1fb"})) == (400, "BadRequestException")
+def test_a_nested_namespace_does_not_exist(rest):
+    """Java's clients seek the metadata table `sales.orders.files` in `sales.orders` first; it has to be missing."""
+    rest.table()
+    inner = "namespaces/sales%1Forders"
+    assert kind_of(rest.get(f"{inner}/tables/files")) == (404, "NoSuchTableException")
+    assert rest.send("HEAD", f"{inner}/tables/files")[0] == 404
+    assert kind_of(rest.get(f"{inner}/views/files")) == (404, "NoSuchViewException")
+    for path in (inner, f"{inner}/tables", f"{inner}/views"):
+        assert kind_of(rest.get(path)) == (404, "NoSuchNamespaceException")
+    assert kind_of(rest.get("namespaces", query={"parent": "a\x1fb"})) == (404, "NoSuchNamespaceException")
+    into = {"source": {"namespace": ["sales"], "name": "orders"}, "destination": {"namespace": ["a", "b"], "name": "t"}}
+    assert kind_of(rest.post("tables/rename", into)) == (404, "NoSuchNamespaceException")
     assert rest.get("namespaces", query={"parent": "sales"}) == (200, {"namespaces": []})
     assert kind_of(rest.get("namespaces", query={"parent": "gone"})) == (404, "NoSuchNamespaceException")
 
@@ -491,6 +501,30 @@ def test_views(rest):
     assert rest.post("namespaces/sales/register-view", file) == (200, replaced)
 
 
+def test_a_name_that_is_taken_is_told_with_what_has_it(rest):
+    """In the words that Iceberg's compatibility kit expects."""
+    rest.post("namespaces/sales/views", VIEW)
+    rest.table()
+
+    def text(answer):
+        assert kind_of(answer) == (409, "AlreadyExistsException")
+        return answer[1]["error"]["message"]
+
+    def renamed(kind, source, target):
+        names = [{"namespace": ["sales"], "name": each} for each in (source, target)]
+        return text(rest.post(f"{kind}/rename", dict(zip(("source", "destination"), names, strict=True))))
+
+    assert text(rest.table_answer("orders")) == "Table already exists: sales.orders"
+    assert text(rest.table_answer("big")) == "View with same name already exists: sales.big"
+    assert text(rest.commit("big", requirements=[{"type": "assert-create"}])) == text(rest.table_answer("big"))
+    assert text(rest.post("namespaces/sales/views", VIEW)) == "View already exists: sales.big"
+    of_a_table = {**VIEW, "name": "orders"}
+    expected = "Table with same name already exists: sales.orders"
+    assert text(rest.post("namespaces/sales/views", of_a_table)) == expected
+    assert renamed("tables", "orders", "big") == "Cannot rename sales.orders to sales.big. View already exists"
+    assert renamed("views", "big", "orders") == "Cannot rename sales.big to sales.orders. Table already exists"
+
+
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 def test_a_method_that_a_route_does_not_have(rest, method):
     assert kind_of(rest.send(method, "namespaces")) == (405, "MethodNotAllowedException")
@@ -530,3 +564,20 @@ def test_fields_of_another_kind_are_refused(rest, value):
     for action in ACTIONS:
         answers += [rest.commit("orders", {"action": action, field: value}) for field in FIELDS]
     assert {status for status, _ in answers} <= {200, 400, 404, 409}
+
+
+def files_in_memory():
+    gc.collect()
+    return sum(isinstance(each, MetadataFile) for each in gc.get_objects())
+
+
+def test_files_that_no_table_points_to_any_more_stay_on_disk_and_not_in_memory(rest, tmp_path):
+    rest.table()
+    counts = []
+    for number in range(10):
+        assert rest.commit("orders", {"action": "set-properties", "updates": {"at": str(number)}})[0] == 200
+        counts.append(files_in_memory())
+    assert counts[0] == counts[-1]
+    assert len(list(tmp_path.rglob("*.metadata.json"))) == 11
+    assert rest.send("DELETE", "namespaces/sales/tables/orders")[0] == 204
+    assert files_in_memory() < counts[0]

@@ -29,6 +29,8 @@ BLOCKS = {
     "iceberg rest": ("python", 'type="rest"'),
     "snapshots": ("text", "SHOW SNAPSHOTS"),
     "duckdb rest": ("sql", "TYPE iceberg"),
+    "trust store": ("sh", "keytool"),
+    "spark rest": ("python", "rest.auth.basic"),
     "iceberg for java": ("java", "HiveCatalog"),
     "hive": ("sh", "hive --hiveconf"),
     "spark's hiveserver2": ("sh", "HiveThriftServer2"),

@@ -18,6 +18,7 @@ from hms_gateway.iceberg.metadata import committed, new_table, normalized, with_
 from hms_gateway.iceberg.metastore import (
     Metastore,
     Name,
+    cannot_rename,
     database_key,
     exists_already,
     missing,
@@ -211,7 +212,7 @@ class Catalog:
     def create_table(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
         """The file of the new table; of a staged one only its metadata, at no place."""
         is_staged = optional(request, "stage-create", bool) or False
-        location = self._new_location(metastore, name, optional(request, _LOCATION, str))
+        location = self._new_location(metastore, name, TABLE, optional(request, _LOCATION, str))
         plan = self._new(metastore, name, new_table(request, location, self._clock.milliseconds()), TABLE)
         if is_staged:
             self._make_folders(location)
@@ -227,7 +228,7 @@ class Catalog:
             raise bad_request(str(error)) from error
 
     def create_view(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
-        location = self._new_location(metastore, name, optional(request, _LOCATION, str))
+        location = self._new_location(metastore, name, VIEW, optional(request, _LOCATION, str))
         plan = self._new(metastore, name, new_view(request, location, self._clock.milliseconds()), VIEW)
         return self._commits.carry_out(metastore, [plan])[0]
 
@@ -239,7 +240,7 @@ class Catalog:
         value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
-            raise exists_already(name, row)
+            raise exists_already(name, kind, row)
         if row is None:
             metastore.database(name.catalog, name.namespace)
             plan = self._new(metastore, name, value, kind, location)
@@ -301,6 +302,8 @@ class Catalog:
             if error.kind == "NotFoundException":
                 raise missing(name, kind) from error
             raise
+        if file is not None:
+            self._files.forget(file.location)
         location = row.sd.location if row.sd else None
         # As HiveCatalog stores `gc.enabled`.
         keeps = (row.parameters or {}).get(EXTERNAL_PURGE_KEY, "").lower() == "false"
@@ -313,7 +316,7 @@ class Catalog:
         metastore.database(target.catalog, target.namespace)
         there = metastore.row(target)
         if there is not None:
-            raise exists_already(target, there)
+            raise cannot_rename(source, target, there)
 
         def attempt() -> None:
             row = metastore.row_of(source, kind)
@@ -411,6 +414,8 @@ class Catalog:
         row = metastore.row(name)
         if any(each.get("type") == "assert-create" for each in requirements):
             metastore.database(name.catalog, name.namespace)
+            if row is not None and kind_of(row) == VIEW:
+                raise exists_already(name, TABLE, row)
             if row is not None:
                 raise commit_failed(f"Requirement failed: table already exists: {name}")
             value = committed(None, requirements, updates, now_ms, None)
@@ -445,12 +450,12 @@ class Catalog:
         plain = msgspec.structs.replace(row, catName=None)
         return Plan(name, kind, value, location, with_metadata(kind, plain, base.value, location, value), base)
 
-    def _new_location(self, metastore: Metastore, name: Name, given: str | None) -> str:
+    def _new_location(self, metastore: Metastore, name: Name, kind: str, given: str | None) -> str:
         """The place of a new table, which is its own. Raises IcebergError for a given one that is not."""
         database = metastore.database(name.catalog, name.namespace)
         there = metastore.row(name)
         if there is not None:
-            raise exists_already(name, there)
+            raise exists_already(name, kind, there)
         if given is not None:
             location = given.rstrip("/")
             if not location:

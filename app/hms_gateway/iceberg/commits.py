@@ -148,6 +148,8 @@ class Commits:
         for key in keys:
             key.is_concluded = True
         for plan in plans:
+            if plan.base is not None:
+                self._files.forget(plan.base.location)
             self._delete_old(plan)
         return written
 
@@ -178,11 +180,11 @@ class Commits:
             raise no_namespace(plan.name.namespace)
         found = tx.table(key, name)
         if found is not None:
-            raise exists_already(plan.name, found.table)
+            raise exists_already(plan.name, plan.kind, found.table)
         try:
             tx.insert_table(database.database_id, plan.row)
         except DuplicateKey as error:
-            raise exists_already(plan.name) from error
+            raise exists_already(plan.name, plan.kind) from error
         tx.append_event(self._events.create_table(plan.row))
 
     def _update(self, tx: Transaction, plan: Plan, base: MetadataFile, caller: LockCaller) -> None:

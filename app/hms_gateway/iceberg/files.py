@@ -152,12 +152,21 @@ class MetadataFiles:
         if size > _KEPT_BYTES_MAX // 2:
             return
         with self._lock:
-            before = self._kept.pop(file.location, None)
+            self._drop(file.location)
             self._kept[file.location] = file
-            self._kept_bytes += size - (0 if before is None else len(before.text) * _BYTES_PER_BYTE)
+            self._kept_bytes += size
             while self._kept_bytes > _KEPT_BYTES_MAX:
-                _, gone = self._kept.popitem(last=False)
-                self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
+                self._drop(next(iter(self._kept)))
+
+    def forget(self, location: str) -> None:
+        """Free the memory of a file that no table points to any more; it can still be read."""
+        with self._lock:
+            self._drop(location)
+
+    def _drop(self, location: str) -> None:
+        gone = self._kept.pop(location, None)
+        if gone is not None:
+            self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
 
 
 def _packed(file: MetadataFile) -> bytes:

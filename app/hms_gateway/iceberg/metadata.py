@@ -383,12 +383,10 @@ class TableDraft(Draft):
     def _add_schema(self, update: Json) -> None:
         schema = needed(update, "schema", dict)
         check_schema(schema, self._new[FORMAT_VERSION])
-        last = None if update.get("last-column-id") is None else small(update, "last-column-id")
-        if last is not None and last < self._new["last-column-id"]:
-            text = f"last-column-id {last} is below the table's {self._new['last-column-id']}"
-            raise invalid(f"add-schema: {text}")
+        # Java's clients send the highest id of the schema, which is below the table's after the drop of a column.
+        last = 0 if update.get("last-column-id") is None else small(update, "last-column-id")
         known = self._known_schema(schema)
-        self._set("last-column-id", max(self._new["last-column-id"], highest_id(known), last or 0))
+        self._set("last-column-id", max(self._new["last-column-id"], highest_id(known), last))
 
     def _set_current_schema(self, update: Json) -> None:
         number = self._number(update, "schema-id", self._last_schema)
@@ -536,7 +534,9 @@ class TableDraft(Draft):
         self._set("refs", {**self._new["refs"], name: ref})
 
     def _remove_snapshots(self, update: Json) -> None:
-        gone = set(integers(update, "snapshot-ids"))
+        gone = {one["snapshot-id"] for one in self._new["snapshots"]}.intersection(integers(update, "snapshot-ids"))
+        if not gone:
+            return
         self._set("snapshots", [one for one in self._new["snapshots"] if one["snapshot-id"] not in gone])
         self._removed |= gone
         for field in ("statistics", "partition-statistics"):
@@ -549,6 +549,8 @@ class TableDraft(Draft):
         self._remove_ref(needed(update, "ref-name", str))
 
     def _remove_ref(self, name: str) -> None:
+        if name not in self._new["refs"]:
+            return
         self._set("refs", {other: ref for other, ref in self._new["refs"].items() if other != name})
         if name == MAIN:
             self._set("current-snapshot-id", _NO_SNAPSHOT)

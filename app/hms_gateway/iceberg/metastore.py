@@ -95,7 +95,8 @@ def no_namespace(namespace: str) -> IcebergError:
 
 def missing(name: Name, kind: str, found: Table | None = None) -> IcebergError:
     """For a table or view that is not there as one of Iceberg's."""
-    word, error = ("View", "NoSuchViewException") if kind == VIEW else ("Table", "NoSuchTableException")
+    word = _word(kind)
+    error = f"NoSuch{word}Exception"
     if found is None:
         return IcebergError(error, f"{word} does not exist: {name}")
     other = {"": "a table of Hive, which the metastore's Thrift interface serves", VIEW: "a view"}
@@ -103,9 +104,21 @@ def missing(name: Name, kind: str, found: Table | None = None) -> IcebergError:
     return IcebergError(error, f"{word} does not exist: {name}; the name is that of {is_what}")
 
 
-def exists_already(name: Name, found: Table | None = None) -> IcebergError:
-    word = "View" if found is not None and kind_of(found) == VIEW else "Table"
-    return IcebergError("AlreadyExistsException", f"{word} already exists: {name}")
+def exists_already(name: Name, kind: str, found: Table | None = None) -> IcebergError:
+    """For a table or view to be made at a name that is taken, in the words that Iceberg's compatibility kit expects."""
+    other = "" if found is None or (kind_of(found) == VIEW) == (kind == VIEW) else " with same name"
+    return IcebergError(
+        "AlreadyExistsException", f"{_word(kind_of(found) if found else kind)}{other} already exists: {name}"
+    )
+
+
+def cannot_rename(source: Name, target: Name, found: Table) -> IcebergError:
+    text = f"Cannot rename {source} to {target}. {_word(kind_of(found))} already exists"
+    return IcebergError("AlreadyExistsException", text)
+
+
+def _word(kind: str) -> str:
+    return "View" if kind == VIEW else "Table"
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from hms_gateway.iceberg.catalog import Catalog, Page
 from hms_gateway.iceberg.errors import IcebergError, bad_request
 from hms_gateway.iceberg.files import MetadataFile
 from hms_gateway.iceberg.json_values import Json, checked, needed, objects, text_map
-from hms_gateway.iceberg.metastore import Metastore, Name, Perform, translated
+from hms_gateway.iceberg.metastore import Metastore, Name, Perform, missing, no_namespace, translated
 from hms_gateway.iceberg.rows import TABLE, VIEW
 from hms_gateway.metastore.ports.store import Store
 from hms_gateway.metastore.vocabulary.names import normalize
@@ -100,14 +100,20 @@ class Asked:
 
     @property
     def namespace(self) -> str:
-        return _level(self.request.path["namespace"].split(_NAMESPACE_SEPARATOR))
+        return _known_level(self.request.path["namespace"].split(_NAMESPACE_SEPARATOR))
 
     def name(self, kind: str) -> Name:
-        return Name(self.request.catalog, self.namespace, self.request.path["view" if kind == VIEW else "table"])
+        catalog, path = self.request.catalog, self.request.path
+        name = path["view" if kind == VIEW else "table"]
+        levels = path["namespace"].split(_NAMESPACE_SEPARATOR)
+        if len(levels) > 1:
+            # Java's clients ask for `files` in the namespace `sales.orders`, and then for the table itself.
+            raise missing(Name(catalog, ".".join(levels), name), kind)
+        return Name(catalog, _level(levels), name)
 
     def named(self, value: Json) -> Name:
         """The table or view of an identifier in a body."""
-        return Name(self.request.catalog, _levels(value), needed(value, "name", str))
+        return Name(self.request.catalog, _known_level(_levels(value)), needed(value, "name", str))
 
     def new_name(self) -> Name:
         name = needed(self.body, "name", str)
@@ -123,9 +129,15 @@ class Asked:
         return Page(self.request.query.get("pageToken"), None if size is None else min(int(size), _PAGE_SIZE_MAX))
 
 
-def _levels(value: Json) -> str:
-    levels = needed(value, "namespace", list)
-    return _level([checked("namespace", each, str) for each in levels])
+def _levels(value: Json) -> list[str]:
+    return [checked("namespace", each, str) for each in needed(value, "namespace", list)]
+
+
+def _known_level(levels: Sequence[str]) -> str:
+    """The database of a namespace that is there. Raises IcebergError."""
+    if len(levels) > 1:
+        raise no_namespace(".".join(levels))
+    return _level(levels)
 
 
 def _level(levels: Sequence[str]) -> str:
@@ -212,11 +224,11 @@ class RestCatalog:
 
     def list_namespaces(self, asked: Asked) -> Answer:
         parent = asked.request.query.get("parent")
-        parent = _level(parent.split(_NAMESPACE_SEPARATOR)) if parent else None
+        parent = _known_level(parent.split(_NAMESPACE_SEPARATOR)) if parent else None
         return _listed(self._catalog.list_namespaces(asked.metastore, asked.request.catalog, parent, asked.page))
 
     def create_namespace(self, asked: Asked) -> Answer:
-        namespace, properties = _levels(asked.body), text_map(asked.body, "properties")
+        namespace, properties = _level(_levels(asked.body)), text_map(asked.body, "properties")
         return Answer.of(self._catalog.create_namespace(asked.metastore, asked.request.catalog, namespace, properties))
 
     def load_namespace(self, asked: Asked) -> Answer:

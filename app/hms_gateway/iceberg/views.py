@@ -135,7 +135,7 @@ def _check_representations(version: Json) -> None:
         needed(each, "sql", str)
         dialect = needed(each, "dialect", str).lower()
         if dialect in dialects:
-            raise invalid(f"add-view-version: two representations are for {dialect}")
+            raise invalid(f"Invalid view version: Cannot add multiple queries for dialect {dialect}")
         dialects.add(dialect)
 
 

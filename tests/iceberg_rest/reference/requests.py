@@ -12,8 +12,8 @@ NO_UUID = "00000000-0000-0000-0000-000000000000"
 class Step(NamedTuple):
     """A request by its name. `keep` names its answer.
 
-    In path and body `$file:NAME`, `$uuid:NAME`, `$place:NAME` and `$folder:NAME` are the metadata file, the UUID, the location of a
-    kept answer and the folder around it, `$now+N` is the time of the play in milliseconds.
+    In path and body `$file:NAME`, `$uuid:NAME`, `$place:NAME` and `$folder:NAME` are the metadata file, the UUID, the
+    location of a kept answer and the folder around it, `$now+N` is the time of the play in milliseconds.
     """
 
     name: str
@@ -164,7 +164,7 @@ def _new_tables() -> Iterator[Step]:
     yield Step("make t2", "POST", tables, {"name": "t2", "schema": PLAIN})
     yield Step("make t1 again", "POST", tables, {"name": "t1", "schema": PLAIN})
     yield Step("make in no namespace", "POST", "namespaces/gone/tables", {"name": "t1", "schema": PLAIN})
-    parts = {"spec-id": 0, "fields": [transform(40, "bucket[4]", "b"), transform(31, "day", "d", **{"field-id": 1234})]}
+    parts = {"spec-id": 0, "fields": [transform(40, "bucket[4]", "b"), transform(31, "day", "d")]}
     sorted_by = {"order-id": 1, "fields": [order(40), order(31, "hour", "desc", "nulls-last")]}
     body = {"name": "nested", "schema": NESTED, "partition-spec": parts, "write-order": sorted_by}
     yield Step("make a nested one", "POST", tables, body)
@@ -288,13 +288,13 @@ def _snapshots() -> Iterator[Step]:
     yield commit("a tag with a branch's bounds", "t1", ref(100, "tag2", "tag", min_snapshots_to_keep=3))
     yield commit("a branch of no snapshot", "t1", ref(999, "b2"))
     yield commit("a ref of no kind", "t1", ref(100, "b2", "leaf"))
-    yield commit("main as a tag", "t1", ref(102, "main", "tag"))
+    yield commit("main as a tag", "t2", added(1, 1), ref(1), ref(1, "main", "tag"))
     yield Step("load all snapshots", "GET", f"{N1}/tables/t1")
     yield Step("load snapshots of refs", "GET", f"{N1}/tables/t1", query={"snapshots": "refs"})
     yield commit("a snapshot on a branch", "t1", added(104, 3, 102), ref(104, "b1"))
     yield commit("passed within a commit", "t1", added(105, 4, 102), ref(105), added(106, 5, 105), ref(106))
     yield commit("back to an older snapshot", "t1", ref(102))
-    yield commit("without a summary", "t1", added(107, 6, 102, summary=None))
+    yield commit("with null as its summary", "t2", added(107, 2, summary=None))
     yield commit("with an odd operation", "t2", added(108, 1, summary={"operation": "merge"}))
     yield commit("without a manifest list", "t1", added(109, 8, 102, **{"manifest-list": None}))
     yield commit("set statistics", "t1", update("set-statistics", snapshot_id=102, statistics=statistics(102)))
@@ -321,7 +321,7 @@ def _other_updates() -> Iterator[Step]:
     yield commit("remove properties", "t1", update("remove-properties", removals=["a", "gone"]))
     yield commit("odd properties", "t2", update("set-properties", updates={"a": 5}))
     yield commit("the same uuid", "t1", update("assign-uuid", uuid="$uuid:t1"))
-    yield commit("another uuid", "t1", update("assign-uuid", uuid=NO_UUID))
+    yield commit("another uuid", "t2", update("assign-uuid", uuid=NO_UUID))
     yield commit("a lower format version", "t1", update("upgrade-format-version", format_version=1))
     yield commit("an unknown format version", "t1", update("upgrade-format-version", format_version=9))
     yield commit("the same format version", "t1", update("upgrade-format-version", format_version=2))
@@ -434,7 +434,8 @@ def _views() -> Iterator[Step]:
         update("set-current-view-version", view_version_id=-1),
     )
     yield replace("a new version", update("add-schema", schema=schema(ID)), add, use)
-    yield replace("the same version again", update("add-schema", schema=schema(ID)), add, use)
+    yield Step("make w3", "POST", views, view("w3"))
+    yield replace("the same version again", update("add-view-version", view_version=version(2, 0)), use, of="w3")
     yield replace("a version of no schema", update("add-view-version", view_version=version(3, 77)), use)
     yield replace("a version that was not added", use)
     yield replace("a missing version", update("set-current-view-version", view_version_id=77))

@@ -18,7 +18,7 @@ ALLOWED_METHODS = b"POST, OPTIONS"
 ALLOWED_HEADERS = (
     b"authorization, content-type, accept, content-encoding, x-request-id, idempotency-key, x-hms-lease-id, "
     b"x-hms-lock-id, x-hms-txn-id, x-hms-capabilities, x-hms-valid-write-ids, if-none-match, x-hms-server-timing, "
-    b"traceparent, tracestate"
+    b"traceparent, tracestate, x-iceberg-access-delegation"
 )
 EXPOSED_HEADERS = b"x-request-id, etag, server-timing"
 PREFLIGHT_SECONDS = b"86400"
@@ -58,14 +58,14 @@ class CrossOrigin:
         allowed = self._permission(origin)
         return (*allowed, (b"access-control-expose-headers", EXPOSED_HEADERS)) if allowed else ()
 
-    def preflight_headers(self, origin: bytes | None) -> HeaderList:
+    def preflight_headers(self, origin: bytes | None, methods: bytes) -> HeaderList:
         """For OPTIONS, which browsers send without credentials."""
         allowed = self._permission(origin) if origin is not None else ()
         if not allowed:
             return ()
         return (
             *allowed,
-            (b"access-control-allow-methods", ALLOWED_METHODS),
+            (b"access-control-allow-methods", methods),
             (b"access-control-allow-headers", ALLOWED_HEADERS),
             (b"access-control-max-age", PREFLIGHT_SECONDS),
         )

@@ -154,16 +154,16 @@ class AsgiEndpoint:
         exchange.beginning = body[:KEPT_BYTES_MAX]
         return body
 
-    def other_method(self, exchange: Exchange, channel: "Channel") -> Response:
+    def other_method(self, exchange: Exchange, channel: "Channel", allowed: bytes = ALLOWED_METHODS) -> Response:
         # Whatever body there is, the HTTP server reads past it.
         channel.body_is_read = True
         if channel.scope["method"] == "OPTIONS":
             exchange.outcome = "preflight"
-            headers = self._cross_origin.preflight_headers(channel.origin)
+            headers = self._cross_origin.preflight_headers(channel.origin, allowed)
             channel.origin = None
-            return Response(204, None, headers=(*headers, (b"allow", ALLOWED_METHODS)))
+            return Response(204, None, headers=(*headers, (b"allow", allowed)))
         exchange.outcome = "method_not_allowed"
-        return Response(405, TEXT, b"Send Thrift messages with POST\n", ((b"allow", ALLOWED_METHODS),))
+        return Response(405, TEXT, b"Send Thrift messages with POST\n", ((b"allow", allowed),))
 
 
 class Channel:

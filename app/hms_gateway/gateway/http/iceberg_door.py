@@ -26,6 +26,7 @@ from hms_gateway.rpc.wire import LimitExceeded
 from hms_gateway.runtime.call_keys import CALL_KEY_CHARACTERS_MAX
 
 _JSON: Final = b"application/json"
+_METHODS: Final = b"GET, HEAD, POST, DELETE, OPTIONS"
 _LIKE_STATUS: Final = {
     400: "BadRequestException",
     401: "NotAuthorizedException",
@@ -85,7 +86,7 @@ class IcebergDoor:
         scope, endpoint = channel.scope, self._endpoint
         self._asgi_endpoint.check_head(exchange, scope)
         if scope["method"] == "OPTIONS":
-            return self._asgi_endpoint.other_method(exchange, channel)
+            return self._asgi_endpoint.other_method(exchange, channel, _METHODS)
         path = scope["raw_path"].partition(b"?")[0]
         request = self._routed(exchange, scope["method"], path, scope["query_string"])
         exchange.method, exchange.objects = f"iceberg.{request.operation.id}", request.objects
