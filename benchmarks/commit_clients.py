@@ -210,6 +210,9 @@ class PreparedWriter(Writer):
         kind = self.random.random()
         tables = self.random.sample(self.world.tables, 1 if kind < 0.85 else 2)
         name, make = ("append", self._append_to) if self.random.random() < 0.75 else ("properties", self._set_on)
+        # One that is late is refused, whatever the tables allow.
+        for one in tables if len(tables) > 1 else ():
+            self._known.pop(one, None)
         changes = [{"identifier": {"namespace": [NAMESPACE], "name": one}, **make(one, number)} for one in tables]
         about = f"{name} of two tables" if len(tables) > 1 else name
         is_made = self.note(about, number, tables, lambda: self._send(changes, number))

@@ -50,6 +50,7 @@ from tests.support.server import API_PATH, PASSWORD, USER, GatewayServer, free_p
 OURS: Final = "gateway"
 NAMESPACE: Final = "bench"
 AUTHORIZATION: Final = "Basic " + b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+_OVER: Final = ["HiveCatalog", "JdbcCatalog"]
 TABLES: Final = 64
 WRITERS: Final = 32
 APPENDS: Final = 20
@@ -111,6 +112,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=list(_ROWS), choices=list(_ROWS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each side in a round")
+    parser.add_argument("--over", nargs="*", default=_OVER, choices=_OVER, help="catalogs of the reference")
     given = parser.parse_args()
     for name in given.rows:
         with tempfile.TemporaryDirectory(prefix="hms-bench-") as folder:
@@ -162,7 +164,7 @@ def loads(folder: Path, given: argparse.Namespace) -> None:
 
 
 def commits(folder: Path, given: argparse.Namespace) -> None:
-    with _sides(folder) as sides:
+    with _sides(folder, given.over) as sides:
         scripts = {side.name: _commit_scripts(side) for side in sides}
         turns: dict[str, list[_Turn]] = {side.name: [] for side in sides}
         for number in range(given.rounds + 1):
@@ -205,7 +207,7 @@ def _commit_scripts(side: Side) -> list[MakeScript]:
 
 def appends(folder: Path, given: argparse.Namespace) -> None:
     rows = []
-    with _sides(folder) as sides:
+    with _sides(folder, given.over) as sides:
         for side in sides:
             with side.client() as client:
                 _tables(client, 1, {"hms.append-rebase": "true", "commit.retry.num-retries": "0"})
@@ -392,7 +394,7 @@ def _medians(taken: Sequence[_Turn]) -> _Turn:
 
 
 @contextmanager
-def _sides(folder: Path) -> Iterator[list[Side]]:
+def _sides(folder: Path, over: Sequence[str]) -> Iterator[list[Side]]:
     """Ours, and the reference over both of its catalogs where it can be had, with one PostgreSQL server."""
     with ExitStack() as stack:
         try:
@@ -426,7 +428,8 @@ def _sides(folder: Path) -> Iterator[list[Side]]:
                 ("HiveCatalog", (metastore,), ("hive", f"127.0.0.1:{theirs.port}")),
                 ("JdbcCatalog", (), ("sqlite", *jdbc)),
             ):
-                sides.append(stack.enter_context(_reference(name, Path(scripts), servers, databases, *backend)))
+                if name in over:
+                    sides.append(stack.enter_context(_reference(name, Path(scripts), servers, databases, *backend)))
         yield sides
 
 

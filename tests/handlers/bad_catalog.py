@@ -206,7 +206,8 @@ REFUSED = frozenset(
     {
         *("create_catalog", "alter_catalog", "drop_catalog", "truncate_table", "truncate_table_req", "get_type_all"),
         *("get_delegation_token", "renew_delegation_token", "cancel_delegation_token"),
-        "add_index",
+        # No table is Iceberg's here.
+        *("add_index", "get_iceberg_history"),
     }
 )
 

@@ -29,6 +29,8 @@ from tests.handlers.peers import Peer
 from tests.iceberg_rest.conftest import SCHEMA, USER, Rest
 from tests.support.kept_store import empty_database
 
+pytestmark = pytest.mark.slow
+
 TABLE = "/iceberg/v1/namespaces/sales/tables/orders"
 
 

@@ -211,7 +211,7 @@ def test_what_changes_nothing_writes_no_file(rest):
 def test_more_updates_than_a_commit_may_have(rest, path, most):
     rest.table()
     body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {}}] * (most + 1)}
-    version = {"default-namespace": [], "summary": {}, "schema-id": 0, "version-id": 1, "representations": []}
+    version = {"default-namespace": ["sales"], "summary": {}, "schema-id": 0, "version-id": 1, "representations": []}
     view = {"name": "seen", "schema": schema(field())["schema"], "view-version": version}
     assert rest.post("namespaces/sales/views", view)[0] == 200
     answer = rest.post(f"namespaces/sales/{path}", body)

@@ -17,7 +17,7 @@ import click
 from hms_gateway.cli.terminal.importing import gc_paused, import_structlog
 
 FILE: Final = click.Path(path_type=Path)
-SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 OWN_OPTIONS: Final = "Options"
 _ARGUMENTS: Final = "Arguments"
 # Types of values, by the words for them in the help.
@@ -35,7 +35,7 @@ _FAILED: Final = "It failed, or an option is wrong."
 DONE: Final[Mapping[int, str]] = MappingProxyType({0: "Done.", 2: _FAILED})
 
 
-class Amount(click.ParamType[int]):
+class Measure(click.ParamType[int]):
     """A whole number with a unit behind it; `units` are their values, that of "" is for a number alone."""
 
     def __init__(self, name: str, units: Mapping[str, int]) -> None:
@@ -57,7 +57,8 @@ class Amount(click.ParamType[int]):
         return found
 
 
-AGE: Final = Amount("TIME", SECONDS)
+AGE: Final = Measure("TIME", _SECONDS)
+SPAN: Final = Measure("TIME", {"": 1, **_SECONDS})
 
 
 class Option(click.Option):

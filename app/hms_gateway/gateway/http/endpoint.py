@@ -434,7 +434,7 @@ class Endpoint:
         return (*key, self.cache.viewer(identity.user, identity.groups, identity.may_administer))
 
     def look_up(self, key: ReplyKey) -> "bytes | asyncio.Future[bytes | None] | None":
-        """As `ReplyCache.lookup`; None also where the cache cannot be used."""
+        """The reply that the cache has, or a future of it, as `ReplyCache.lookup`; None where it cannot be used."""
         try:
             return self.cache.lookup(key)
         except Exception as error:

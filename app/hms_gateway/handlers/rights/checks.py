@@ -281,7 +281,7 @@ class CallCheck:
             raise _denied(self._permissions.user, Action.OWN, thing)
 
     def _owner(self, kind: str, thing: Securable, names: list[str | None]) -> tuple[bool, Principal | None]:
-        """Whether the object is there, and its owner."""
+        """True if the object is there, and its owner."""
         found: Any
         if kind == "table":
             rows = self._read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
