@@ -255,7 +255,7 @@ def _append_when_asked(pipe: Any, url: str, process: int) -> None:
     from pyiceberg.exceptions import CommitFailedException
 
     times: list[tuple[float, bool]] = []
-    auth = {"type": "basic", "basic": {"username": USER, "password": PASSWORD}}
+    auth: Any = {"type": "basic", "basic": {"username": USER, "password": PASSWORD}}
     tables = [
         RestCatalog("benchmark", uri=url, auth=auth).load_table(f"{NAMESPACE}.table_0")
         for _ in range(WRITERS // WRITER_PROCESSES)
@@ -396,6 +396,7 @@ def _medians(taken: Sequence[_Turn]) -> _Turn:
 @contextmanager
 def _sides(folder: Path, over: Sequence[str]) -> Iterator[list[Side]]:
     """Ours, and the reference over both of its catalogs where it can be had, with one PostgreSQL server."""
+    databases: tuple[int, ...] = ()
     with ExitStack() as stack:
         try:
             port = free_port()
@@ -410,7 +411,7 @@ def _sides(folder: Path, over: Sequence[str]) -> Iterator[list[Side]]:
             server = PrivatePostgres(port)
             stack.callback(server.delete)
             server.start()
-            address, user, databases = f"127.0.0.1:{port}", "postgres", ()
+            address, user = f"127.0.0.1:{port}", "postgres"
         with psycopg.connect(f"postgresql://{user}@{address}/postgres", autocommit=True) as connection:
             for name in ("gateway", "ice"):
                 connection.execute(f"CREATE DATABASE {name}")
