@@ -132,6 +132,8 @@ def test_namespaces_are_databases(rest):
     assert "team" not in found
     both = {"removals": ["comment"], "updates": {"comment": "x"}}
     assert kind_of(rest.post("namespaces/shop/properties", both)) == (422, "UnprocessableEntityException")
+    located = rest.post("namespaces/shop/properties", {"removals": ["location"]})
+    assert kind_of(located) == (400, "BadRequestException")
     assert rest.send("HEAD", "namespaces/shop") == (204, None)
     assert rest.send("DELETE", "namespaces/shop") == (204, None)
     assert kind_of(rest.get("namespaces/shop")) == (404, "NoSuchNamespaceException")

@@ -162,6 +162,8 @@ class Catalog:
         both = sorted(removals.keys() & updates.keys())
         if both:
             raise IcebergError("UnprocessableEntityException", f"keys are in removals and in updates: {both}")
+        if _LOCATION in removals:
+            raise bad_request("a namespace has a location, which cannot be removed")
         database = metastore.database(catalog, namespace)
         before = _properties(database)
         missing_keys = [key for key in removals if key not in before]
