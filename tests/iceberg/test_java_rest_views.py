@@ -86,7 +86,7 @@ def test_a_view_lies_in_a_namespace(java, rest, schema):
 
 
 def test_two_texts_for_one_dialect(building):
-    with refused("BadRequestException", "Cannot add multiple queries for dialect spark"):
+    with refused("IllegalArgumentException", "Cannot add multiple queries for dialect spark"):
         building("v").withQuery("spark", "select 2").create()
 
 

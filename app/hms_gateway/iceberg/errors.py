@@ -6,6 +6,7 @@ from typing import Final
 _STATUS: Final = {
     "BadRequestException": 400,
     "ValidationException": 400,
+    "IllegalArgumentException": 400,
     "NotAuthorizedException": 401,
     "ForbiddenException": 403,
     "NoSuchNamespaceException": 404,
@@ -42,6 +43,11 @@ def bad_request(text: str) -> IcebergError:
 def invalid(text: str) -> IcebergError:
     """A refusal by the table's rules, of a request that can be read."""
     return IcebergError("ValidationException", text)
+
+
+def illegal(text: str) -> IcebergError:
+    """As `invalid`, where Java's library checks an argument: its client raises IllegalArgumentException for this type."""
+    return IcebergError("IllegalArgumentException", text)
 
 
 def commit_failed(text: str) -> IcebergError:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
-from hms_gateway.iceberg.errors import bad_request, commit_failed, invalid
+from hms_gateway.iceberg.errors import bad_request, commit_failed, illegal, invalid
 from hms_gateway.iceberg.json_values import (
     LONG_MAX,
     Json,
@@ -267,7 +267,7 @@ class Draft:
         except ValueError:
             raise bad_request(f"uuid: {text[:80]} is no UUID") from None
         if self._base is not None and assigned != self._new.get(field):
-            raise invalid(f"assign-uuid: the UUID of a {self._kind} cannot be changed")
+            raise illegal(f"assign-uuid: the UUID of a {self._kind} cannot be changed")
         self._set(field, assigned)
 
     def _known_schema(self, schema: Json) -> Json:
@@ -372,9 +372,9 @@ class TableDraft(Draft):
         version, current = needed(update, FORMAT_VERSION, int), self._new[FORMAT_VERSION]
         if not 1 <= version <= FORMAT_VERSION_MAX:
             text = f"format version {version} is not supported; {FORMAT_VERSION_MAX} is the newest"
-            raise invalid(f"upgrade-format-version: {text}")
+            raise illegal(f"upgrade-format-version: {text}")
         if self._base is not None and version < current:
-            raise invalid(f"upgrade-format-version: a table of version {current} cannot go back to {version}")
+            raise illegal(f"upgrade-format-version: a table of version {current} cannot go back to {version}")
         if version != current:
             self._set(FORMAT_VERSION, version)
             if version >= _ROW_LINEAGE_SINCE:
@@ -391,7 +391,7 @@ class TableDraft(Draft):
     def _set_current_schema(self, update: Json) -> None:
         number = self._number(update, "schema-id", self._last_schema)
         if _by_id(self._new["schemas"], "schema-id", number) is None:
-            raise invalid(f"set-current-schema: there is no schema {number}")
+            raise illegal(f"set-current-schema: there is no schema {number}")
         self._set("current-schema-id", number)
 
     def _has_column(self) -> Callable[[int], bool]:
@@ -519,7 +519,7 @@ class TableDraft(Draft):
             if value is None:
                 continue
             if value < 1 or (kind == "tag" and field != "max-ref-age-ms"):
-                raise invalid(f"set-snapshot-ref: {field} {value} is nothing that a {kind} can have")
+                raise illegal(f"set-snapshot-ref: {field} {value} is nothing that a {kind} can have")
             ref[field] = value if field != "min-snapshots-to-keep" else small(update, field)
         if self._new["refs"].get(name) == ref:
             return
@@ -594,7 +594,7 @@ class TableDraft(Draft):
     def _remove_numbered(self, update: Json, field: str, number: str, current: int) -> None:
         gone = set(integers(update, f"{number}s"))
         if current in gone:
-            raise invalid(f"{update['action']}: {number} {current} is in use")
+            raise illegal(f"{update['action']}: {number} {current} is in use")
         self._set(field, [one for one in self._new[field] if one[number] not in gone])
 
     def _add_encryption_key(self, update: Json) -> None:

@@ -120,7 +120,7 @@ def _check_primitive(kind: str, format_version: int) -> None:
     if decimal is None and not is_geo and kind not in _HIVE and _fixed(kind) is None:
         raise invalid(f"schema: {kind} is no type of Iceberg")
     if format_version < 3 and (is_geo or kind in _OF_V3):
-        raise invalid(f"schema: {kind} needs format version 3, the table has {format_version}")
+        raise invalid(f"schema: {kind} is not supported until v3, and the table has v{format_version}")
 
 
 def hive_type(kind: Any) -> str:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from hms_gateway.iceberg.errors import invalid
+from hms_gateway.iceberg.errors import illegal, invalid
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, read_by_name, small, text_map, texts
 from hms_gateway.iceberg.metadata import Draft, check_requirements, few
 from hms_gateway.iceberg.schemas import check_schema, without_nulls
@@ -82,7 +82,7 @@ class ViewDraft(Draft):
 
     def _upgrade_format_version(self, update: Json) -> None:
         if needed(update, "format-version", int) != 1:
-            raise invalid("upgrade-format-version: views have format version 1")
+            raise illegal("upgrade-format-version: views have format version 1")
 
     def _add_schema(self, update: Json) -> None:
         schema = needed(update, "schema", dict)
@@ -97,7 +97,7 @@ class ViewDraft(Draft):
                 raise invalid("add-view-version: schema-id is -1, and no schema was added before")
             schema_id = self._last_schema
         if all(one["schema-id"] != schema_id for one in self._new["schemas"]):
-            raise invalid(f"add-view-version: there is no schema {schema_id}")
+            raise illegal(f"add-view-version: there is no schema {schema_id}")
         _check_representations(version)
         text_map(version, "summary")
         needed(version, "default-namespace", list)
@@ -115,7 +115,7 @@ class ViewDraft(Draft):
     def _set_current_version(self, update: Json) -> None:
         number = self._number(update, "view-version-id", self._last_version)
         if all(one["version-id"] != number for one in self._new["versions"]):
-            raise invalid(f"set-current-view-version: there is no version {number}")
+            raise illegal(f"set-current-view-version: there is no version {number}")
         self._new["current-version-id"] = number
 
     _updates: ClassVar[Mapping[str, Callable[[Any, Json], None]]] = {
@@ -135,7 +135,7 @@ def _check_representations(version: Json) -> None:
         needed(each, "sql", str)
         dialect = needed(each, "dialect", str).lower()
         if dialect in dialects:
-            raise invalid(f"Invalid view version: Cannot add multiple queries for dialect {dialect}")
+            raise illegal(f"Invalid view version: Cannot add multiple queries for dialect {dialect}")
         dialects.add(dialect)
 
 

@@ -18,6 +18,8 @@ FIELDS: Final = {
 }
 _NEWER: Final = "the document has it, the adapter of this version has not"
 _ODD: Final = "what the document does not have is refused before a file has it"
+_ILLEGAL: Final = "IllegalArgumentException"
+_ABSENT: Final = "as the adapter has it for each other field that is absent"
 _AGAIN: Final = "409: the client reads the table again and tries once more (iceberg#15126)"
 # What differs in the answers to single requests, by the names of these, and why.
 REQUESTS: Final[dict[str, tuple[str, str]]] = {
@@ -27,6 +29,8 @@ REQUESTS: Final[dict[str, tuple[str, str]]] = {
     "change odd properties": ("400, not 200", _ODD),
     "a method that is not there": ("405, not 400", "the status of HTTP"),
     "a route that is not there": ("404, not 400", "the status of HTTP"),
+    "make without a schema": ("BadRequestException, not IllegalArgumentException", _ABSENT),
+    "make without a table's name": ("BadRequestException, not IllegalArgumentException", _ABSENT),
     "stage": ("metadata.properties.created-at", "the adapter notes the time in the table's properties"),
     "add a spec that has a field of another": (
         "metadata.last-partition-id, metadata.partition-specs.2.fields.0.field-id,"
@@ -57,11 +61,19 @@ def difference(ours: Answer, theirs: Answer) -> str | None:
     """What of two answers differs, but for FIELDS; None where nothing does."""
     is_mistake = ours.status == 400 and theirs.status in (400, 500)
     if is_mistake:
-        # Clients take each 400 for the same, and at many mistakes the adapter fails with an exception of Java.
-        return None
+        # Clients take each other 400 for the same, and at many mistakes the adapter fails with an exception of Java.
+        kinds = (_kind(ours), _kind(theirs))
+        is_other = theirs.status == 400 and _ILLEGAL in kinds and kinds[0] != kinds[1]
+        return f"{kinds[0]}, not {kinds[1]}" if is_other else None
     if ours.status != theirs.status:
         return f"{ours.status}, not {theirs.status}"
     return ", ".join(path for path in _differing(ours.body, theirs.body) if path not in FIELDS) or None
+
+
+def _kind(answer: Answer) -> str:
+    """The type of an error, which a refused token names in OAuth2's place."""
+    error = answer.body["error"]
+    return str(error["type"] if isinstance(error, dict) else error)
 
 
 def _differing(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
