@@ -28,7 +28,7 @@ SOURCES = (
     f"open-api/src/testFixtures/{_ICEBERG}/rest/RCKUtils.java",
 )
 # Namespaces for whose tables the kit asks for places there.
-PLACES = [Path("/tmp", name) for name in ("ns", "newdb", "other_ns")]  # noqa: S108
+PLACES = [Path("/tmp", name) for name in ("ns", "newdb", "other_ns")]
 # The gateway has Hive's rule for the names of databases. HiveCatalog leaves this case out.
 REFUSED = {"testNamespaceWithSlash"}
 
