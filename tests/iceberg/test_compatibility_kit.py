@@ -34,7 +34,15 @@ REFUSED = {"testNamespaceWithSlash"}
 
 
 @pytest.fixture
-def places():
+def kit():
+    folder = os.environ.get("HMS_TESTS_ICEBERG_KIT")
+    if folder is None:
+        pytest.skip("no sources of Iceberg's compatibility kit (HMS_TESTS_ICEBERG_KIT)")
+    return Path(folder)
+
+
+@pytest.fixture
+def places(kit):
     for each in PLACES:
         each.mkdir()
     yield [f"file:{each}" for each in PLACES]
@@ -42,13 +50,10 @@ def places():
         shutil.rmtree(each)
 
 
-def test_a_gateway_with_rights_passes_the_kit(tmp_path, places):
-    kit = os.environ.get("HMS_TESTS_ICEBERG_KIT")
-    if kit is None:
-        pytest.skip("no sources of Iceberg's compatibility kit (HMS_TESTS_ICEBERG_KIT)")
+def test_a_gateway_with_rights_passes_the_kit(tmp_path, kit, places):
     classes, files = tmp_path / "classes", tmp_path / "files"
     class_path = ":".join([str(classes), *map(str, library_jars()), f"{spark_jars()}/*", f"{kit}/lib/*"])
-    sources = [Path(__file__).with_name("java") / "Kit.java", *(Path(kit) / each for each in SOURCES)]
+    sources = [Path(__file__).with_name("java") / "Kit.java", *(kit / each for each in SOURCES)]
     javac = ["javac", "-nowarn", "-proc:none", "-d", classes, "-cp", class_path, *sources]
     subprocess.run(list(map(str, javac)), check=True, timeout=PATIENCE_SECONDS)
     files.mkdir()

@@ -46,7 +46,7 @@ def invalid(text: str) -> IcebergError:
 
 
 def illegal(text: str) -> IcebergError:
-    """As `invalid`, where Java's library checks an argument; its client raises this type."""
+    """A refusal where Java's library checks an argument; its client raises this type."""
     return IcebergError("IllegalArgumentException", text)
 
 
