@@ -55,7 +55,7 @@ class Refused(Exception):
 
 
 class World(NamedTuple):
-    """What all clients have: a folder for journals, and the doors of each gateway."""
+    """State that all clients have: a folder for journals, and the doors of each gateway."""
 
     folder: Path
     rest_urls: Sequence[str]

@@ -57,7 +57,7 @@ def history_of(loaded: Any) -> History:
 
 
 def missing_files(history: History) -> Iterator[str]:
-    """Of lists, manifests and data of all snapshots."""
+    """Name the lists, manifests and data files of snapshots that are not there."""
     import fastavro
 
     named: set[str] = set()
@@ -77,7 +77,7 @@ def missing_files(history: History) -> Iterator[str]:
 
 
 def wrong_commits(calls: Sequence[Call], commits: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """What clients were told, and the histories of tables do not say: how often each has a commit."""
+    """Find where clients were told something else than the histories of tables say: how often each has a commit."""
     sent: dict[str, set[str]] = {table: set() for table in commits}
     for call in calls:
         number, *tables = map(str, call.arguments)

@@ -220,7 +220,7 @@ class Checks:
         self._calls = read_journals(sorted(world.folder.glob("*.journal")))
 
     def found(self) -> list[str]:
-        """What is wrong; the report is printed."""
+        """Print the report, and give what is wrong."""
         histories = self._histories()
         wrong = [*wrong_commits(self._calls, {table: history.commits for table, history in histories.items()})]
         left = self._left(histories)

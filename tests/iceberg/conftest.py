@@ -70,14 +70,14 @@ def java(iceberg_gateway: GatewayServer, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="session")
-def java_rest(java: Java, iceberg_gateway: GatewayServer) -> Iterator[Any]:
+def rest(java: Java, iceberg_gateway: GatewayServer) -> Iterator[Any]:
     catalog = java.rest_catalog(iceberg_gateway)
     yield catalog
     catalog.close()
 
 
 @pytest.fixture
-def java_namespace(java: Java, java_rest: Any, request: pytest.FixtureRequest) -> str:
+def namespace(java: Java, rest: Any, request: pytest.FixtureRequest) -> str:
     name = "java_" + re.sub(r"\W", "_", request.node.name.removeprefix("test_"), flags=re.ASCII)[:100].lower()
-    java_rest.createNamespace(java.namespace(name))
+    rest.createNamespace(java.namespace(name))
     return name

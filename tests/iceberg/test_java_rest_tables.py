@@ -21,16 +21,6 @@ TABLE = "table"
 
 
 @pytest.fixture
-def rest(java_rest):
-    return java_rest
-
-
-@pytest.fixture
-def namespace(java_namespace):
-    return java_namespace
-
-
-@pytest.fixture
 def schema(java):
     return java.schema(*FIELDS, doc="unique 🤪")
 

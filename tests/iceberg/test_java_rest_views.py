@@ -11,16 +11,6 @@ SQL = "select * from ns.tbl"
 
 
 @pytest.fixture
-def rest(java_rest):
-    return java_rest
-
-
-@pytest.fixture
-def namespace(java_namespace):
-    return java_namespace
-
-
-@pytest.fixture
 def schema(java):
     return java.schema(*FIELDS)
 

@@ -28,9 +28,9 @@ _WRITES_AT_ONCE: Final = 32
 _METADATA_FOLDER: Final = "write.metadata.path"
 _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 METADATA_NAME: Final = re.compile(rf"\d{{5,}}-{_UUID}(?:\.gz)?\.metadata\.json")
-"""As `next_location` has it."""
+"""Names that `next_location` makes."""
 LIST_NAME: Final = re.compile(rf"snap-(\d+)-{_UUID}\.avro")
-"""As `list_location` has it; clients put the number of their attempt before the last part."""
+"""Names that `list_location` makes; clients put the number of their attempt before the last part."""
 
 
 class MetadataFile(msgspec.Struct, frozen=True):

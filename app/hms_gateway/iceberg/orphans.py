@@ -67,7 +67,7 @@ def _row(snapshot: Snapshot, db_name: str, tbl_name: str) -> Table | None:
 def _files(
     metadata: MetadataFiles, current: MetadataFile, present: Sequence[str]
 ) -> tuple[list[Orphan], list[MetadataFile]]:
-    """Those that are orphans, and the other files that the table does not name: somebody may want them again."""
+    """Tell orphans from other files that the table does not name, which somebody may want again."""
     followed = _followed(metadata, current, {*present})
     unnamed = (one for one in present if one not in followed and one != current.location)
     others = [file for one in unnamed if (file := _readable(metadata, one)) is not None]

@@ -78,7 +78,7 @@ class _Once:
 
 
 class _Repeatable(Repeatable):
-    """As for calls of Thrift; every answer is kept but long ones, which are loaded anew: metadata of whole tables."""
+    """Keeps every answer but long ones, which are loaded anew: metadata of whole tables."""
 
     def __init__(self, once: _Once, now: _Once | None, outcomes: Outcomes) -> None:
         super().__init__(once, outcomes)

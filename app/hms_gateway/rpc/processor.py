@@ -387,7 +387,7 @@ class DecodedMemory:
         self._lock = threading.Lock()
 
     def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
-        """As `held_bytes`, of the decoded arguments. Raises ProtocolError."""
+        """Count the decoded arguments as `held_bytes` does. Raises ProtocolError."""
         # Texts take about what they take in the message.
         size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
         return self.held_bytes(size, method.name, holder)

@@ -20,6 +20,7 @@ from hms_gateway.cli.hiveql.shell_state import (
     table_of,
     typed_keys,
 )
+from hms_gateway.iceberg.json_values import count
 from hms_gateway.metastore.filters.hiveql_condition import divided_condition
 from hms_gateway.metastore.vocabulary.create_text import create_database_text, create_table_text
 from hms_gateway.metastore.vocabulary.hiveql_tokens import counted_from
@@ -232,8 +233,7 @@ def _all_databases(state: ShellState) -> Sequence[str]:
 
 def _count(key: str, snapshot: Any) -> Cell:
     """An entry of a snapshot's summary; None where it is no number."""
-    text: str = snapshot.summary.get(key, "")
-    return int(text) if text.isdecimal() else None
+    return count(snapshot.summary.get(key))
 
 
 def _names(column: str, names: Any) -> ResultRows:

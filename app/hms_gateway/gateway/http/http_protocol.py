@@ -230,7 +230,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return (False, accepted_at) if timer is None else (True, timer.when() - self.timeout_keep_alive)
 
     def _is_usual(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether the request, of which the head is here, is a small POST of a message that keeps its connection.
+        """True if the request, of which the head is here, is a small POST of a message that keeps its connection.
 
         Or the load of a table, on a connection that counts as its user's.
         """

@@ -1,4 +1,4 @@
-"""Whether the pages of a SQLite database hold together."""
+"""The check that the pages of a SQLite database hold together."""
 
 import contextlib
 import logging

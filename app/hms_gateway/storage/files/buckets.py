@@ -340,7 +340,7 @@ def _pairs(objects: Iterator[_Object], others: Iterator[_Object]) -> Iterator[tu
 
 
 def _is_away(error: Exception) -> bool:
-    """Whether the bucket has not answered, or said that it is busy or out of order."""
+    """True if the bucket has not answered, or said that it is busy or out of order."""
     from botocore.exceptions import HTTPClientError
 
     answer = getattr(error.__cause__ or error, "response", None) or {}
