@@ -147,9 +147,9 @@ class Commits:
             raise
         for key in keys:
             key.is_concluded = True
+        for file in written:
+            self._files.keep(file)
         for plan in plans:
-            if plan.base is not None:
-                self._files.forget(plan.base.location)
             self._delete_old(plan)
         return written
 

@@ -1,4 +1,7 @@
-"""Metadata files: read once, since none is ever changed, and written for a commit."""
+"""Metadata files: read once, since none is ever changed, and written for a commit.
+
+The last one of each folder stays in memory, which is that of a table or view now; the ones before it are of no use.
+"""
 
 import gzip
 import re
@@ -48,6 +51,7 @@ class MetadataFiles:
         self._files = files
         self._limits = limits
         self._lock = threading.Lock()
+        # By folder.
         self._kept: OrderedDict[str, MetadataFile] = OrderedDict()
         self._kept_bytes = 0
 
@@ -56,10 +60,11 @@ class MetadataFiles:
 
         With `is_anew` it is there now, for a row that is to point to it.
         """
+        folder = _folder_of(location)
         with self._lock:
-            known = None if is_anew else self._kept.get(location)
-            if known is not None:
-                self._kept.move_to_end(location)
+            known = None if is_anew else self._kept.get(folder)
+            if known is not None and known.location == location:
+                self._kept.move_to_end(folder)
                 return known
         text = self._plain(location, self._content(location, "the metadata file"))
         self._check_size(text, f"the metadata file {location}")
@@ -70,7 +75,7 @@ class MetadataFiles:
         if not isinstance(value, dict):
             raise invalid(f"the metadata file {location} is no JSON object")
         found = MetadataFile(location, text, value)
-        self._keep(found)
+        self.keep(found)
         return found
 
     def write(self, values: Sequence[tuple[str, Json]], lists: Sequence[tuple[str, bytes]] = ()) -> list[MetadataFile]:
@@ -84,8 +89,6 @@ class MetadataFiles:
                 with suppress(FileSystemError):
                     self._files.delete_file(location)
             raise _not_written(error) from error
-        for file in files:
-            self._keep(file)
         return files
 
     def _new(self, location: str, value: Json) -> MetadataFile:
@@ -147,26 +150,35 @@ class MetadataFiles:
         """Raises FileSystemError."""
         self._files.delete_file(location)
 
-    def _keep(self, file: MetadataFile) -> None:
-        size = len(file.text) * _BYTES_PER_BYTE
-        if size > _KEPT_BYTES_MAX // 2:
-            return
+    def keep(self, file: MetadataFile) -> None:
+        """Have reads of a file that a table or view points to find it in memory, in place of the one before it."""
+        folder, size = _folder_of(file.location), _memory_bytes(file)
         with self._lock:
-            self._drop(file.location)
-            self._kept[file.location] = file
+            self._drop(folder)
+            if size > _KEPT_BYTES_MAX // 2:
+                return
+            self._kept[folder] = file
             self._kept_bytes += size
             while self._kept_bytes > _KEPT_BYTES_MAX:
                 self._drop(next(iter(self._kept)))
 
     def forget(self, location: str) -> None:
-        """Free the memory of a file that no table points to any more; it can still be read."""
+        """Free the memory of a file whose table or view is gone; it can still be read."""
         with self._lock:
-            self._drop(location)
+            self._drop(_folder_of(location))
 
-    def _drop(self, location: str) -> None:
-        gone = self._kept.pop(location, None)
+    def _drop(self, folder: str) -> None:
+        gone = self._kept.pop(folder, None)
         if gone is not None:
-            self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
+            self._kept_bytes -= _memory_bytes(gone)
+
+
+def _folder_of(location: str) -> str:
+    return location.rpartition("/")[0]
+
+
+def _memory_bytes(file: MetadataFile) -> int:
+    return len(file.text) * _BYTES_PER_BYTE
 
 
 def _packed(file: MetadataFile) -> bytes:
