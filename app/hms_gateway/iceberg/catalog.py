@@ -238,7 +238,7 @@ class Catalog:
         """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
         location = needed(request, "metadata-location", str)
         self._check_reader(metastore, name, location)
-        file = self._files.read(location, is_anew=True)
+        file = self._files.read(location)
         value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
@@ -304,8 +304,7 @@ class Catalog:
             if error.kind == "NotFoundException":
                 raise missing(name, kind) from error
             raise
-        if file is not None:
-            self._files.forget(file.location)
+        self._files.forget(name.stored)
         location = row.sd.location if row.sd else None
         # As HiveCatalog stores `gc.enabled`.
         keeps = (row.parameters or {}).get(EXTERNAL_PURGE_KEY, "").lower() == "false"
@@ -489,7 +488,7 @@ class Catalog:
         return found
 
     def _file_at(self, found: Pointer) -> MetadataFile:
-        file = self._files.read(found.location)
+        file = self._files.of(found.name.stored, found.location)
         # Files of dropped tables stay, and who may not see them may know where they are.
         if not found.is_own and not (
             isinstance(file.value.get(_LOCATION), str) and self._is_placed(found.row, file.value)

@@ -147,9 +147,8 @@ class Commits:
             raise
         for key in keys:
             key.is_concluded = True
-        for file in written:
-            self._files.keep(file)
-        for plan in plans:
+        for plan, file in zip(plans, written, strict=True):
+            self._files.keep(plan.name.stored, file)
             self._delete_old(plan)
         return written
 

@@ -1,6 +1,6 @@
 """Metadata files: read once, since none is ever changed, and written for a commit.
 
-The last one of each folder stays in memory, which is that of a table or view now; the ones before it are of no use.
+The last one of each table or view stays in memory; the ones before it are of no use.
 """
 
 import gzip
@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -34,6 +34,8 @@ METADATA_NAME: Final = re.compile(rf"\d{{5,}}-{_UUID}(?:\.gz)?\.metadata\.json")
 """Names that `next_location` makes."""
 LIST_NAME: Final = re.compile(rf"snap-(\d+)-{_UUID}\.avro")
 """Names that `list_location` makes; clients put the number of their attempt before the last part."""
+StoredName: TypeAlias = tuple[str, str]
+"""The key of a database and the name of a table or view, as rows have them."""
 
 
 class MetadataFile(msgspec.Struct, frozen=True):
@@ -51,21 +53,22 @@ class MetadataFiles:
         self._files = files
         self._limits = limits
         self._lock = threading.Lock()
-        # By folder.
-        self._kept: OrderedDict[str, MetadataFile] = OrderedDict()
+        self._kept: OrderedDict[StoredName, MetadataFile] = OrderedDict()
         self._kept_bytes = 0
 
-    def read(self, location: str, *, is_anew: bool = False) -> MetadataFile:
-        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata.
-
-        With `is_anew` it is there now, for a row that is to point to it.
-        """
-        folder = _folder_of(location)
+    def of(self, name: StoredName, location: str) -> MetadataFile:
+        """The file that the row of this name points to, kept in place of the one before it. Raises as `read`."""
         with self._lock:
-            known = None if is_anew else self._kept.get(folder)
+            known = self._kept.get(name)
             if known is not None and known.location == location:
-                self._kept.move_to_end(folder)
+                self._kept.move_to_end(name)
                 return known
+        found = self.read(location)
+        self.keep(name, found)
+        return found
+
+    def read(self, location: str) -> MetadataFile:
+        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata."""
         text = self._plain(location, self._content(location, "the metadata file"))
         self._check_size(text, f"the metadata file {location}")
         try:
@@ -74,9 +77,7 @@ class MetadataFiles:
             raise invalid(f"the metadata file {location} is no JSON: {error}") from error
         if not isinstance(value, dict):
             raise invalid(f"the metadata file {location} is no JSON object")
-        found = MetadataFile(location, text, value)
-        self.keep(found)
-        return found
+        return MetadataFile(location, text, value)
 
     def write(self, values: Sequence[tuple[str, Json]], lists: Sequence[tuple[str, bytes]] = ()) -> list[MetadataFile]:
         """Write metadata and manifest lists to their places at once, all or none. Raises IcebergError."""
@@ -150,31 +151,27 @@ class MetadataFiles:
         """Raises FileSystemError."""
         self._files.delete_file(location)
 
-    def keep(self, file: MetadataFile) -> None:
-        """Have reads of a file that a table or view points to find it in memory, in place of the one before it."""
-        folder, size = _folder_of(file.location), _memory_bytes(file)
+    def keep(self, name: StoredName, file: MetadataFile) -> None:
+        """Have reads of a file that the row of this name points to find it in memory."""
+        size = _memory_bytes(file)
         with self._lock:
-            self._drop(folder)
+            self._drop(name)
             if size > _KEPT_BYTES_MAX // 2:
                 return
-            self._kept[folder] = file
+            self._kept[name] = file
             self._kept_bytes += size
             while self._kept_bytes > _KEPT_BYTES_MAX:
                 self._drop(next(iter(self._kept)))
 
-    def forget(self, location: str) -> None:
-        """Free the memory of a file whose table or view is gone; it can still be read."""
+    def forget(self, name: StoredName) -> None:
+        """Free the memory of the file of a table or view that is gone."""
         with self._lock:
-            self._drop(_folder_of(location))
+            self._drop(name)
 
-    def _drop(self, folder: str) -> None:
-        gone = self._kept.pop(folder, None)
+    def _drop(self, name: StoredName) -> None:
+        gone = self._kept.pop(name, None)
         if gone is not None:
             self._kept_bytes -= _memory_bytes(gone)
-
-
-def _folder_of(location: str) -> str:
-    return location.rpartition("/")[0]
 
 
 def _memory_bytes(file: MetadataFile) -> int:
