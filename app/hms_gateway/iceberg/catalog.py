@@ -353,14 +353,11 @@ class Catalog:
         if not self._is_placed(row, known) or not is_own(known, place) or "table-uuid" not in known:
             return None
         self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
-        if any(one.get("snapshot-id") == number for one in known["snapshots"]):
-            # A repetition, whose list may be gone by now.
-            return base
         try:
             append = with_manifests(append, read_manifests(self._files.read_list(place)))
         except IcebergError:
-            # It may be right as it is.
-            return None
+            # A repetition, whose list may be gone by now; another may be right as it is.
+            return base if any(one.get("snapshot-id") == number for one in known["snapshots"]) else None
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
