@@ -24,7 +24,7 @@ SAMPLE = {
     *("test_every_append_of_many_writers_succeeds_once", "test_a_keyed_append_is_answered_as_the_first_time"),
     *("test_a_lock_of_hive_catalog_makes_a_commit_wait", "test_a_commit_over_several_tables_is_all_or_nothing"),
     *("test_two_tables_are_not_made_at_one_place_at_once", "test_a_rename_does_not_undo_a_faster_commit"),
-    *("test_lists_come_in_pages", "test_views"),
+    *("test_lists_come_in_pages", "test_views", "test_clients_that_change_properties_at_once_lose_none"),
 }
 SCHEMA = {
     "type": "struct",

@@ -211,7 +211,7 @@ def _iceberg_catalog(
     metadata = MetadataFiles(files, settings.limits)
     commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
     tables = TableService(store, files, clock, rules, events)
-    return Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
+    return Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, events, clock)
 
 
 def _iceberg(
