@@ -15,6 +15,7 @@ from hms_gateway.iceberg.processor import RestProcessor, read_reply
 from hms_gateway.iceberg.routes import failure, routed
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.shares import Holder
 from tests.support.kept_store import empty_database
 
 USER = "rosa"
@@ -63,7 +64,8 @@ class Rest:
         except IcebergError as error:
             answer = failure(error)
         else:
-            call = Call(self._user, dialect=Dialect.HIVE_4, key=key, client_address="192.0.2.1")
+            holder = Holder(self._user, None)
+            call = Call(self._user, dialect=Dialect.HIVE_4, key=key, client_address="192.0.2.1", holder=holder)
             answer = read_reply(self._processor.process(request._replace(body=sent), call))
         self.headers = dict(answer.headers)
         return answer.status, None if answer.body is None else msgspec.json.decode(answer.body)
