@@ -33,6 +33,7 @@ from thrift.Thrift import TException
 from benchmarks.commit_history import COMMIT, WRITER, path_of
 from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
 from tests.iceberg.appender import PROPERTIES
+from tests.iceberg.spark_process import SparkProcess, hive_catalog, rest_catalog, spark_process
 from tests.linearizability.history import Journal, NotMade, Unknown
 from tests.support.server import PASSWORD, USER
 
@@ -191,6 +192,45 @@ def by_rest(world: World, place: int) -> Catalog:
 
 def by_thrift(world: World, place: int) -> Catalog:
     return HiveCatalog("kills", uri=f"thrift://127.0.0.1:{world.thrift_ports[place]}", **PROPERTIES)
+
+
+class SparkWriter(Writer):
+    """Appends as Spark does, by the REST catalog or the Hive catalog of one of the gateways."""
+
+    def __init__(self, world: World, number: int, spark: SparkProcess) -> None:
+        super().__init__(world, number)
+        self._spark = spark
+        self._catalogs = [*spark_catalogs(world)]
+
+    def commit(self, number: int) -> None:
+        table = self.random.choice(self.world.tables)
+        self.note("append", number, [table], lambda: self._append(table, number))
+
+    def _append(self, table: str, number: int) -> None:
+        place = f"{self.random.choice(self._catalogs)}.{NAMESPACE}.{table}"
+        options = {f"snapshot-property.{COMMIT}": str(number)}
+        (found,) = self._spark.together((f"SELECT {number}L AS id", place, options))
+        if isinstance(found, str):
+            raise (Refused if "CommitFailedException" in found else Unknown)(found)
+
+
+def run_spark(world: World, number: int) -> None:
+    """A writer with a session of its own."""
+    folder = world.folder / f"spark-{number}"
+    folder.mkdir(exist_ok=True)
+    # The gateway ends locks that nobody has heard of for seconds; Iceberg's default is four minutes.
+    locks = {"lock-heartbeat-interval-ms": "1000", "lock-check-max-wait-ms": "200"}
+    hadoop = {f"spark.hadoop.iceberg.hive.{key}": value for key, value in locks.items()}
+    with spark_process(folder, spark_catalogs(world), **hadoop) as spark:
+        SparkWriter(world, number, spark).run()
+
+
+def spark_catalogs(world: World) -> dict[str, dict[str, str]]:
+    """The catalogs of both kinds at each gateway."""
+    rest = {f"rest{at}": rest_catalog(url.removesuffix("/v1")) for at, url in enumerate(world.rest_urls)}
+    warehouse = world.folder.parent / "warehouse"
+    ports = enumerate(world.thrift_ports)
+    return rest | {f"hive{at}": hive_catalog(f"thrift://127.0.0.1:{port}", warehouse) for at, port in ports}
 
 
 class PreparedWriter(Writer):

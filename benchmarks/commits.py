@@ -1,8 +1,9 @@
 """Commits to Iceberg tables by many writers, while writers and gateways are killed: `python -m benchmarks commits
-[--commits 5000] [--writers 16] [--tables 8] [--kills 30]`.
+[--commits 5000] [--writers 16] [--tables 8] [--kills 30] [--sparks 1]`.
 
 Two gateways share PostgreSQL. Half of the tables rebase appends. Writers send prepared appends, properties and commits
-over two tables, with idempotency keys or without, or are PyIceberg's REST catalog, or its Hive catalog over Thrift.
+over two tables, with idempotency keys or without, or are PyIceberg's REST catalog, or its Hive catalog over Thrift;
+further ones are Spark with Java's catalogs of both kinds.
 Exits with 1 where a commit that was acknowledged is not in the history of its table exactly once, one that was refused
 is, a reader saw a table go back, a file that a table names is missing, or PyIceberg or DuckDB read other rows.
 """
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
@@ -37,19 +38,22 @@ from benchmarks.commit_clients import (
     by_rest,
     by_thrift,
     read_on,
+    run_spark,
 )
 from benchmarks.commit_history import History, history_of, missing_files, path_of, wrong_commits
 from benchmarks.report import print_table
 from hms_gateway.iceberg.appends import REBASE
 from hms_gateway.storage.migrations.revisions import migrate
 from tests.iceberg.duckdb_program import ENVIRONMENT, rows_of
+from tests.iceberg.java_library import PYTHON
 from tests.linearizability.history import Call, Journal, read_journals
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, until
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import PASSWORD, USER, GatewayServer, free_port
 from tests.support.warm_program import COMMAND
 
 READERS: Final = 2
+FIRST_SPARK: Final = 500
 POLL_SECONDS: Final = 0.2
 # Locks of killed writers end by themselves.
 LOCK_SECONDS: Final = 5
@@ -65,6 +69,7 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=16)
     parser.add_argument("--tables", type=int, default=8)
     parser.add_argument("--kills", type=int, default=30, help="one in three is of a gateway")
+    parser.add_argument("--sparks", type=int, default=int(PYTHON.exists()), help="writers of Spark, where it is there")
     options = parser.parse_args()
     # They log each retry, and each connection that they do not get.
     for name in ("pyiceberg", "thrift", "tenacity"):
@@ -129,6 +134,9 @@ def _world(folder: Path, servers: Servers, tables: int) -> World:
 
 def _work(world: World, number: int) -> None:
     """The writer of a number: of eight, four send prepared commits, two with keys; two are of each catalog."""
+    if number >= FIRST_SPARK:
+        run_spark(world, number)
+        return
     match number % 8:
         case 0 | 1 | 2 | 3:
             PreparedWriter(world, number, has_keys=bool(number % 2)).run()
@@ -138,35 +146,44 @@ def _work(world: World, number: int) -> None:
             LibraryWriter(world, number, by_thrift).run()
 
 
+def _lead(work: Callable[[World, int], None], world: World, number: int) -> None:
+    """Work in a group of processes, which can be killed as one."""
+    os.setpgrp()
+    work(world, number)
+
+
 class Clients:
     """The processes of the writers and readers."""
 
-    def __init__(self, world: World, writers: int) -> None:
+    def __init__(self, world: World, numbers: Iterable[int]) -> None:
+        """The writers are those of the numbers."""
         self._world = world
-        self.writers = [self._started(_work, number) for number in range(writers)]
+        self.writers = {number: self._started(_work, number) for number in numbers}
         self.readers = [self._started(read_on, 1_000 + number) for number in range(READERS)]
 
     def _started(self, work: Callable[[World, int], None], number: int) -> Any:
-        process = _fork.Process(target=work, args=(self._world, number), daemon=True)
+        process = _fork.Process(target=_lead, args=(work, self._world, number), daemon=True)
         process.start()
         return process
 
     def kill(self, number: int) -> None:
-        """Kill a writer and start it again."""
+        """Kill a writer with its processes and start it again."""
         process = self.writers[number]
-        os.kill(process.pid, signal.SIGKILL)
+        # It has begun by then: it leads its processes.
+        until(lambda: os.getpgid(process.pid) == process.pid)
+        os.killpg(process.pid, signal.SIGKILL)
         process.join()
         Journal(self._world.journal(number), number).died()
         self.writers[number] = self._started(_work, number)
 
     def check(self) -> None:
-        for number, process in enumerate(self.writers):
+        for number, process in self.writers.items():
             if process.exitcode is not None:
                 raise AssertionError(f"writer {number} ended by itself, with {process.exitcode}")
 
     def stop(self) -> None:
         self._world.stop.touch()
-        for process in (*self.writers, *self.readers):
+        for process in (*self.writers.values(), *self.readers):
             process.join(PATIENCE_SECONDS)
             if process.exitcode != 0:
                 self._world.report(f"{process.name} ended with {process.exitcode}")
@@ -176,7 +193,7 @@ class Clients:
 def _play(world: World, gateways: Sequence[GatewayServer], options: argparse.Namespace) -> Counter[str]:
     """Let clients work until so many commits are acknowledged, and kill one after the other; how many of each."""
     random, counts = Random(0), Counter[str]()
-    clients = Clients(world, options.writers)
+    clients = Clients(world, [*range(options.writers), *range(FIRST_SPARK, FIRST_SPARK + options.sparks)])
     try:
         for number in range(1, options.kills + 1):
             _wait_for(clients, world, options.commits * number // (options.kills + 1))
@@ -186,7 +203,7 @@ def _play(world: World, gateways: Sequence[GatewayServer], options: argparse.Nam
                 gateway.start()
                 counts["gateways"] += 1
             else:
-                clients.kill(random.randrange(options.writers))
+                clients.kill(random.choice([*clients.writers]))
                 counts["writers"] += 1
         _wait_for(clients, world, options.commits)
     finally:
@@ -281,6 +298,8 @@ def _counted(name: str, calls: Sequence[Call], commits: dict[str, Counter[str]])
 
 
 def _writer_kind(number: int) -> str:
+    if number >= FIRST_SPARK:
+        return "Spark"
     return ("prepared", "prepared with a key")[number % 2] if number % 8 < 4 else ("REST", "Hive")[number % 8 > 5]
 
 

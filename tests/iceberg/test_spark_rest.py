@@ -1,25 +1,17 @@
 """Spark with Iceberg's RESTCatalog (`lake`) and HiveCatalog (`hive`) in one session, on the same tables."""
 
-import json
-import os
-import subprocess
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
 from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest
 from tests.bridge.bridge_process import connected
 from tests.iceberg.java_library import PYTHON, TRUST_PASSWORD, library_jars, trust_store
-from tests.support.patience import PATIENCE_SECONDS
+from tests.iceberg.spark_process import hive_catalog, rest_catalog, spark_process
 from tests.support.readme import PORT, block, prepare, run
-from tests.support.server import PASSWORD, USER
+from tests.support.server import USER
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.java, pytest.mark.slow, pytest.mark.whole]
 
-SESSION = Path(__file__).with_name("spark_session.py")
-CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 WRITERS = 4
 
 
@@ -28,74 +20,21 @@ class Failed(Exception):
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory, iceberg_gateway, uri, warehouse):
+def together(tmp_path_factory, iceberg_gateway, iceberg_bridge, uri, warehouse):
+    """Runs statements at once; the rows of each, or the text of its error."""
     folder = tmp_path_factory.mktemp("spark")
     store = trust_store(folder, iceberg_gateway)
     trusting = f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword={TRUST_PASSWORD}"
-    rest = {
-        "type": "rest",
-        "uri": f"https://127.0.0.1:{iceberg_gateway.port}/iceberg",
-        "rest.auth.type": "basic",
-        "rest.auth.basic.username": USER,
-        "rest.auth.basic.password": PASSWORD,
-    }
-    catalogs = {
-        "lake": rest,
-        "second": {**rest, "warehouse": "second"},
-        "hive": {"type": "hive", "uri": uri, "warehouse": f"file:{warehouse}"},
-    }
-    named = {
-        f"spark.sql.catalog.{name}.{key}": value
-        for name, given in catalogs.items()
-        # With a cache a session sees what others commit up to half a minute later.
-        for key, value in {**given, "cache-enabled": "false"}.items()
-    }
-    return {
-        **named,
-        **{f"spark.sql.catalog.{name}": CATALOG for name in catalogs},
-        "spark.sql.extensions": EXTENSIONS,
-        "spark.jars": ",".join(map(str, library_jars())),
-        "spark.driver.extraJavaOptions": f"{trusting} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.master": "local[2]",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        "spark.local.dir": str(folder),
-        "spark.log.level": "ERROR",
-    }
-
-
-@pytest.fixture(scope="module")
-def together(settings, tmp_path_factory, iceberg_bridge, warehouse):
-    """Runs statements at once; the rows of each, or the text of its error."""
     with connected(iceberg_bridge) as client:
         client.create_catalog(CreateCatalogRequest(Catalog(name="second", locationUri=f"file:{warehouse}/second")))
-    log = tmp_path_factory.mktemp("spark-log") / "log"
-    command = [str(PYTHON), str(SESSION), json.dumps(settings)]
-    with (
-        log.open("wb") as written,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=written,
-            env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_SUBMIT_ARGS": "pyspark-shell"},
-        ) as process,
-    ):
-
-        def run(*statements):
-            process.stdin.write(json.dumps(statements).encode() + b"\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-            assert line, log.read_text(errors="replace")[-5000:]
-            return json.loads(line)
-
-        try:
-            yield run
-        finally:
-            process.stdin.close()
-            process.wait(PATIENCE_SECONDS)
+    place = f"https://127.0.0.1:{iceberg_gateway.port}/iceberg"
+    catalogs = {
+        "lake": rest_catalog(place),
+        "second": rest_catalog(place, warehouse="second"),
+        "hive": hive_catalog(uri, warehouse),
+    }
+    with spark_process(folder, catalogs, trusting) as spark:
+        yield spark.together
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from hms_gateway.iceberg.processor import RestProcessor, read_reply
 from hms_gateway.iceberg.routes import failure, routed
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.shares import Holder
 from tests.support.kept_store import empty_database
 
 USER = "rosa"
@@ -24,7 +25,7 @@ SAMPLE = {
     *("test_every_append_of_many_writers_succeeds_once", "test_a_keyed_append_is_answered_as_the_first_time"),
     *("test_a_lock_of_hive_catalog_makes_a_commit_wait", "test_a_commit_over_several_tables_is_all_or_nothing"),
     *("test_two_tables_are_not_made_at_one_place_at_once", "test_a_rename_does_not_undo_a_faster_commit"),
-    *("test_lists_come_in_pages", "test_views"),
+    *("test_lists_come_in_pages", "test_views", "test_clients_that_change_properties_at_once_lose_none"),
 }
 SCHEMA = {
     "type": "struct",
@@ -63,7 +64,8 @@ class Rest:
         except IcebergError as error:
             answer = failure(error)
         else:
-            call = Call(self._user, dialect=Dialect.HIVE_4, key=key, client_address="192.0.2.1")
+            holder = Holder(self._user, None)
+            call = Call(self._user, dialect=Dialect.HIVE_4, key=key, client_address="192.0.2.1", holder=holder)
             answer = read_reply(self._processor.process(request._replace(body=sent), call))
         self.headers = dict(answer.headers)
         return answer.status, None if answer.body is None else msgspec.json.decode(answer.body)

@@ -29,8 +29,8 @@ LEFT_OUT = ("plan", "tasks", "credentials", "sign", "functions")
 # Also of requests that no longer fit their route, and of a key that was used for another request.
 ANYWHERE = {404, 405, 422}
 SECONDS_MAX = 30
-# Of requests with a key, and of one operation at once.
-KEYS_EVERY, EACH_MAX = 5, 10
+# Of requests with a key.
+KEYS_EVERY = 5
 # The part of names and numbers that are chosen of those that are there.
 AIMED = 0.85
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}]}
@@ -186,20 +186,17 @@ class Fuzzer:
 def main(document: str, url: str, password: str, count: int, first_seed: int, files: list[str]) -> None:
     raw = yaml.safe_load(Path(document).read_text("utf-8"))
     api = schemathesis.openapi.from_dict(prepared(raw))
-    # Those that take things away are the last ones of each round.
+    # Those that take things away are the last ones.
     operations = sorted(
         (result.ok() for result in api.get_all_operations()),
         key=lambda one: (one.method.upper() == "DELETE", one.label),
     )
     fuzzer = Fuzzer(url, password, files)
     each = max(1, count // (2 * len(operations)))
-    rounds = max(1, each // EACH_MAX)
-    for number in range(rounds):
-        for operation in operations:
-            fuzzer.prepare()
-            for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
-                fuzzer.run(operation, mode, each // rounds, first_seed + number)
-        print(number, dict(fuzzer.statuses), file=sys.stderr, flush=True)
+    for operation in operations:
+        fuzzer.prepare()
+        for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
+            fuzzer.run(operation, mode, each, first_seed)
     statuses = {str(key): value for key, value in sorted(fuzzer.statuses.items())}
     print(json.dumps({"statuses": statuses, "problems": fuzzer.problems}))
 

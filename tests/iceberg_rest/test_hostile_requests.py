@@ -2,15 +2,18 @@
 
 import gzip
 import json
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from hms_gateway.composition.main import build_metastore
 from hms_gateway.iceberg.appends import REBASE
+from hms_gateway.iceberg.json_values import decoded, decoded_bytes
 from hms_gateway.iceberg.routes import OPERATIONS
-from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.call import Dialect, Unavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from tests.handlers.peers import Peer
@@ -200,3 +203,47 @@ def test_metadata_above_a_limit_is_neither_written_nor_read(rest, small, tmp_pat
     for answer in answers:
         assert (kind_of(answer), limit in answer[1]["error"]["message"]) == ((400, "ValidationException"), True)
     assert small.send("DELETE", TABLE) == (204, None)
+
+
+@pytest.mark.parametrize("short_bytes", [1_000, 100_000])
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_metadata_that_is_read_counts_for_its_user(rest, tmp_path, monkeypatch, codec, short_bytes):
+    """A table of 37 KB in memory, read where a user may hold 50 KB: one of two loads at once gets in."""
+    monkeypatch.setattr("hms_gateway.iceberg.files._SHORT_BYTES", short_bytes)
+    rest.table(properties={"write.metadata.compression-codec": codec})
+    many = {"action": "set-properties", "updates": {f"key{number}": "x" * 100 for number in range(150)}}
+    assert rest.commit("orders", many)[0] == 200
+    narrow = build_metastore(Settings(data_dir=tmp_path, limits=Limits(decoded_bytes_max=100_000)))
+    refused = []
+
+    def meanwhile(text):
+        if not refused:
+            refused.append(text)
+            with pytest.raises(Unavailable, match="raise share_per_user of decoded_bytes_max") as caught:
+                Rest(narrow.iceberg()).get(TABLE)
+            assert caught.value.limit == "share_per_user of decoded_bytes_max"
+        return decoded(text)
+
+    monkeypatch.setattr("hms_gateway.iceberg.files.decoded", meanwhile)
+    with closing(narrow.store):
+        for number in range(3):
+            # Each time it reads what the other gateway has written.
+            assert rest.commit("orders", {"action": "set-properties", "updates": {"a": str(number)}})[0] == 200
+            assert Rest(narrow.iceberg()).get(TABLE)[0] == 200
+    assert refused
+    low = build_metastore(Settings(data_dir=tmp_path, limits=Limits(decoded_bytes_max=60_000)))
+    with closing(low.store):
+        answer = Rest(low.iceberg()).get(TABLE)
+    assert kind_of(answer) == (400, "ValidationException")
+    assert "30000 bytes of memory (limit share_per_user of decoded_bytes_max)" in answer[1]["error"]["message"]
+
+
+def test_a_long_text_is_decoded_in_pieces_to_the_same_value(monkeypatch):
+    monkeypatch.setattr("hms_gateway.iceberg.json_values.PIECE_BYTES", 8)
+    value = {"a": [{"b": [1, {"c": ["x" * 20, None, True]}], "ü": -1.5}, [], {}], "long": "y" * 20, "n": [[[[[[1]]]]]]}
+    for text in (json.dumps(value).encode(), json.dumps(value, indent=1).encode(), b" [1, 22, 333]", b'"0123456789"'):
+        assert decoded(text) == json.loads(text)
+        assert decoded_bytes(text) == len(text) + 64 * sum(map(text.count, (b",", b":", b"{", b"[")))
+    for text in (b'{"a": [1, 2, 3}', b'{"a": 12345678} x', b'{"a": "\xff\xff\xff\xff"}', b"[" * 5_000):
+        with pytest.raises((msgspec.DecodeError, UnicodeDecodeError, RecursionError)):
+            decoded(text)

@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,32 @@ def test_namespaces_are_databases(rest):
     assert rest.send("DELETE", "namespaces/shop") == (204, None)
     assert kind_of(rest.get("namespaces/shop")) == (404, "NoSuchNamespaceException")
     assert kind_of(rest.send("DELETE", "namespaces/shop")) == (404, "NoSuchNamespaceException")
+
+
+def test_clients_that_change_properties_at_once_lose_none(rest, anew):
+    def change(client, key):
+        answers = [
+            client.post(
+                "namespaces/sales/properties", {"removals": [f"{key}{number - 1}"], "updates": {f"{key}{number}": "x"}}
+            )
+            for number in range(10)
+        ]
+        return [answer["removed"] for _, answer in answers]
+
+    with ThreadPoolExecutor(4) as threads:
+        removed = threads.map(change, (rest, anew(), rest, anew()), "abcd")
+        assert [*removed] == [[[], *([f"{key}{number}"] for number in range(9))] for key in "abcd"]
+    found = rest.get("namespaces/sales")[1]["properties"]
+    assert {key for key, value in found.items() if value == "x"} == {"a9", "b9", "c9", "d9"}
+
+
+def test_a_comment_is_removed_and_a_location_is_not(rest):
+    rest.post("namespaces", {"namespace": ["shop"], "properties": {"comment": "of the shop"}})
+    change = {"removals": ["comment", "gone"]}
+    assert rest.post("namespaces/shop/properties", change)[1]["removed"] == ["comment"]
+    assert "comment" not in rest.get("namespaces/shop")[1]["properties"]
+    empty = rest.post("namespaces/shop/properties", {"updates": {"location": ""}})
+    assert kind_of(empty) == (400, "BadRequestException")
 
 
 def test_a_namespace_with_a_table_is_not_dropped(rest):

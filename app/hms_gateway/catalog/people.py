@@ -12,6 +12,7 @@ from hms_gateway.metastore.vocabulary.names import normalize, trim
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import DatabaseCounts, FoundName, IcebergHistory, MetaException, PartitionGroup, Table
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
+from hms_gateway.runtime.shares import Holder
 
 NAMES_MAX: Final = 1_000
 PARTITION_NAMES_MAX: Final = 10_000
@@ -22,9 +23,9 @@ _KEYS_MAX: Final = 2
 
 class People:
     def __init__(
-        self, store: Store, history_of: Callable[[Table, int], IcebergHistory], limits: Limits = DEFAULT_LIMITS
+        self, store: Store, history_of: Callable[[Holder, Table, int], IcebergHistory], limits: Limits = DEFAULT_LIMITS
     ) -> None:
-        """`history_of` reads the metadata file of an Iceberg table (`hms_gateway.iceberg.history`)."""
+        """`history_of` reads the metadata file of an Iceberg table for a holder (`hms_gateway.iceberg.history`)."""
         self._store = store
         self._history_of = history_of
         self._limits = limits
@@ -88,7 +89,7 @@ class People:
     def get_iceberg_history(self, call: Call, db_name: str, tbl_name: str, max_entries: int) -> IcebergHistory:
         table_name = table_named(db_name, tbl_name)
         most = _within(max_entries, "max_entries", f"1 to {ENTRIES_MAX}", ENTRIES_MAX)
-        return self._history_of(self._store.read(table_name.load).table, most)
+        return self._history_of(call.holder, self._store.read(table_name.load).table, most)
 
 
 def _within(given: int | None, name: str, range_text: str, most: int | None = None) -> int:

@@ -70,7 +70,7 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.binding import Step
 from hms_gateway.rpc.call import Failed, Releases, Unavailable
 from hms_gateway.rpc.idl.method_facts import lasting_rights
-from hms_gateway.rpc.processor import MessageProcessor, Processor
+from hms_gateway.rpc.processor import DecodedMemory, MessageProcessor, Processor
 from hms_gateway.rpc.repeatable import RepeatableProcessor
 from hms_gateway.rpc.structs import METHODS, IcebergHistory, MetaException, Struct, Table
 from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker
@@ -80,6 +80,7 @@ from hms_gateway.runtime.clock import Chore, Clock, Housekeeping, SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.runtime.shares import Holder
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.storage.files.directories import Directories
 from hms_gateway.storage.files.places import (
@@ -165,9 +166,10 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         events = EventMaker(rules, clock, to_tjson)
         lease_settings = _lease_settings(settings)
         leases = LeaseService(store, lease_settings, releases.announce)
-        catalog = cache(partial(_iceberg_catalog, settings, store, files, clock, rules, events))
+        memory = DecodedMemory(settings.limits)
+        catalog = cache(partial(_iceberg_catalog, settings, store, files, clock, rules, events, memory))
         handlers = [Service(clock, counters), *_handlers(store, files, clock, rules, events, to_tjson, settings.limits)]
-        handlers.append(People(store, partial(_iceberg_history, catalog), settings.limits))
+        handlers.append(People(store, partial(_iceberg_history, catalog, memory), settings.limits))
         handlers += _txn_handlers(store, settings, CommitKeyValue(events))
         handlers.append(Leases(leases, KeyOrder(store, lease_settings.objects_max)))
         tokens = SealedTokens(store, Seal(settings.secrets_key_path))
@@ -178,7 +180,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         bytes_max = settings.limits.cached_reply_bytes_max
         steps, keeper = call_steps(settings, store)
         handlers.append(_explained_rights(settings, store, keeper))
-        processor = Processor(handlers, translated, bytes_max, steps, limits=settings.limits)
+        processor = Processor(handlers, translated, bytes_max, steps, limits=settings.limits, memory=memory)
     except BaseException:
         store.close()
         raise
@@ -189,7 +191,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     )
     if delegation is not None:
         chores = (*chores, Chore("expire delegation tokens", TOKEN_EXPIRY_SECONDS, delegation.expire))
-    iceberg = partial(_iceberg, settings, catalog, processor, store)
+    iceberg = partial(_iceberg, settings, catalog, processor, memory, store)
     return Metastore(store, codecs, repeatable, events, users, chores, releases, keeper, delegation, iceberg)
 
 
@@ -203,19 +205,24 @@ def _iceberg_catalog(
     clock: Clock,
     rules: MetastoreSettings,
     events: EventMaker,
+    memory: DecodedMemory,
 ) -> "IcebergCatalog":
     from hms_gateway.iceberg.catalog import Catalog
     from hms_gateway.iceberg.commits import Commits
     from hms_gateway.iceberg.files import MetadataFiles
 
-    metadata = MetadataFiles(files, settings.limits)
+    metadata = MetadataFiles(files, settings.limits, memory)
     commits = Commits(store, metadata, events, clock, _txn_settings(settings).timeout_ms)
     tables = TableService(store, files, clock, rules, events)
-    return Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, clock)
+    return Catalog(store, tables, Warehouse(rules, files), files, metadata, commits, events, clock)
 
 
 def _iceberg(
-    settings: Settings, catalog: "Callable[[], IcebergCatalog]", processor: Processor, store: SqlStore
+    settings: Settings,
+    catalog: "Callable[[], IcebergCatalog]",
+    processor: Processor,
+    memory: DecodedMemory,
+    store: SqlStore,
 ) -> "RestProcessor":
     from hms_gateway.gateway.auth.issuers import TokenEndpoint
     from hms_gateway.iceberg.processor import RestProcessor
@@ -223,13 +230,16 @@ def _iceberg(
 
     issuers = {issuer.issuer: TokenEndpoint(issuer) for issuer in settings.token_issuers.values()}
     rest = RestCatalog(catalog(), processor.perform, store, translated, OUTCOME_SECONDS, issuers)
-    return RestProcessor(rest, store, processor.memory)
+    return RestProcessor(rest, store, memory)
 
 
-def _iceberg_history(catalog: "Callable[[], IcebergCatalog]", table: Table, most: int) -> IcebergHistory:
+def _iceberg_history(
+    catalog: "Callable[[], IcebergCatalog]", memory: DecodedMemory, holder: Holder, table: Table, most: int
+) -> IcebergHistory:
     from hms_gateway.iceberg.history import history_of
 
-    return history_of(catalog(), table, most)
+    with memory.holding(holder):
+        return history_of(catalog(), table, most)
 
 
 def build(settings: Settings) -> Gateway:

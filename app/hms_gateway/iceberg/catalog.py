@@ -2,11 +2,13 @@
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from hms_gateway.catalog.directories.warehouse import Warehouse
+from hms_gateway.catalog.tables.databases import change_database
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, with_manifests
 from hms_gateway.iceberg.commits import Commits, Outdated, Plan, check_place, is_of_another, too_many
@@ -34,6 +36,7 @@ from hms_gateway.iceberg.rows import (
     with_metadata,
 )
 from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
+from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Store
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_PURGE_KEY, METADATA_LOCATION
@@ -100,6 +103,7 @@ class Catalog:
         directories: Directories,
         files: MetadataFiles,
         commits: Commits,
+        events: EventMaker,
         clock: Clock,
     ) -> None:
         self._store = store
@@ -108,6 +112,7 @@ class Catalog:
         self._directories = directories
         self._files = files
         self._commits = commits
+        self._events = events
         self._clock = clock
         self._together: Together[Name, SentAppend, MetadataFile] = Together(self._append_all)
 
@@ -164,24 +169,28 @@ class Catalog:
             raise IcebergError("UnprocessableEntityException", f"keys are in removals and in updates: {both}")
         if _LOCATION in removals:
             raise bad_request("a namespace has a location, which cannot be removed")
-        database = metastore.database(catalog, namespace)
-        before = _properties(database)
-        missing_keys = [key for key in removals if key not in before]
-        after = {key: value for key, value in before.items() if key not in removals} | updates
-        owner_type = _owner_type("updates", after)
-        changed = msgspec.structs.replace(
-            database,
-            description=after.get(_COMMENT),
-            locationUri=after.get(_LOCATION, database.locationUri),
-            parameters={key: value for key, value in after.items() if key not in _RESERVED},
-            ownerName=after.get(_OWNER),
-            ownerType=owner_type if _OWNER in after else None,
-            catalogName=catalog,
-            name=namespace,
-        )
-        metastore.perform("alter_database", dbname=database_key(catalog, namespace), db=changed)
-        removed = [key for key in removals if key in before]
-        return {"updated": list(updates), "removed": removed, "missing": missing_keys}
+        if updates.get(_LOCATION) == "":
+            raise bad_request("location is empty")
+        changed = partial(_changed_database, self._warehouse, removals, updates)
+        gone: list[str] = []
+
+        def alter(call: Call, dbname: str, db: Database) -> None:
+            def change(before: Database) -> Database:
+                gone[:] = [key for key in removals if key not in _properties(before)]
+                after = changed(before)
+                # As the caller may give it.
+                return msgspec.structs.replace(after, ownerName=db.ownerName, ownerType=db.ownerType) if owns else after
+
+            change_database(self._store, self._warehouse, self._events, dbname, change)
+
+        owns = not {_OWNER, _OWNER_TYPE}.isdisjoint({**removals, **updates})
+        planned = changed(metastore.database(catalog, namespace))
+        planned = msgspec.structs.replace(planned, catalogName=catalog, name=namespace)
+        if not owns:
+            planned = msgspec.structs.replace(planned, ownerName=None, ownerType=None)
+        metastore.perform("alter_database", alter, dbname=database_key(catalog, namespace), db=planned)
+        removed = [key for key in removals if key not in gone]
+        return {"updated": list(updates), "removed": removed, "missing": gone}
 
     # Tables and views.
 
@@ -531,6 +540,22 @@ def _owner_type(field: str, properties: Mapping[str, str]) -> PrincipalType:
     if kind not in PrincipalType.__members__:
         raise bad_request(f"{field}.{_OWNER_TYPE} must be one of {', '.join(PrincipalType.__members__)}")
     return PrincipalType[kind]
+
+
+def _changed_database(
+    warehouse: Warehouse, removals: Mapping[str, None], updates: Mapping[str, str], database: Database
+) -> Database:
+    """A database with other properties. Raises IcebergError."""
+    after = {key: value for key, value in _properties(database).items() if key not in removals} | updates
+    owner_type = _owner_type("updates", after)
+    return msgspec.structs.replace(
+        database,
+        description=after.get(_COMMENT),
+        locationUri=warehouse.normalized(updates[_LOCATION]) if _LOCATION in updates else database.locationUri,
+        parameters={key: value for key, value in after.items() if key not in _RESERVED},
+        ownerName=after.get(_OWNER),
+        ownerType=owner_type if _OWNER in after else None,
+    )
 
 
 def _properties(database: Database) -> dict[str, str]:

@@ -17,15 +17,19 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from hms_gateway.iceberg.errors import IcebergError, commit_failed, invalid
-from hms_gateway.iceberg.json_values import Json, decoded_bytes
+from hms_gateway.iceberg.json_values import Json, decoded, decoded_bytes
 from hms_gateway.metastore.ports.store import FileSystemAway, FileSystemError
-from hms_gateway.runtime.limits import FixedLimits
+from hms_gateway.rpc.processor import DecodedMemory
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Bound
 from hms_gateway.storage.files.directories import Directories
 
 _KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 # Objects of a decoded file take several times the bytes of their text.
 _BYTES_PER_BYTE: Final = 6
 _GZIP: Final = b"\x1f\x8b"
+# Longer files are read one at a time.
+_SHORT_BYTES: Final = 16 * 1024 * 1024
 # An object store takes thousands of requests a second, each of some tens of milliseconds.
 _WRITES_AT_ONCE: Final = 32
 _METADATA_FOLDER: Final = "write.metadata.path"
@@ -49,9 +53,14 @@ class MetadataFile(msgspec.Struct, frozen=True):
 class MetadataFiles:
     """Reads and writes metadata files below the roots. Safe to use from several threads."""
 
-    def __init__(self, files: Directories, limits: FixedLimits) -> None:
+    def __init__(self, files: Directories, limits: Limits, memory: DecodedMemory | None = None) -> None:
+        """`memory` counts what calls read; by default that of the limits."""
         self._files = files
         self._limits = limits
+        self._memory = memory or DecodedMemory(limits)
+        own = Bound("iceberg_decoded_bytes_max", limits.iceberg_decoded_bytes_max)
+        self._decoded_max = min(own, self._memory.most, key=lambda bound: bound.value)
+        self._one_long = threading.Lock()
         self._lock = threading.Lock()
         self._kept: OrderedDict[StoredName, MetadataFile] = OrderedDict()
         self._kept_bytes = 0
@@ -68,16 +77,38 @@ class MetadataFiles:
         return found
 
     def read(self, location: str) -> MetadataFile:
-        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata."""
-        text = self._plain(location, self._content(location, "the metadata file"))
-        self._check_size(text, f"the metadata file {location}")
+        """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata.
+
+        Raises Unavailable while others' files take the memory that it needs.
+        """
+        text = self._text(location)
         try:
-            value: Any = msgspec.json.decode(text)
+            value: Any = decoded(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise invalid(f"the metadata file {location} is no JSON: {error}") from error
         if not isinstance(value, dict):
             raise invalid(f"the metadata file {location} is no JSON object")
         return MetadataFile(location, text, value)
+
+    def _text(self, location: str) -> bytes:
+        """The text of a file, counted for the call. Raises IcebergError, Unavailable."""
+        limit = self._limits.iceberg_file_bytes_max
+        text = self._whole(location, min(_SHORT_BYTES, limit))
+        if text is not None:
+            self._hold(text, location)
+            return text
+        # Of what is not counted yet there is one text at most.
+        with self._one_long:
+            text = self._whole(location, limit)
+            if text is None:
+                raise _too_long(f"the metadata file {location}", limit)
+            self._hold(text, location)
+        return text
+
+    def _hold(self, text: bytes, location: str) -> None:
+        size = self._check_size(text, f"the metadata file {location}")
+        # A call has one state of a table at a time.
+        self._memory.hold(location.rpartition("/")[0], size)
 
     def write(self, values: Sequence[tuple[str, Json]], lists: Sequence[tuple[str, bytes]] = ()) -> list[MetadataFile]:
         """Write metadata and manifest lists to their places at once, all or none. Raises IcebergError."""
@@ -107,42 +138,46 @@ class MetadataFiles:
 
     def read_list(self, location: str) -> bytes:
         """The content of a manifest list. Raises IcebergError."""
-        return self._content(location, "the manifest list")
+        limit = self._limits.iceberg_file_bytes_max
+        content = self._content(location, "the manifest list", limit)
+        if len(content) > limit:
+            raise _too_long(f"the manifest list {location}", limit)
+        return content
 
-    def _content(self, location: str, what: str) -> bytes:
-        """Raises IcebergError, 404 only for a file that is not there or may not be read."""
+    def _content(self, location: str, what: str, bytes_max: int) -> bytes:
+        """The content, or a byte more than `bytes_max` of it.
+
+        Raises IcebergError, 404 only for a file that is not there or may not be read.
+        """
         try:
-            content = self._files.read_file(location, self._limits.iceberg_file_bytes_max)
+            return self._files.read_file(location, bytes_max)
         except FileSystemAway as error:
             raise IcebergError("ServiceUnavailableException", f"{what} cannot be read now: {error}") from error
         except FileSystemError as error:
             raise IcebergError("NotFoundException", f"{what} cannot be read: {error}") from error
-        self._check_length(content, f"{what} {location}")
-        return content
 
-    def _check_length(self, content: bytes, what: str) -> None:
-        limit = self._limits.iceberg_file_bytes_max
-        if len(content) > limit:
-            raise invalid(f"{what} is longer than {limit} bytes (limit iceberg_file_bytes_max); expire snapshots")
-
-    def _check_size(self, text: bytes, what: str) -> None:
-        """Raises IcebergError for metadata that could not be read again."""
-        self._check_length(text, what)
-        limit = self._limits.iceberg_decoded_bytes_max
-        if decoded_bytes(text) > limit:
-            bound = f"{limit} bytes of memory (limit iceberg_decoded_bytes_max)"
+    def _check_size(self, text: bytes, what: str) -> int:
+        """The memory that its values take. Raises IcebergError for metadata that could not be read again."""
+        if len(text) > self._limits.iceberg_file_bytes_max:
+            raise _too_long(what, self._limits.iceberg_file_bytes_max)
+        size, limit = decoded_bytes(text), self._decoded_max
+        if size > limit.value:
+            bound = f"{limit.value} bytes of memory (limit {limit.name})"
             raise invalid(f"{what} has values that take more than {bound}; expire snapshots")
+        return size
 
-    def _plain(self, location: str, content: bytes) -> bytes:
-        """The text of a file that may be compressed, whatever its name says."""
-        if not content.startswith(_GZIP):
-            return content
+    def _whole(self, location: str, bytes_max: int) -> bytes | None:
+        """The text of a file that may be compressed, whatever its name says; None for a longer one."""
+        content = self._content(location, "the metadata file", bytes_max)
+        if len(content) > bytes_max or not content.startswith(_GZIP):
+            return content if len(content) <= bytes_max else None
         unpacked = zlib.decompressobj(wbits=31)
         try:
-            text = unpacked.decompress(content, self._limits.iceberg_file_bytes_max + 1)
+            text = unpacked.decompress(content, bytes_max + 1)
         except zlib.error as error:
             raise invalid(f"the metadata file {location} is cut off or damaged: {error}") from error
-        self._check_length(text, f"the metadata file {location}")
+        if len(text) > bytes_max:
+            return None
         if not unpacked.eof:
             raise invalid(f"the metadata file {location} is cut off")
         return text
@@ -176,6 +211,10 @@ class MetadataFiles:
 
 def _memory_bytes(file: MetadataFile) -> int:
     return len(file.text) * _BYTES_PER_BYTE
+
+
+def _too_long(what: str, limit: int) -> IcebergError:
+    return invalid(f"{what} is longer than {limit} bytes (limit iceberg_file_bytes_max); expire snapshots")
 
 
 def _packed(file: MetadataFile) -> bytes:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from hms_gateway.iceberg.errors import bad_request
 
 T = TypeVar("T")
@@ -12,6 +14,12 @@ Json = dict[str, Any]
 
 # Of a value in an object or list, besides its text.
 _VALUE_BYTES: Final = 64
+# C code that reads a text keeps Python's lock to its end, and the event loop waits: longer texts are read in pieces.
+PIECE_BYTES: Final = 256 * 1024
+# Lists and objects in each other that are taken apart: each takes another walk over the text.
+_LEVELS: Final = 4
+_elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _is_count = re.compile(r"\d{1,19}", re.ASCII).fullmatch
 LONG_MAX: Final = 2**63 - 1
 INT_MAX: Final = 2**31 - 1
@@ -20,7 +28,21 @@ _NAMES: dict[type, str] = {str: "a string", int: "an integer", bool: "a boolean"
 
 def decoded_bytes(text: bytes) -> int:
     """About the memory that the values of a JSON text take."""
-    return len(text) + _VALUE_BYTES * sum(map(text.count, (b",", b":", b"{", b"[")))
+    begins = range(0, len(text), PIECE_BYTES)
+    signs = (text.count(sign, at, at + PIECE_BYTES) for at in begins for sign in (b",", b":", b"{", b"["))
+    return len(text) + _VALUE_BYTES * sum(signs)
+
+
+def decoded(text: bytes | msgspec.Raw, levels: int = _LEVELS) -> Any:
+    """The value of a JSON text. Raises DecodeError, UnicodeDecodeError, RecursionError."""
+    if len(memoryview(text)) < PIECE_BYTES or levels == 0:
+        return msgspec.json.decode(text)
+    match memoryview(text)[:1].tobytes():
+        case b"{":
+            return {key: decoded(value, levels - 1) for key, value in _fields(text).items()}
+        case b"[":
+            return [decoded(value, levels - 1) for value in _elements(text)]
+    return msgspec.json.decode(text)
 
 
 def needed(of: Json, field: str, kind: type[T]) -> T:

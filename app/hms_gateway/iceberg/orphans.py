@@ -16,7 +16,7 @@ from hms_gateway.iceberg.metadata import normalized
 from hms_gateway.iceberg.rows import TABLE, kind_of, pointer
 from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.rpc.structs import Table
-from hms_gateway.runtime.limits import FixedLimits
+from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
 
 
@@ -27,7 +27,7 @@ class Orphan(NamedTuple):
     since_ms: int
 
 
-def find_orphans(store: Store, files: Directories, limits: FixedLimits, db_name: str, tbl_name: str) -> list[Orphan]:
+def find_orphans(store: Store, files: Directories, limits: Limits, db_name: str, tbl_name: str) -> list[Orphan]:
     """The orphans in the metadata folder of a table; names are as stored. What is no such table has none.
 
     A metadata file is one if it was made from a file that another one follows in the table's history; a manifest list

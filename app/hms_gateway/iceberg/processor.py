@@ -40,11 +40,12 @@ class RestProcessor:
     def process(self, request: Request, call: Call) -> Reply:
         """The reply; a request with a key that was used before is answered as it was the first time.
 
-        Raises LimitExceeded, for a body that would take too much memory.
+        Raises LimitExceeded, for a body that would take too much memory, and Unavailable while too much is taken.
         """
         is_large = len(request.body) >= UNCOUNTED_BYTES
         size = decoded_bytes(request.body) if is_large else 0
-        with self._memory.held_bytes(size, request.operation.id, call.holder) if is_large else nullcontext():
+        counted = self._memory.held_bytes(size, request.operation.id, call.holder) if is_large else nullcontext()
+        with counted, self._memory.holding(call.holder):
             return self._process(request, call)
 
     def _process(self, request: Request, call: Call) -> Reply:

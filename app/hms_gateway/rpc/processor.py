@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
@@ -233,6 +234,7 @@ class Processor:
         steps: Sequence[Step] = (),
         answered: Container[str] = METHODS,
         limits: Limits | None = None,
+        memory: "DecodedMemory | None" = None,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
 
@@ -246,7 +248,7 @@ class Processor:
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
         self._text_max = limits.error_text_characters_max
-        self.memory: Final = DecodedMemory(limits)
+        self._memory: Final = memory or DecodedMemory(limits)
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
@@ -262,7 +264,7 @@ class Processor:
                 call.first()
             bound = self._find(message, call.dialect)
             is_large = len(message.payload) >= UNCOUNTED_BYTES
-            with self.memory.held(codec, bound.method, message.payload, call.holder) if is_large else _UNCOUNTED:
+            with self._memory.held(codec, bound.method, message.payload, call.holder) if is_large else _UNCOUNTED:
                 begin = 0.0 if call.notes is None else time.perf_counter()
                 with _decoding_a_large_one if len(message.payload) >= DECODED_ALONE_BYTES else _UNCOUNTED:
                     arguments = codec.decode(bound.method.arguments, message.payload)
@@ -371,10 +373,23 @@ def completed(answering: Answering, result: Result | None = None) -> Reply:
         return cast(Reply, end.value)
 
 
-class DecodedMemory:
-    """The memory that decoded messages take, shared out among users and addresses. Small messages always get in.
+class _Held:
+    """The memory that one call holds, in bytes by what it is for."""
 
-    Safe to use from several threads.
+    __slots__ = ("amounts", "holder")
+
+    def __init__(self, holder: Holder) -> None:
+        self.holder = holder
+        self.amounts: dict[str, int] = {}
+
+
+_held: ContextVar[_Held | None] = ContextVar("held_memory", default=None)
+
+
+class DecodedMemory:
+    """The memory that decoded messages take, and files that calls read, shared out among users and addresses.
+
+    Small messages always get in. Safe to use from several threads.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -382,8 +397,8 @@ class DecodedMemory:
         # While it is decoded, a message keeps Python's lock, and the event loop waits. What is larger than a share
         # could never be taken.
         per_message = Ledger(limits, "decoded_bytes_per_message_max").total
-        bounds = (per_message, self._ledger.per_user, self._ledger.per_address)
-        self._message = min(bounds, key=lambda bound: bound.value)
+        self.most: Final = min(self._ledger.per_user, self._ledger.per_address, key=lambda bound: bound.value)
+        self._message = min(per_message, self.most, key=lambda bound: bound.value)
         self._lock = threading.Lock()
 
     def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
@@ -406,6 +421,32 @@ class DecodedMemory:
         finally:
             with self._lock:
                 self._ledger.give_back(size, holder)
+
+    @contextmanager
+    def holding(self, holder: Holder) -> Iterator[None]:
+        """Inside, what the thread reads is counted by `hold` for the holder."""
+        held = _Held(holder)
+        token = _held.set(held)
+        try:
+            yield
+        finally:
+            _held.reset(token)
+            with self._lock:
+                self._ledger.give_back(sum(held.amounts.values()), holder)
+
+    def hold(self, what: str, size: int) -> None:
+        """Count this much until the end of `holding`, where it is for: the most of what has one name.
+
+        Outside of it nothing is counted. Raises Unavailable while others are in the way; `most` is the bound of one
+        holder.
+        """
+        held = _held.get()
+        if held is None:
+            return
+        more = size - held.amounts.get(what, 0)
+        if more > 0:
+            self._take(more, held.holder)
+            held.amounts[what] = size
 
     def _take(self, size: int, holder: Holder) -> None:
         with self._lock:

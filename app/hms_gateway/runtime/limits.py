@@ -53,7 +53,7 @@ class Limits(FixedLimits, frozen=True):
     body_read_seconds_max: Seconds = 60.0
     """Time for a request's body to arrive."""
     decoded_bytes_max: Count = 1024 * 1024 * 1024
-    """Memory for decoded messages."""
+    """Memory for decoded messages, and for metadata of Iceberg that requests read."""
     calls_in_flight_max: Count = 1_000
     """Calls at the same time."""
     connections_max: Count = 10_000

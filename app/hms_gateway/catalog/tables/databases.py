@@ -1,6 +1,6 @@
 """Databases: create, read, alter and drop, with their directories (semantics §2.3)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -197,8 +197,7 @@ class Databases:
         2.3 changes the first only, 3.1 both (semantics §2.3). An owner that is not sent is gone afterwards; directories
         stay where they are. A recorded call replaces everything. Raises NoSuchObjectException, MetaException.
         """
-        key = normalize(required(name, "database name"))
-        given = required(database, "database")
+        name, given = required(name, "database name"), required(database, "database")
         changes: dict[str, Any] = {
             "parameters": without_nulls(given.parameters),
             "ownerName": given.ownerName,
@@ -218,18 +217,9 @@ class Databases:
             if records:
                 self._warehouse.check_place(location)
 
-        def work(tx: Transaction) -> None:
-            before = _find(tx, key)
-            if before is None:
-                raise database_not_found(name)
-            after = msgspec.structs.replace(before.database, **changes)
-            if after.locationUri != before.database.locationUri and not records:
-                self._warehouse.check_place(after.locationUri or "")
-            tx.update_database(before.database_id, after)
-            tx.append_event(self._events.alter_database(before.database, after))
-
-        with unstorable_as_meta():
-            self._store.write(work)
+        change_database(
+            self._store, self._warehouse, self._events, name, lambda before: msgspec.structs.replace(before, **changes)
+        )
 
     def _drop(self, name: str | None, delete_data: bool, cascade: bool) -> None:
         """Raises MetaException for the default database, NoSuchObjectException, InvalidOperationException.
@@ -317,6 +307,28 @@ class Databases:
             if not any(is_under(location, kept) for kept in doomed.kept):
                 self._warehouse.delete(location)
         self._warehouse.discard(doomed.location)
+
+
+def change_database(
+    store: Store, warehouse: Warehouse, events: EventMaker, name: str, change: Callable[[Database], Database]
+) -> None:
+    """Replace a database by what `change` makes of it, read and changed in one unit of work.
+
+    Its directories stay where they are. Raises NoSuchObjectException, MetaException, and what `change` raises.
+    """
+
+    def work(tx: Transaction) -> None:
+        found = _find(tx, normalize(name))
+        if found is None:
+            raise database_not_found(name)
+        before, after = found.database, change(found.database)
+        if after.locationUri != before.locationUri and not is_recorded():
+            warehouse.check_place(after.locationUri or "")
+        tx.update_database(found.database_id, after)
+        tx.append_event(events.alter_database(before, after))
+
+    with unstorable_as_meta():
+        store.write(work)
 
 
 def create_default_database(
