@@ -12,12 +12,13 @@ import pytest
 from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.gateway.auth.issuers import REFETCH_EVERY_SECONDS, TokenEndpoint
 from hms_gateway.iceberg import METHODS
+from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles
 from hms_gateway.iceberg.metastore import Metastore
 from hms_gateway.iceberg.processor import KEPT_BYTES_MAX
 from hms_gateway.iceberg.routes import OPERATIONS
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest
+from hms_gateway.rpc.structs import Catalog, CreateCatalogRequest, NoSuchObjectException
 from hms_gateway.runtime.settings import Settings, TokenIssuer
 from tests.handlers.peers import Peer
 from tests.iceberg_rest.conftest import SCHEMA, Rest, kind_of
@@ -623,3 +624,14 @@ def test_a_table_that_another_gateway_changes_and_makes_anew_has_one_file_in_mem
         counts.append(files_in_memory())
         assert rest.send("DELETE", "namespaces/sales/tables/orders")[0] == 204
     assert counts[0] == counts[-1]
+
+
+def test_nothing_of_a_refused_request_waits_for_the_garbage_collector(rest):
+    gc.collect()
+    gc.disable()
+    try:
+        assert rest.get("namespaces/sales/tables/missing")[0] == 404
+        left = [each for each in gc.get_objects() if isinstance(each, (IcebergError, NoSuchObjectException))]
+    finally:
+        gc.enable()
+    assert left == []

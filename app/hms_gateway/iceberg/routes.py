@@ -180,12 +180,19 @@ class RestCatalog:
         except (Waiting, AlreadyConcluded):
             raise
         except Exception as error:
-            refused = self._refusal(error)
-            if refused is None:
+            # Without a name for the error here, which would be a cycle with its traceback.
+            answer = self._refused(error, request.catalog)
+            if answer is None:
                 raise
-            # Keys of databases are the metastore's own.
-            text = shown_text(str(refused), (f"{request.catalog}.database.table",))
-            return failure(IcebergError(refused.kind, text))
+            return answer
+
+    def _refused(self, error: Exception, catalog: str) -> Answer | None:
+        """The answer in place of an error, None for one of a server that cannot answer. Raises Unavailable."""
+        refused = self._refusal(error)
+        if refused is None:
+            return None
+        # Keys of databases are the metastore's own.
+        return failure(IcebergError(refused.kind, shown_text(str(refused), (f"{catalog}.database.table",))))
 
     def _refusal(self, error: Exception) -> IcebergError | None:
         """The error as clients see it, None for one of a server that cannot answer. Raises Unavailable."""

@@ -318,10 +318,10 @@ class Processor:
         fold(struct)
         try:
             value = waited(bound.answer(call, struct))
-        except Waiting:
+        except (Waiting, ThriftException):
             raise
         except Exception as error:
-            raised = error if isinstance(error, ThriftException) else self._translate(error)
+            raised = self._translate(error)
             if raised is error:
                 raise
             raise raised from error
