@@ -13,7 +13,9 @@ WORKDIR /source
 # PostgreSQL is built in, and iceberg, kerberos, mysql and s3; more extras of pyproject.toml by name, such as --build-arg EXTRAS=ldap,otel.
 # requirements/ pins each with hashes.
 ARG EXTRAS=
-# gssapi, kerberos and bonsai have no wheels.
+# gssapi, kerberos and bonsai have no wheels. They are compiled in folders of random names, which what debuggers read would have, and with it
+# the id of a library; their wheels have the time of a file.
+ENV CFLAGS=-g0 SOURCE_DATE_EPOCH=946684800
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev libkrb5-dev \
     $(case ",$EXTRAS," in *,ldap,*) echo libldap2-dev libsasl2-dev;; esac)
 # What builds stays in an environment of its own.

@@ -1,7 +1,7 @@
 """Random filters over random tables select what plain Python selects (semantics §4).
 
-`HMS_RANDOM_FILTERS` is how many filters run on each kind of database, `HMS_RANDOM_FILTERS_SEED` the seed of the first
-table. A failure names the seed and the smallest part of the filter that is wrong.
+`HMS_TESTS_SEED` is the seed of the first table. A failure names the seed and the smallest part of the filter that is
+wrong.
 """
 
 import random

@@ -1,6 +1,6 @@
 """Random filters of get_table_names_by_filter select what plain Python selects (semantics §2.6).
 
-`HMS_RANDOM_FILTERS_SEED` is the seed of the first database.
+`HMS_TESTS_SEED` is the seed of the first database.
 """
 
 import random

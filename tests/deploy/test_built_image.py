@@ -29,9 +29,27 @@ LIMITS = ("--ulimit", "nofile=4096:4096", "--ulimit", "nproc=1000:1000")
 # As docs/security.md says.
 OPTIONS = [
     *("--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
-    *("--network", "none", *LIMITS, "--stop-timeout", "240", "--log-driver", "k8s-file"),
+    *(*LIMITS, "--stop-timeout", "240", "--log-driver", "k8s-file"),
     *("--env", "HMS_GATEWAY_ADMIN_PASSWORD=secret"),
 ]
+# As deploy/instead-of-hive.yml has it.
+THRIFT = ("THRIFT_PORT=9083", "THRIFT_HOST=0.0.0.0", 'THRIFT_NETWORKS=["127.0.0.0/8"]', "AUTHORIZATION=off")
+BRIDGE = [
+    *("bridge", "--port", "9085", "--health-port", "9084", "--user", "spark", "--url"),
+    *(
+        "https://localhost:30443/gateway/default/hmshttpthrift/api/hms",
+        "--cacert",
+        "/login/ca.crt",
+        "--token-file",
+        "/login/token",
+    ),
+]
+ENGINE = """
+import sys
+from hms_gateway.client.thrift_client import ThriftClient
+with ThriftClient("127.0.0.1", int(sys.argv[1])) as client:
+    print(client.call("get_all_databases"))
+"""
 # Calls once, and again when it is told to.
 CLIENT = """
 import http.client, ssl, sys
@@ -83,9 +101,9 @@ class Podman:
         return int(self.run("image", "inspect", "--format", "{{.Size}}", image))
 
     @contextmanager
-    def running(self, image: str, *words: str, options: tuple[str, ...] = ()) -> Iterator[str]:
+    def running(self, image: str, *words: str, options: tuple[str, ...] = (), network: str = "none") -> Iterator[str]:
         """The id of a container of the image, once it is healthy."""
-        container = self.run("run", "--detach", *OPTIONS, *options, image, *words)
+        container = self.run("run", "--detach", "--network", network, *OPTIONS, *options, image, *words)
         try:
             until(lambda: self.is_healthy(container), "unhealthy", pause_seconds=0.2)
             yield container
@@ -167,6 +185,25 @@ def test_the_health_check_knows_the_settings(podman: Podman, image: str, setting
         # It listens, and does not answer.
         os.kill(int(podman.process(container)), signal.SIGSTOP)
         assert not podman.is_healthy(container)
+
+
+def test_engines_call_the_second_port_and_a_bridge_of_another_account(
+    podman: Podman, image: str, tmp_path: Path
+) -> None:
+    exposed = podman.run("image", "inspect", "--format", "{{json .Config.ExposedPorts}}", image)
+    assert set(json.loads(exposed)) == {"30443/tcp", "9083/tcp"}
+    with podman.running(image, options=tuple(f"--env=HMS_GATEWAY_{setting}" for setting in THRIFT)) as gateway:
+        assert podman.run("exec", gateway, "python", "-c", ENGINE, "9083") == "['default']"
+        (tmp_path / "token").write_text(podman.run("exec", gateway, "hms-gateway", "token", "create", "spark"))
+        (tmp_path / "ca.crt").write_text(podman.run("exec", gateway, "cat", "/data/certificate.pem"))
+        tmp_path.chmod(0o755)
+        for file in tmp_path.iterdir():
+            os.chown(file, 185, 185)
+        # As in deploy/kubernetes/spark/driver.yaml.
+        beside = ("--user", "185:185", "--volume", f"{tmp_path}:/login:ro")
+        check = ("--health-cmd", "hms-gateway healthy --port 9084 --no-tls")
+        with podman.running(image, *BRIDGE, options=(*beside, *check), network=f"container:{gateway}") as bridge:
+            assert podman.run("exec", bridge, "python", "-c", ENGINE, "9085") == "['default']"
 
 
 def test_a_stop_waits_for_clients_and_ends_with_0(podman: Podman, image: str) -> None:

@@ -98,11 +98,37 @@ def test_values_reach_the_pods_their_policy_and_their_services() -> None:
     data = only("ConfigMap", found, "one")["data"]
     assert data["HMS_GATEWAY_LIMITS"] == '{"body_bytes_max":1000000000,"drain_seconds_max":99.5}'
     assert (data["HMS_GATEWAY_TLS"], data["HMS_GATEWAY_THRIFT_HOST"]) == ("false", "0.0.0.0")
-    [rule] = only("NetworkPolicy", found, "one")["spec"]["ingress"]
-    assert rule["from"][1:] == [{"ipBlock": {"cidr": "10.0.0.0/8"}}]
-    assert rule["ports"] == [{"port": "https"}, {"port": "thrift"}]
+    inside, outside = only("NetworkPolicy", found, "one")["spec"]["ingress"]
+    assert inside == {"from": [{"podSelector": {}}], "ports": [{"port": "https"}, {"port": "thrift"}]}
+    assert outside == {"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"port": "https"}]}
     [port] = only("Service", found, "gateway-svc-external")["spec"]["ports"]
     assert (port["port"], port["nodePort"]) == (30443, 30443)
+
+
+@pytest.mark.slow
+@needs_helm
+def test_the_job_has_what_reaches_the_database_and_nothing_of_tables() -> None:
+    found = rendered(
+        'database={"secret":"d"}',
+        *('tls={"secret":"t"}', 'logins={"secret":"l"}', "replicas=2"),
+        'settings={"warehouse_dir":"file:/warehouse","trusted_proxy":{"user_header":"X-User","addresses":["10.0.0.1"]}}',
+        'volumes=[{"name":"warehouse","persistentVolumeClaim":{"claimName":"w"}},'
+        '{"name":"authority","secret":{"secretName":"a"}}]',
+        'mounts=[{"name":"warehouse","mountPath":"/warehouse"},{"name":"authority","mountPath":"/authority"}]',
+        'environment=[{"name":"PGSSLROOTCERT","value":"/authority/ca.crt"},'
+        '{"name":"HMS_GATEWAY_TRUSTED_PROXY__SECRET","value":"s"}]',
+        'pod={"spec":{"nodeSelector":{"disk":"fast"}},"labels":{"may":"database","app.kubernetes.io/name":"no"}}',
+    )
+    template = only("Job", found, "one-migrate")["spec"]["template"]
+    assert template["metadata"]["labels"]["may"] == "database"
+    # Else the Services would lead to it.
+    assert template["metadata"]["labels"]["app.kubernetes.io/name"] == "hms-gateway-migrate"
+    assert template["spec"]["nodeSelector"] == {"disk": "fast"}
+    assert [one["name"] for one in template["spec"]["volumes"]] == ["authority"]
+    [container] = template["spec"]["containers"]
+    assert container["volumeMounts"] == [{"name": "authority", "mountPath": "/authority"}]
+    # A setting of a table without the others would be refused.
+    assert [one["name"] for one in container["env"]] == ["HMS_GATEWAY_DATABASE_URL", "PGSSLROOTCERT"]
 
 
 @pytest.mark.slow
@@ -149,6 +175,11 @@ def test_the_overlay_builds_with_its_own_image_settings_and_bucket() -> None:
     }
     assert "warehouse" not in [one["name"] for one in spec["volumes"]]
     assert only("ConfigMap", found)["data"]["HMS_GATEWAY_WAREHOUSE_DIR"].startswith("s3a://")
+    built = ran(KUBECTL, "kustomize", str(MANIFESTS / "example" / "migrate"))
+    assert built.returncode == 0, built.stderr
+    [job] = yaml.safe_load_all(built.stdout)
+    assert job["metadata"]["namespace"] == "metastore"
+    assert job["spec"]["template"]["spec"]["containers"][0]["image"] == f"registry.example.org/hms-gateway:{VERSION}"
     assert f"image: hms-gateway:{VERSION}\n" in (MANIFESTS / "spark" / "driver.yaml").read_text("utf-8")
 
 

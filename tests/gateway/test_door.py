@@ -1,32 +1,60 @@
 """What happens to connections on their way from the listening socket to a protocol."""
 
 import asyncio
+import gc
+from weakref import ref
 
 import pytest
 
+from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 from hms_gateway.gateway.server import Server
 from tests.gateway.serving import ANSWER, CALL, post, read_all, read_response, running
 from tests.support.patience import until
+from tests.support.server import trusting
 
 
 def test_a_connection_that_is_cut_while_its_protocol_is_connected_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when others need its place in that moment; the server would wait for it when it stops."""
-    make, arrivals = Server._connection, []
+    make, made = Server._connection, []
 
     def cut_soon(server, arrival):
-        if not arrivals:
+        if not made:
             # Before the event loop calls `connection_made`, and too late to keep it from that.
             asyncio.get_running_loop().call_soon(arrival.cut)
-        arrivals.append(arrival)
-        return make(server, arrival)
+        made.append(make(server, arrival))
+        return made[-1]
 
     monkeypatch.setattr(Server, "_connection", cut_soon)
     with running() as server:
         with server.connect() as cut:
             cut.sendall(b"P")
             assert read_all(cut) == b""
-        assert arrivals[0].protocol is not None
+        assert made[0].transport is not None
         until(lambda: not server.server.server_state.connections)
         with server.connect() as other:
             other.sendall(post(CALL))
             assert read_response(other)[2] == ANSWER
+
+
+def test_nothing_of_a_lost_connection_waits_for_the_garbage_collector(tmp_path, monkeypatch) -> None:
+    """Neither where the gateway answered at once, nor where uvicorn brought the request."""
+    make, made = Server._connection, []
+
+    def noted(server, arrival):
+        protocol = make(server, arrival)
+        made.append(ref(protocol))
+        return protocol
+
+    monkeypatch.setattr(Server, "_connection", noted)
+    requests = [post(CALL), b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"]
+    files = ensure_certificate(tmp_path / "var")
+    gc.disable()
+    try:
+        with running(tls=server_context(files.certificate, files.key)) as server:
+            for request in requests:
+                with trusting().wrap_socket(server.connect()) as client:
+                    client.sendall(request)
+                    assert read_response(client)[0] == 200
+            until(lambda: [it() for it in made] == [None, None])
+    finally:
+        gc.enable()

@@ -1,12 +1,20 @@
 """Manifest lists that are damaged, or made to take memory."""
 
+import io
 import json
 import zlib
 
+import fastavro
 import pytest
 
 from hms_gateway.iceberg.errors import IcebergError
-from hms_gateway.iceberg.manifest_lists import UNPACKED_BYTES_MAX, read_manifests, written_manifests
+from hms_gateway.iceberg.manifest_lists import (
+    UNPACKED_BYTES_MAX,
+    block_of,
+    list_of_blocks,
+    read_manifests,
+    written_manifests,
+)
 from tests.iceberg_rest.test_appends import manifest
 
 MARK = b"m" * 16
@@ -61,3 +69,10 @@ def test_a_list_is_read_as_it_was_written():
     entries = [manifest(f"m{each}", each, each) for each in range(1, 3000)]
     assert read_manifests(written_manifests(entries, 2, {"snapshot-id": 1, "sequence-number": 1})) == entries
     assert read_manifests(avro_file(PATH, 2, text(b"a") + text(b"b")))[1]["manifest_path"] == b"b"
+
+
+def test_a_list_has_the_entries_of_its_blocks():
+    parts = [[manifest(f"m{number}-{each}", 1) for each in range(count)] for number, count in enumerate((70, 1, 0))]
+    content = list_of_blocks([block_of(each, 3) for each in parts], 3, {"snapshot-id": 1, "sequence-number": 1})
+    written = list(fastavro.reader(io.BytesIO(content)))
+    assert written == [{**each, "first_row_id": None} for part in parts for each in part]

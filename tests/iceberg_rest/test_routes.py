@@ -610,3 +610,16 @@ def test_files_that_no_table_points_to_any_more_stay_on_disk_and_not_in_memory(r
     assert len(list(tmp_path.rglob("*.metadata.json"))) == 11
     assert rest.send("DELETE", "namespaces/sales/tables/orders")[0] == 204
     assert files_in_memory() < counts[0]
+
+
+def test_a_table_that_another_gateway_changes_and_makes_anew_has_one_file_in_memory(rest, anew):
+    other, counts = anew(), []
+    for number in range(3):
+        # Elsewhere, since the directory of the last one stays.
+        rest.table(properties={"at": "new"})
+        assert other.get("namespaces/sales/tables/orders")[1]["metadata"]["properties"]["at"] == "new"
+        assert rest.commit("orders", {"action": "set-properties", "updates": {"at": str(number)}})[0] == 200
+        assert other.get("namespaces/sales/tables/orders")[1]["metadata"]["properties"]["at"] == str(number)
+        counts.append(files_in_memory())
+        assert rest.send("DELETE", "namespaces/sales/tables/orders")[0] == 204
+    assert counts[0] == counts[-1]

@@ -15,7 +15,7 @@ import msgspec
 from hms_gateway.iceberg.errors import IcebergError, commit_failed
 from hms_gateway.iceberg.files import MetadataFiles, is_own, list_location
 from hms_gateway.iceberg.json_values import Json, count, needed, read_by_name
-from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
+from hms_gateway.iceberg.manifest_lists import Manifest, block_of, list_of_blocks, read_manifests
 from hms_gateway.iceberg.metadata import check_requirements, committed
 from hms_gateway.runtime.suspension import awaited
 
@@ -85,21 +85,19 @@ def fits(append: Append, base: Json) -> bool:
     )
 
 
-def rebased(append: Append, base: Json, before: Sequence[Manifest], manifest_list: str) -> tuple[Json, list[Manifest]]:
-    """The append's snapshot behind the newest one of its branch, and all manifests of it.
+def rebased(
+    append: Append, base: Json, parent: Json | None, newest_ms: int, manifest_list: str
+) -> tuple[Json, list[Manifest]]:
+    """The append's snapshot behind `parent`, the newest one of its branch, and the manifests that it adds.
 
-    `before` are the manifests of the branch, `manifest_list` is where the new list goes. Raises IcebergError (409).
+    `newest_ms` is the time of the newest snapshot of the table, `manifest_list` is where the new list goes. Raises
+    IcebergError (409).
     """
     known = {spec["spec-id"] for spec in base["partition-specs"]}
     if any(one["partition_spec_id"] not in known for one in append.own):
         raise commit_failed("Requirement failed: the partition spec of the append's files was removed")
-    ref = base["refs"].get(append.branch["ref-name"])
-    parent = None
-    if ref is not None:
-        parent = next(one for one in base["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
     # Version 1 has no sequence numbers.
     sequence = base["last-sequence-number"] + 1 if base["format-version"] > 1 else 0
-    newest_ms = max((one["timestamp-ms"] for one in (*base["snapshots"], *base["snapshot-log"])), default=0)
     snapshot = {
         **append.snapshot,
         "sequence-number": sequence,
@@ -115,8 +113,7 @@ def rebased(append: Append, base: Json, before: Sequence[Manifest], manifest_lis
     if base["format-version"] >= _ROW_LINEAGE_SINCE:
         moved_rows = base["next-row-id"] - append.snapshot["first-row-id"]
         snapshot["first-row-id"] = base["next-row-id"]
-    own = [_moved(one, sequence, moved_rows) for one in append.own]
-    return snapshot, [*own, *before]
+    return snapshot, [_moved(one, sequence, moved_rows) for one in append.own]
 
 
 def _moved(manifest: Manifest, sequence: int, rows: int) -> Manifest:
@@ -138,6 +135,15 @@ def _with_totals(summary: Mapping[str, str], before: Mapping[str, str] | None) -
     return found
 
 
+def _newest(append: Append, base: Json) -> Json | None:
+    """The newest snapshot of the append's branch; None where there is no such branch yet."""
+    ref = base["refs"].get(append.branch["ref-name"])
+    if ref is None:
+        return None
+    snapshots: list[Json] = base["snapshots"]
+    return next(one for one in reversed(snapshots) if one["snapshot-id"] == ref["snapshot-id"])
+
+
 class Chain:
     """Appends one behind the other, on the metadata of a table."""
 
@@ -146,7 +152,12 @@ class Chain:
         self.lists: list[tuple[str, bytes]] = []
         self._files = files
         self._now_ms = now_ms
-        self._manifests: dict[str, Sequence[Manifest]] = {}
+        # The time of the newest snapshot, once it is known.
+        self._newest_ms: int | None = None
+        # Those of appends that are right as they are, by their places.
+        self._listed: dict[str, Sequence[Manifest]] = {}
+        # Of lists by their places: an append adds a block to those before it.
+        self._blocks: dict[str, Sequence[bytes]] = {}
 
     def add(self, append: Append) -> IcebergError | None:
         """The failure of one that cannot be put behind the others."""
@@ -163,31 +174,41 @@ class Chain:
             # The answer to the first request was lost.
             return
         check_requirements(value, append.requirements)
-        snapshot, content, manifests = append.snapshot, None, append.listed
+        snapshot = append.snapshot
+        added: tuple[str, bytes] | None = None
         if not fits(append, value):
-            place = list_location(value, number)
-            snapshot, manifests = rebased(append, value, self._newest(append, value), place)
-            content = written_manifests(manifests, value["format-version"], snapshot)
+            place, version = list_location(value, number), value["format-version"]
+            parent = _newest(append, value)
+            before = () if parent is None else self._blocks_of(parent, value)
+            snapshot, own = rebased(append, value, parent, self._time_of_newest(value), place)
+            blocks = self._blocks[place] = (block_of(own, version), *before)
+            added = place, list_of_blocks(blocks, version, snapshot)
         update = {"action": "add-snapshot", "snapshot": snapshot}
         after = committed(value, (), [update, append.branch], self._now_ms, None)
         assert after is not None
         self.value = after
-        self._manifests[snapshot["manifest-list"]] = manifests
-        if content is not None:
-            self.lists.append((snapshot["manifest-list"], content))
+        if added is None:
+            self._listed[snapshot["manifest-list"]] = append.listed
+        else:
+            self.lists.append(added)
+        if self._newest_ms is not None:
+            self._newest_ms = max(self._newest_ms, snapshot["timestamp-ms"])
 
-    def _newest(self, append: Append, value: Json) -> Sequence[Manifest]:
-        """The manifests of the branch."""
-        ref = value["refs"].get(append.branch["ref-name"])
-        if ref is None:
-            return ()
-        newest = next(one for one in value["snapshots"] if one["snapshot-id"] == ref["snapshot-id"])
-        place = newest.get("manifest-list")
+    def _time_of_newest(self, value: Json) -> int:
+        if self._newest_ms is None:
+            times = (one["timestamp-ms"] for one in (*value["snapshots"], *value["snapshot-log"]))
+            self._newest_ms = max(times, default=0)
+        return self._newest_ms
+
+    def _blocks_of(self, snapshot: Json, value: Json) -> Sequence[bytes]:
+        """The manifests of a snapshot that others go behind."""
+        place = snapshot.get("manifest-list")
         if place is None or not is_own(value, place):
             raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
-        if place not in self._manifests:
-            self._manifests[place] = read_manifests(self._files.read_list(place))
-        return self._manifests[place]
+        if place not in self._blocks:
+            manifests = self._listed.get(place) or read_manifests(self._files.read_list(place))
+            self._blocks[place] = (block_of(manifests, value["format-version"]),)
+        return self._blocks[place]
 
 
 K = TypeVar("K")

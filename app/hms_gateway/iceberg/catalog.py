@@ -1,7 +1,7 @@
 """Operations of the REST catalog, over the rows that HiveCatalog writes and reads (Iceberg REST OpenAPI document)."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -183,7 +183,7 @@ class Catalog:
 
             change_database(self._store, self._warehouse, self._events, dbname, change)
 
-        owns = not {_OWNER, _OWNER_TYPE}.isdisjoint({**removals, **updates})
+        owns = not {_OWNER, _OWNER_TYPE}.isdisjoint(removals.keys() | updates.keys())
         planned = changed(metastore.database(catalog, namespace))
         planned = msgspec.structs.replace(planned, catalogName=catalog, name=namespace)
         if not owns:
@@ -247,7 +247,7 @@ class Catalog:
         """The file that the table or view points to now; the row of one that is there only with `overwrite`."""
         location = needed(request, "metadata-location", str)
         self._check_reader(metastore, name, location)
-        file = self._files.read(location, is_anew=True)
+        file = self._files.read(location)
         value = _read_as(kind, file)
         row = metastore.row(name)
         if row is not None and (kind_of(row) != kind or not optional(request, "overwrite", bool)):
@@ -313,8 +313,7 @@ class Catalog:
             if error.kind == "NotFoundException":
                 raise missing(name, kind) from error
             raise
-        if file is not None:
-            self._files.forget(file.location)
+        self._files.forget(name.stored)
         location = row.sd.location if row.sd else None
         # As HiveCatalog stores `gc.enabled`.
         keeps = (row.parameters or {}).get(EXTERNAL_PURGE_KEY, "").lower() == "false"
@@ -363,14 +362,11 @@ class Catalog:
         if not self._is_placed(row, known) or not is_own(known, place) or "table-uuid" not in known:
             return None
         self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
-        if any(one.get("snapshot-id") == number for one in known["snapshots"]):
-            # A repetition, whose list may be gone by now.
-            return base
         try:
             append = with_manifests(append, read_manifests(self._files.read_list(place)))
         except IcebergError:
-            # It may be right as it is.
-            return None
+            # A repetition, whose list may be gone by now; another may be right as it is.
+            return base if any(one.get("snapshot-id") == number for one in known["snapshots"]) else None
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
@@ -498,7 +494,7 @@ class Catalog:
         return found
 
     def _file_at(self, found: Pointer) -> MetadataFile:
-        file = self._files.read(found.location)
+        file = self._files.of(found.name.stored, found.location)
         # Files of dropped tables stay, and who may not see them may know where they are.
         if not found.is_own and not (
             isinstance(file.value.get(_LOCATION), str) and self._is_placed(found.row, file.value)
@@ -547,7 +543,7 @@ def _owner_type(field: str, properties: Mapping[str, str]) -> PrincipalType:
 
 
 def _changed_database(
-    warehouse: Warehouse, removals: Mapping[str, None], updates: Mapping[str, str], database: Database
+    warehouse: Warehouse, removals: Container[str], updates: dict[str, str], database: Database
 ) -> Database:
     """A database with other properties. Raises IcebergError."""
     after = {key: value for key, value in _properties(database).items() if key not in removals} | updates

@@ -147,9 +147,8 @@ class Commits:
             raise
         for key in keys:
             key.is_concluded = True
-        for plan in plans:
-            if plan.base is not None:
-                self._files.forget(plan.base.location)
+        for plan, file in zip(plans, written, strict=True):
+            self._files.keep(plan.name.stored, file)
             self._delete_old(plan)
         return written
 

@@ -1,4 +1,7 @@
-"""Metadata files: read once, since none is ever changed, and written for a commit."""
+"""Metadata files: read once, since none is ever changed, and written for a commit.
+
+The last one of each table or view stays in memory; the ones before it are of no use.
+"""
 
 import gzip
 import re
@@ -9,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -35,6 +38,8 @@ METADATA_NAME: Final = re.compile(rf"\d{{5,}}-{_UUID}(?:\.gz)?\.metadata\.json")
 """Names that `next_location` makes."""
 LIST_NAME: Final = re.compile(rf"snap-(\d+)-{_UUID}\.avro")
 """Names that `list_location` makes; clients put the number of their attempt before the last part."""
+StoredName: TypeAlias = tuple[str, str]
+"""The key of a database and the name of a table or view, as rows have them."""
 
 
 class MetadataFile(msgspec.Struct, frozen=True):
@@ -57,20 +62,25 @@ class MetadataFiles:
         self._decoded_max = min(own, self._memory.most, key=lambda bound: bound.value)
         self._one_long = threading.Lock()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, MetadataFile] = OrderedDict()
+        self._kept: OrderedDict[StoredName, MetadataFile] = OrderedDict()
         self._kept_bytes = 0
 
-    def read(self, location: str, *, is_anew: bool = False) -> MetadataFile:
+    def of(self, name: StoredName, location: str) -> MetadataFile:
+        """The file that the row of this name points to, kept in place of the one before it. Raises as `read`."""
+        with self._lock:
+            known = self._kept.get(name)
+            if known is not None and known.location == location:
+                self._kept.move_to_end(name)
+                return known
+        found = self.read(location)
+        self.keep(name, found)
+        return found
+
+    def read(self, location: str) -> MetadataFile:
         """Raises IcebergError for a file that is missing, outside of the roots, too long, or no metadata.
 
-        With `is_anew` it is there now, for a row that is to point to it. Raises Unavailable while others' files take
-        the memory that it needs.
+        Raises Unavailable while others' files take the memory that it needs.
         """
-        with self._lock:
-            known = None if is_anew else self._kept.get(location)
-            if known is not None:
-                self._kept.move_to_end(location)
-                return known
         text = self._text(location)
         try:
             value: Any = decoded(text)
@@ -78,9 +88,7 @@ class MetadataFiles:
             raise invalid(f"the metadata file {location} is no JSON: {error}") from error
         if not isinstance(value, dict):
             raise invalid(f"the metadata file {location} is no JSON object")
-        found = MetadataFile(location, text, value)
-        self._keep(found)
-        return found
+        return MetadataFile(location, text, value)
 
     def _text(self, location: str) -> bytes:
         """The text of a file, counted for the call. Raises IcebergError, Unavailable."""
@@ -113,8 +121,6 @@ class MetadataFiles:
                 with suppress(FileSystemError):
                     self._files.delete_file(location)
             raise _not_written(error) from error
-        for file in files:
-            self._keep(file)
         return files
 
     def _new(self, location: str, value: Json) -> MetadataFile:
@@ -180,26 +186,31 @@ class MetadataFiles:
         """Raises FileSystemError."""
         self._files.delete_file(location)
 
-    def _keep(self, file: MetadataFile) -> None:
-        size = len(file.text) * _BYTES_PER_BYTE
-        if size > _KEPT_BYTES_MAX // 2:
-            return
+    def keep(self, name: StoredName, file: MetadataFile) -> None:
+        """Have reads of a file that the row of this name points to find it in memory."""
+        size = _memory_bytes(file)
         with self._lock:
-            self._drop(file.location)
-            self._kept[file.location] = file
+            self._drop(name)
+            if size > _KEPT_BYTES_MAX // 2:
+                return
+            self._kept[name] = file
             self._kept_bytes += size
             while self._kept_bytes > _KEPT_BYTES_MAX:
                 self._drop(next(iter(self._kept)))
 
-    def forget(self, location: str) -> None:
-        """Free the memory of a file that no table points to any more; it can still be read."""
+    def forget(self, name: StoredName) -> None:
+        """Free the memory of the file of a table or view that is gone."""
         with self._lock:
-            self._drop(location)
+            self._drop(name)
 
-    def _drop(self, location: str) -> None:
-        gone = self._kept.pop(location, None)
+    def _drop(self, name: StoredName) -> None:
+        gone = self._kept.pop(name, None)
         if gone is not None:
-            self._kept_bytes -= len(gone.text) * _BYTES_PER_BYTE
+            self._kept_bytes -= _memory_bytes(gone)
+
+
+def _memory_bytes(file: MetadataFile) -> int:
+    return len(file.text) * _BYTES_PER_BYTE
 
 
 def _too_long(what: str, limit: int) -> IcebergError:

@@ -4,6 +4,7 @@ fastavro is loaded with the first one, and comes with the extra `iceberg`.
 """
 
 import io
+import os
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -44,8 +45,9 @@ _FIELDS: Final[tuple[tuple[str, Any, int], ...]] = (
 _FIRST_ROW_ID: Final = ("first_row_id", ["null", "long"], 520)
 _NAME_OF_ID: Final = {number: name for name, _, number in (*_FIELDS, _FIRST_ROW_ID)}
 _PART_OF_ID: Final = {field["field-id"]: field["name"] for field in _SUMMARY["fields"]}  # type: ignore[index]
-# A block ends with the mark of its file.
+# A block ends with the mark of its file; files of this process have the same, since blocks are in several of them.
 _MARK_BYTES: Final = 16
+_MARK: Final = os.urandom(_MARK_BYTES)
 # An entry has some hundred bytes, and takes ten times as many as a dictionary.
 UNPACKED_BYTES_MAX: Final = 16 * 1024 * 1024
 _WITH_BYTES: Final = frozenset({"boolean", "int", "long", "float", "double", "bytes", "string"})
@@ -152,6 +154,24 @@ def _part_names(schema: Mapping[str, Any]) -> dict[str, str]:
 
 def written_manifests(entries: Iterable[Manifest], format_version: int, about: Mapping[str, Any]) -> bytes:
     """A manifest list. `about` is its snapshot, for the head of the file."""
+    return list_of_blocks([block_of(entries, format_version)], format_version, about)
+
+
+def block_of(entries: Iterable[Manifest], format_version: int) -> bytes:
+    """Entries as a block, which the lists of several snapshots may have. Raises IcebergError."""
+    avro, file, count = _avro(), io.BytesIO(), 0
+    try:
+        for entry in entries:
+            avro.schemaless_writer(file, _schema(format_version), entry)
+            count += 1
+    except Exception as error:  # fastavro raises what its encoders run into.
+        raise invalid(f"the manifest list cannot be written: {type(error).__name__}: {error}") from error
+    packed = zlib.compress(file.getvalue(), wbits=-zlib.MAX_WBITS)
+    return b"".join((_long_bytes(count), _long_bytes(len(packed)), packed, _MARK)) if count else b""
+
+
+def list_of_blocks(blocks: Iterable[bytes], format_version: int, about: Mapping[str, Any]) -> bytes:
+    """A manifest list of blocks. `about` is its snapshot, for the head of the file."""
     file = io.BytesIO()
     head = {
         "snapshot-id": str(about["snapshot-id"]),
@@ -159,12 +179,17 @@ def written_manifests(entries: Iterable[Manifest], format_version: int, about: M
         "sequence-number": str(about["sequence-number"]),
         "format-version": str(format_version),
     }
-    avro = _avro()
-    try:
-        avro.writer(file, _schema(format_version), entries, codec="deflate", metadata=head)
-    except Exception as error:  # fastavro raises what its encoders run into.
-        raise invalid(f"the manifest list cannot be written: {type(error).__name__}: {error}") from error
-    return file.getvalue()
+    _avro().writer(file, _schema(format_version), (), codec="deflate", metadata=head, sync_marker=_MARK)
+    return b"".join((file.getvalue(), *blocks))
+
+
+def _long_bytes(number: int) -> bytes:
+    """A number from 0 on as Avro writes it."""
+    left, found = number << 1, bytearray()
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes((*found, left))
 
 
 @cache

@@ -54,7 +54,7 @@ _REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to
 def current_snapshot(metadata: Json) -> Json | None:
     """The snapshot that the branch main is at."""
     current = metadata.get("current-snapshot-id")
-    return next((one for one in metadata.get("snapshots") or () if one["snapshot-id"] == current), None)
+    return next((one for one in reversed(metadata.get("snapshots") or ()) if one["snapshot-id"] == current), None)
 
 
 def current_schema(metadata: Json) -> Json:
@@ -120,8 +120,9 @@ def _partition_ids(specs: Iterable[Json]) -> Iterable[int]:
     return (field["field-id"] for spec in specs for field in spec["fields"])
 
 
-def _by_id(of: Iterable[Json], field: str, wanted: int) -> Json | None:
-    return next((each for each in of if each.get(field) == wanted), None)
+def _by_id(of: Sequence[Json], field: str, wanted: int) -> Json | None:
+    # Mostly the newest is wanted.
+    return next((each for each in reversed(of) if each.get(field) == wanted), None)
 
 
 def check_requirements(base: Json | None, requirements: Sequence[Json]) -> None:

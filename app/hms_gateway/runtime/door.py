@@ -113,8 +113,9 @@ class Arrival:
         self._door.note_silent(self)
 
     def lost(self) -> None:
-        """The protocol has lost its transport."""
+        """The protocol has lost its transport; without this reference to it, it is freed at once."""
         self._door.left(self)
+        self.protocol = None
 
 
 class Door:
@@ -294,7 +295,7 @@ class Door:
 
     def _established(self, arrival: Arrival, task: asyncio.Task[None]) -> None:
         arrival.task = None
-        if arrival.protocol is None:
+        if arrival.protocol is None and arrival in self._open:
             self.left(arrival)
             arrival.socket.close()
         error = None if task.cancelled() else task.exception()

@@ -53,8 +53,12 @@ class _Source:
     container_length_limit = None
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
-        self.trans = self
         self.cstringio_buf = BytesIO(data)
+
+    @property
+    def trans(self) -> "_Source":
+        """Itself; as an attribute it would keep the bytes of each message until the next collection of garbage."""
+        return self
 
     def cstringio_refill(self, _read: bytes, _wanted: int) -> NoReturn:
         raise EOFError

@@ -15,6 +15,7 @@ if it had arrived just now.
 
 import asyncio
 import contextlib
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeAlias, cast
@@ -128,7 +129,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # By default TLS keeps eight times as much, without a word.
         transport.set_write_buffer_limits(UNCOUNTED_BYTES)
         if self.config.is_ssl:
-            self.transport = cast(asyncio.Transport, PiecewiseTransport(transport, self._has_written))
+            # Not a cycle: a lost connection's memory, 26 KiB, would stay until the next collection of garbage.
+            me = weakref.proxy(self)
+            self.transport = cast(asyncio.Transport, PiecewiseTransport(transport, lambda: me._has_written()))
         self._counting.established(self)
         self._start_header_timer()
 
@@ -145,6 +148,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             running.message_event.set()
         self.config.unread_replies.resumed(self.transport)
         self._counting.lost()
+        if self.is_silent():
+            # They have methods of this connection, which would be a cycle as well.
+            self.scope = self.cycle = self._running = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -284,16 +284,15 @@ class CallCheck:
         """True if the object is there, and its owner."""
         found: Any
         if kind == "table":
-            rows = self._read(lambda snapshot: RightsRows(snapshot).table_owners([(thing.database, thing.table)]))
-            return bool(rows), _party(rows[0].owner, rows[0].owner_type) if rows else None
-        if kind == "database":
+            found = self._read(lambda snapshot: snapshot.table(thing.database, thing.table))
+        elif kind == "database":
             found = self._read(lambda snapshot: snapshot.database(thing.database))
         else:
             found = self._read(lambda snapshot: FunctionRows(snapshot).find(thing.database, normalize(names[1] or "")))
         if found is None:
             return False, None
         struct = getattr(found, kind)
-        return True, _party(struct.ownerName, struct.ownerType)
+        return True, _party(struct.owner if kind == "table" else struct.ownerName, struct.ownerType)
 
     def check_grant(self, need: Need, bag: Slot, *kinds: Slot) -> None:
         """A bag of privileges, and in requests that may be either whether they are given or taken.
