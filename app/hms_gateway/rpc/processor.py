@@ -435,7 +435,7 @@ class DecodedMemory:
                 self._ledger.give_back(sum(held.amounts.values()), holder)
 
     def hold(self, what: str, size: int) -> None:
-        """Count bytes for `what` until `holding` ends; of several sizes for one the largest. Outside nothing is counted.
+        """Count bytes for `what` until `holding` ends; of several sizes for one the largest. Outside nothing is.
 
         Raises Unavailable while others are in the way; `most` is the bound of one holder.
         """
