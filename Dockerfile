@@ -3,7 +3,7 @@
 # Docker kills after 10 seconds what stops; calls in flight have 30 (HMS_GATEWAY_LIMITS__DRAIN_SECONDS_MAX).
 # deploy/helm has it for Kubernetes.
 
-# Debian 13 with Python; with a digest (python:3.13-slim@sha256:…) the same sources make the same image.
+# Debian 13 with Python; with a digest (python:3.13-slim@sha256:…) the same sources make the same layers.
 ARG BASE=python:3.13-slim
 
 FROM ${BASE} AS build

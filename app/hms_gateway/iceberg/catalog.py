@@ -1,7 +1,7 @@
 """Operations of the REST catalog, over the rows that HiveCatalog writes and reads (Iceberg REST OpenAPI document)."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -183,7 +183,7 @@ class Catalog:
 
             change_database(self._store, self._warehouse, self._events, dbname, change)
 
-        owns = not {_OWNER, _OWNER_TYPE}.isdisjoint({**removals, **updates})
+        owns = not {_OWNER, _OWNER_TYPE}.isdisjoint(removals.keys() | updates.keys())
         planned = changed(metastore.database(catalog, namespace))
         planned = msgspec.structs.replace(planned, catalogName=catalog, name=namespace)
         if not owns:
@@ -543,7 +543,7 @@ def _owner_type(field: str, properties: Mapping[str, str]) -> PrincipalType:
 
 
 def _changed_database(
-    warehouse: Warehouse, removals: Mapping[str, None], updates: Mapping[str, str], database: Database
+    warehouse: Warehouse, removals: Container[str], updates: dict[str, str], database: Database
 ) -> Database:
     """A database with other properties. Raises IcebergError."""
     after = {key: value for key, value in _properties(database).items() if key not in removals} | updates

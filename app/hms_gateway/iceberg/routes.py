@@ -329,11 +329,9 @@ class RestCatalog:
 
     def unregister_table(self, asked: Asked) -> Answer:
         name = asked.name(TABLE)
-        # The answer is the table's metadata, so it is read first.
-        self._catalog.load(asked.metastore, name)
-        file = self._catalog.drop(asked.metastore, name)
-        assert file is not None
-        return _loaded(file)
+        # The answer is the table's metadata, so it is read first; the file may be gone when the table is dropped.
+        read = self._catalog.load(asked.metastore, name)
+        return _loaded(self._catalog.drop(asked.metastore, name) or read)
 
     def drop_view(self, asked: Asked) -> Answer:
         self._catalog.drop(asked.metastore, asked.name(VIEW), VIEW)

@@ -435,10 +435,9 @@ class DecodedMemory:
                 self._ledger.give_back(sum(held.amounts.values()), holder)
 
     def hold(self, what: str, size: int) -> None:
-        """Count this much until the end of `holding`, where it is for: the most of what has one name.
+        """Count bytes for `what` until `holding` ends; of several sizes for one the largest. Outside nothing is.
 
-        Outside of it nothing is counted. Raises Unavailable while others are in the way; `most` is the bound of one
-        holder.
+        Raises Unavailable while others are in the way; `most` is the bound of one holder.
         """
         held = _held.get()
         if held is None:
