@@ -29,7 +29,6 @@ from thrift.transport.THttpClient import THttpClient
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from benchmarks.peer.usage import resident_bytes
 from benchmarks.report import print_table
 from benchmarks.soak_clients import Door, Holders, LockHolder, NoAnswer, Reader, Worker, Writer
 from benchmarks.soak_rest import RestClient
@@ -60,17 +59,18 @@ SETTINGS = {"log_level": "warning", "txn_timeout_seconds": TXN_TIMEOUT_SECONDS}
 
 
 class Memory(NamedTuple):
-    """Bytes of a gateway, and those of them that are pages of its SQLite database.
+    """Bytes of a gateway, without files such as libraries, and those of them that are pages of its SQLite database.
 
-    The connection that writes keeps each page that it has written, as long as they have room.
+    The connection that writes keeps each page that it has written, as long as they have room. The share of a library
+    grows when other programs that have it end.
     """
 
-    resident: int
+    own: int
     pages: int
 
     @property
     def others(self) -> int:
-        return self.resident - self.pages
+        return self.own - self.pages
 
 
 class Servers(NamedTuple):
@@ -95,7 +95,9 @@ class Servers(NamedTuple):
 def _memory(server: GatewayServer) -> Memory:
     database = server.data_dir / DATABASE_FILE
     pages = min(database.stat().st_size, WRITER_CACHE_KIB * 1024) if database.exists() else 0
-    return Memory(resident_bytes([server.pid]), pages)
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    own = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:"))
+    return Memory(own * 1024, pages)
 
 
 def main() -> None:
