@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
 from functools import cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
@@ -383,9 +382,6 @@ class _Held:
         self.amounts: dict[str, int] = {}
 
 
-_held: ContextVar[_Held | None] = ContextVar("held_memory", default=None)
-
-
 class DecodedMemory:
     """The memory that decoded messages take, and files that calls read, shared out among users and addresses.
 
@@ -425,12 +421,11 @@ class DecodedMemory:
     @contextmanager
     def holding(self, holder: Holder) -> Iterator[None]:
         """Inside, what the thread reads is counted by `hold` for the holder."""
-        held = _Held(holder)
-        token = _held.set(held)
+        before, _of_thread.held = _of_thread.held, (held := _Held(holder))
         try:
             yield
         finally:
-            _held.reset(token)
+            _of_thread.held = before
             with self._lock:
                 self._ledger.give_back(sum(held.amounts.values()), holder)
 
@@ -439,7 +434,7 @@ class DecodedMemory:
 
         Raises Unavailable while others are in the way; `most` is the bound of one holder.
         """
-        held = _held.get()
+        held = _of_thread.held
         if held is None:
             return
         more = size - held.amounts.get(what, 0)
@@ -462,6 +457,7 @@ def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, 
 class _OfThread(threading.local):
     # In threads that answer no calls, such as tests, nothing waits.
     turn: Turn = staticmethod(nullcontext)
+    held: _Held | None = None
 
 
 _of_thread = _OfThread()

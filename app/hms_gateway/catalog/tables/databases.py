@@ -316,13 +316,14 @@ def change_database(
 
     Its directories stay where they are. Raises NoSuchObjectException, MetaException, and what `change` raises.
     """
+    records = is_recorded()
 
     def work(tx: Transaction) -> None:
         found = _find(tx, normalize(name))
         if found is None:
             raise database_not_found(name)
         before, after = found.database, change(found.database)
-        if after.locationUri != before.locationUri and not is_recorded():
+        if after.locationUri != before.locationUri and not records:
             warehouse.check_place(after.locationUri or "")
         tx.update_database(found.database_id, after)
         tx.append_event(events.alter_database(before, after))
