@@ -2,8 +2,7 @@
 
 Clients at every door create, change, read and lock, on SQLite and on a private PostgreSQL that two gateways share. One
 fault comes after the other. Exits with 1 where an answer was wrong or did not come in a minute, an acknowledged change
-was lost, or, after ten minutes or more, a gateway that lived through it has 10 % more memory than after its first five,
-beside what SQLite's cache of pages holds, which fills with the database.
+was lost, or, after ten minutes or more, a gateway that lived through it has 10 % more memory than after its first five.
 """
 
 import argparse
@@ -29,12 +28,12 @@ from thrift.transport.THttpClient import THttpClient
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from benchmarks.peer.usage import resident_bytes
 from benchmarks.report import print_table
 from benchmarks.soak_clients import Door, Holders, LockHolder, NoAnswer, Reader, Worker, Writer
 from benchmarks.soak_rest import RestClient
 from hms_gateway import MetastoreClient
 from hms_gateway.composition.main import DATABASE_FILE
-from hms_gateway.storage.dialects.sqlite import WRITER_CACHE_KIB
 from hms_gateway.storage.migrations.revisions import migrate
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.support.apache import ApacheBinary, ApacheCompact
@@ -58,21 +57,6 @@ SURE_SECONDS = TXN_TIMEOUT_SECONDS - JUMP_SECONDS - 20
 SETTINGS = {"log_level": "warning", "txn_timeout_seconds": TXN_TIMEOUT_SECONDS}
 
 
-class Memory(NamedTuple):
-    """Bytes of a gateway, without files such as libraries, and those of them that are pages of its SQLite database.
-
-    The connection that writes keeps each page that it has written, as long as they have room. The share of a library
-    grows when other programs that have it end.
-    """
-
-    own: int
-    pages: int
-
-    @property
-    def others(self) -> int:
-        return self.own - self.pages
-
-
 class Servers(NamedTuple):
     """`alone` has SQLite; `steady` and `mortal` share PostgreSQL, and the bridge calls the mortal one."""
 
@@ -88,16 +72,8 @@ class Servers(NamedTuple):
     def survivors(self) -> dict[str, GatewayServer]:
         return {"SQLite": self.alone, "PostgreSQL": self.steady}
 
-    def memory(self) -> dict[str, Memory]:
-        return {name: _memory(server) for name, server in self.survivors.items()}
-
-
-def _memory(server: GatewayServer) -> Memory:
-    database = server.data_dir / DATABASE_FILE
-    pages = min(database.stat().st_size, WRITER_CACHE_KIB * 1024) if database.exists() else 0
-    status = Path(f"/proc/{server.pid}/status").read_text()
-    own = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:"))
-    return Memory(own * 1024, pages)
+    def memory(self) -> dict[str, int]:
+        return {name: resident_bytes([server.pid]) for name, server in self.survivors.items()}
 
 
 def main() -> None:
@@ -136,7 +112,7 @@ def soaked(servers: Servers, seconds: float) -> list[str]:
     checked = _check_what_is_left(servers, workers, wrong)
     _report(seconds, workers, faults, warm, end, checked)
     if seconds >= MEMORY_COUNTS_FROM_SECONDS:
-        grown = [name for name in end if end[name].others > warm[name].others * (1 + GROWTH_MAX)]
+        grown = [name for name in end if end[name] > warm[name] * (1 + GROWTH_MAX)]
         wrong += [f"the gateway on {name} has grown by more than {GROWTH_MAX:.0%}" for name in grown]
     return wrong
 
@@ -256,11 +232,11 @@ def _workers(servers: Servers, stop: threading.Event, wrong: list[str]) -> list[
 # Faults
 
 
-def _break_for(servers: Servers, seconds: float) -> tuple[Counter[str], dict[str, Memory]]:
+def _break_for(servers: Servers, seconds: float) -> tuple[Counter[str], dict[str, int]]:
     """One fault after the other, with a rest before each. Their counts, and the memory when all was warm."""
     began = time.monotonic()
     counts: Counter[str] = Counter()
-    warm: dict[str, Memory] = {}
+    warm: dict[str, int] = {}
     for name, fault in itertools.cycle(_FAULTS.items()):
         time.sleep(REST_SECONDS)
         passed = time.monotonic() - began
@@ -393,8 +369,8 @@ def _report(
     seconds: float,
     workers: Sequence[Worker],
     faults: Counter[str],
-    warm: dict[str, Memory],
-    end: dict[str, Memory],
+    warm: dict[str, int],
+    end: dict[str, int],
     checked: int,
 ) -> None:
     rows = [
@@ -406,16 +382,11 @@ def _report(
     print_table(f"Soak of {seconds:.0f} s", ("client", *_COUNTS, "longest call, s"), rows)
     print_table("Faults", ("fault", "times"), list(faults.items()))
     grown = [
-        (
-            name,
-            *(f"{number / MIB:.1f}" for number in (*warm[name], *end[name])),
-            f"{end[name].others / warm[name].others - 1:+.1%}",
-        )
+        (name, f"{warm[name] / MIB:.1f}", f"{end[name] / MIB:.1f}", f"{end[name] / warm[name] - 1:+.1%}")
         for name in end
     ]
     title = f"Memory after {min(WARM_SECONDS, seconds / 2):.0f} s and at the end"
-    titles = ("gateway on", "MiB", "of SQLite's pages", "MiB at the end", "of SQLite's pages", "growth of the rest")
-    print_table(title, titles, grown)
+    print_table(title, ("gateway on", "MiB", "MiB at the end", "growth"), grown)
     print(f"\n{checked:,} reads after the last fault, half of them from gateways that were killed and started again")
 
 
