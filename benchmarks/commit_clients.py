@@ -31,7 +31,7 @@ from pyiceberg.types import LongType, NestedField
 from thrift.Thrift import TException
 
 from benchmarks.commit_history import COMMIT, WRITER, path_of
-from hms_gateway.iceberg.manifest_lists import Manifest, read_manifests, written_manifests
+from hms_gateway.iceberg.manifest_lists import Manifest, block_of, list_of_blocks, read_manifests
 from tests.iceberg.appender import PROPERTIES
 from tests.iceberg.spark_process import SparkProcess, hive_catalog, rest_catalog, spark_process
 from tests.linearizability.history import Journal, NotMade, Unknown
@@ -306,7 +306,7 @@ class PreparedWriter(Writer):
             snapshot["parent-snapshot-id"] = head
         before = [] if newest is None else read_manifests(path_of(newest["manifest-list"]).read_bytes())
         entries = [_written_manifest(known["location"], number, snapshot["sequence-number"]), *before]
-        path_of(snapshot["manifest-list"]).write_bytes(written_manifests(entries, 2, snapshot))
+        path_of(snapshot["manifest-list"]).write_bytes(list_of_blocks([block_of(entries, 2)], 2, snapshot))
         return {
             "requirements": [
                 {"type": "assert-table-uuid", "uuid": known["table-uuid"]},

@@ -40,9 +40,8 @@ from benchmarks.peer.speech import Binary, CallFailed, HttpReply
 from benchmarks.peer.usage import Used, cpu_seconds
 from benchmarks.report import print_table
 from benchmarks.slow_bucket import BUCKET, options, slow_bucket
-from hms_gateway.iceberg.manifest_lists import written_manifests
 from hms_gateway.storage.migrations.revisions import migrate
-from tests.iceberg_rest.test_appends import manifest
+from tests.iceberg_rest.test_appends import manifest, written_manifests
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import API_PATH, PASSWORD, USER, GatewayServer, free_port

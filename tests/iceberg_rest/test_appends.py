@@ -9,7 +9,7 @@ import pytest
 from hms_gateway.iceberg.appends import REBASE, Together, append_of, with_manifests
 from hms_gateway.iceberg.catalog import SentAppend
 from hms_gateway.iceberg.errors import IcebergError
-from hms_gateway.iceberg.manifest_lists import read_manifests, written_manifests
+from hms_gateway.iceberg.manifest_lists import block_of, list_of_blocks, read_manifests
 from hms_gateway.iceberg.metastore import Name
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.repeatable import KeyReused
@@ -41,6 +41,11 @@ def manifest(name, snapshot_id, sequence=1, **more):
         "key_metadata": None,
         **more,
     }
+
+
+def written_manifests(entries, format_version, about):
+    """A manifest list of one block."""
+    return list_of_blocks([block_of(entries, format_version)], format_version, about)
 
 
 class Writer:

@@ -13,9 +13,8 @@ from hms_gateway.iceberg.manifest_lists import (
     block_of,
     list_of_blocks,
     read_manifests,
-    written_manifests,
 )
-from tests.iceberg_rest.test_appends import manifest
+from tests.iceberg_rest.test_appends import manifest, written_manifests
 
 MARK = b"m" * 16
 

@@ -152,11 +152,6 @@ def _part_names(schema: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def written_manifests(entries: Iterable[Manifest], format_version: int, about: Mapping[str, Any]) -> bytes:
-    """A manifest list. `about` is its snapshot, for the head of the file."""
-    return list_of_blocks([block_of(entries, format_version)], format_version, about)
-
-
 def block_of(entries: Iterable[Manifest], format_version: int) -> bytes:
     """Entries as a block, which the lists of several snapshots may have. Raises IcebergError."""
     avro, file, count = _avro(), io.BytesIO(), 0
