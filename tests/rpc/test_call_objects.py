@@ -2,7 +2,7 @@
 
 import pytest
 
-from hms_gateway.rpc.processor import OBJECTS_MAX, objects_of
+from hms_gateway.rpc.objects import OBJECTS_MAX, objects_of
 from hms_gateway.rpc.structs import (
     METHODS,
     AddForeignKeyRequest,

@@ -5,7 +5,7 @@ import pytest
 from hms_gateway.rpc import structs
 from hms_gateway.rpc.idl import ListType, StructType
 from hms_gateway.rpc.idl.method_facts import method_facts
-from hms_gateway.rpc.processor import partitions_of
+from hms_gateway.rpc.objects import partitions_of
 from hms_gateway.rpc.structs import (
     METHODS,
     AddPartitionsRequest,

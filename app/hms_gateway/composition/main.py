@@ -70,7 +70,8 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.binding import Step
 from hms_gateway.rpc.call import Failed, Releases, Unavailable
 from hms_gateway.rpc.idl.method_facts import lasting_rights
-from hms_gateway.rpc.processor import DecodedMemory, MessageProcessor, Processor
+from hms_gateway.rpc.memory import DecodedMemory
+from hms_gateway.rpc.processor import MessageProcessor, Processor
 from hms_gateway.rpc.repeatable import RepeatableProcessor
 from hms_gateway.rpc.structs import METHODS, IcebergHistory, MetaException, Struct, Table
 from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker

@@ -19,7 +19,7 @@ import msgspec
 from hms_gateway.iceberg.errors import IcebergError, commit_failed, invalid
 from hms_gateway.iceberg.json_values import Json, decoded, decoded_bytes
 from hms_gateway.metastore.ports.store import FileSystemAway, FileSystemError
-from hms_gateway.rpc.processor import DecodedMemory
+from hms_gateway.rpc.memory import DecodedMemory
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound
 from hms_gateway.storage.files.directories import Directories

@@ -10,7 +10,8 @@ from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.json_values import decoded_bytes
 from hms_gateway.iceberg.routes import Answer, Request, RestCatalog, failure, loading
 from hms_gateway.rpc.call import Call
-from hms_gateway.rpc.processor import UNCOUNTED_BYTES, DecodedMemory, Reply
+from hms_gateway.rpc.memory import UNCOUNTED_BYTES, DecodedMemory
+from hms_gateway.rpc.processor import Reply
 from hms_gateway.rpc.repeatable import Repeatable
 from hms_gateway.rpc.structs import METHODS
 from hms_gateway.rpc.wire import Codec, Message, MessageType

@@ -1,184 +1,33 @@
-"""Objects of a call by its arguments, for logs, figures and rates: `sales`, `sales.orders`, a number of partitions.
-
-Where they are is said by `schema/methods.txt`. Names are in lower case, as the catalog keeps them.
-"""
+"""Turn a call message into its reply: decode, call the handler by way of its steps, encode its answer or exception."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from itertools import islice
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from hms_gateway.rpc.binding import Bound, Step, bind, methods_of
 from hms_gateway.rpc.call import Call, Dialect, Failed, Unavailable, Uncacheable, Waiting
 from hms_gateway.rpc.idl import StructType
-from hms_gateway.rpc.idl.method_facts import MethodFacts, Need, method_facts
+from hms_gateway.rpc.idl.method_facts import method_facts
+from hms_gateway.rpc.memory import UNCOUNTED_BYTES, DecodedMemory
+from hms_gateway.rpc.objects import objects_of, partitions_of
 from hms_gateway.rpc.structs import METHODS, MetaException, Method, Struct, ThriftException
-from hms_gateway.rpc.structs.catalogs import fold, plain_name, prefix_of, shown_text, unfolder
-from hms_gateway.rpc.structs.paths import ArgumentPaths, argument_paths
-from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, LimitExceeded, Message, MessageType
+from hms_gateway.rpc.structs.catalogs import fold, shown_text, unfolder
+from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Ledger
 from hms_gateway.runtime.suspension import Deferred, Result, waited
-
-OBJECTS_MAX: Final = 16
-
-_Names: TypeAlias = Iterable[str]
-
-
-class _Reader(NamedTuple):
-    """Reads the names at some paths. Those of `containers` are left out where an object inside is named, too."""
-
-    names: Callable[..., _Names]
-    paths: ArgumentPaths
-    is_container: bool
-
-
-def objects_of(method: str, arguments: Struct) -> tuple[str, ...]:
-    """The objects in the order in which they are named, OBJECTS_MAX at most."""
-    found: dict[str, bool] = {}
-    for reader in _readers(method):
-        for values in islice(reader.paths.values(arguments), OBJECTS_MAX):
-            for name in reader.names(*values):
-                if name:
-                    found.setdefault(name, reader.is_container)
-    if len(found) < 2:
-        return tuple(found)
-    inside = {name.partition(".")[0] for name in found if "." in name} if any(found.values()) else set()
-    named = (name for name, is_container in found.items() if not is_container or name not in inside)
-    return tuple(islice(named, OBJECTS_MAX))
-
-
-def partitions_of(facts: MethodFacts, arguments: Struct | None, result: Struct | None) -> int:
-    """The number of partitions that a call returns or names. `result` may have a list that was not read yet."""
-    count = 0
-    for path in facts.partitions_in:
-        for (value,) in argument_paths((path,)).values(result if path.startswith("success") else arguments):
-            count += 0 if value is None else len(value)
-    return count
-
-
-@cache
-def _readers(method: str) -> tuple[_Reader, ...]:
-    rights = method_facts()[method].rights
-    needs = [need for need in (*rights.needs, *rights.names) if need.verb not in _NAMELESS]
-    # What a list beside a new table names comes behind the table.
-    needs.sort(key=lambda need: need.kind == "other")
-    return tuple(reader for need in needs if (reader := _reader(need)) is not None)
-
-
-def _reader(need: Need) -> _Reader | None:
-    names = _BY_VERB.get((need.verb, need.kind)) or _BY_KIND.get(need.kind)
-    paths = need.paths
-    if need.kind == "location":
-        # Behind the names is what has the location.
-        paths = paths[: min(2, len(paths) - 1)]
-        names = _database if len(paths) == 1 else _object
-    elif need.kind == "other":
-        paths = paths[2:]
-    return None if names is None else _Reader(names, argument_paths(paths), names is _database)
-
-
-def _database(database: Any) -> _Names:
-    return (_text(database),)
-
-
-def _object(database: Any, name: Any) -> _Names:
-    return (_qualified(database, name),)
-
-
-def _column(database: Any, name: Any) -> _Names:
-    return (_qualified(database, name and name.partition(".")[0]),)
-
-
-def _objects(database: Any, names: Any) -> _Names:
-    return (_qualified(database, name) for name in islice(names or (), OBJECTS_MAX))
-
-
-def _moved(old_db: Any, old_name: Any, new_db: Any, new_name: Any) -> _Names:
-    """A table keeps what the new one does not name."""
-    return (_qualified(new_db or old_db, new_name or old_name),)
-
-
-def _full_names(names: Any) -> _Names:
-    return map(_text, islice(names or (), OBJECTS_MAX))
-
-
-def _leased(elements: Any) -> _Names:
-    return (_qualified(each.db_name, each.table_name) for each in _elements(elements))
-
-
-def _components(elements: Any) -> _Names:
-    return (_qualified(each.dbname, each.tablename) for each in _elements(elements))
-
-
-def _privileged(elements: Any, *kinds: Any) -> _Names:
-    refs = (each.hiveObject for each in _elements(elements))
-    return (_qualified(ref.dbName, ref.objectName) for ref in refs if ref is not None)
-
-
-def _reference(ref: Any) -> _Names:
-    return () if ref is None else (_qualified(ref.dbName, ref.objectName),)
-
-
-def _elements(elements: Any) -> Iterable[Any]:
-    return (each for each in islice(elements or (), OBJECTS_MAX) if each is not None)
-
-
-def _qualified(database: Any, name: Any) -> str:
-    return ".".join(filter(None, (_text(database), _text(name))))
-
-
-def _text(text: Any) -> str:
-    if not isinstance(text, str):
-        return ""
-    # A database of another catalog has its key, which says so.
-    return text.lower() if prefix_of(text) else plain_name(text).lower()
-
-
-# What is named besides by another part of the line, and what is no database and no table.
-_NAMELESS: Final = frozenset({"give", "own", "self", "principal", "owned", "acted", "shown", "replication"})
-_BY_VERB: Final[Mapping[tuple[str, str], Callable[..., _Names]]] = {
-    ("grant", ""): _privileged,
-    ("revoke", ""): _privileged,
-    ("move", "table"): _moved,
-}
-_BY_KIND: Final[Mapping[str, Callable[..., _Names]]] = {
-    "database": _database,
-    "table": _object,
-    "tables": _objects,
-    "column": _column,
-    "function": _object,
-    "named": _full_names,
-    "leased": _leased,
-    "component": _components,
-    "object": _reference,
-    "other": _object,
-}
-
-
-@cache
-def _unfolder(method: Method, dialect: Dialect) -> Callable[[Any], Any] | None:
-    lists_databases = method_facts()[method.name].rights.answer[:1] == ("databases",)
-    return unfolder(method.definition, lists_databases=lists_databases, is_newer=dialect is not Dialect.HIVE_2_3)
-
-
-# Turns a call message into its reply: decode, call the handler by way of its steps, encode its answer or exception.
-
 
 # From this size on messages are decoded one after the other: the C code that does it keeps Python's lock to the end,
 # and several in a row would keep the event loop from everybody else.
 DECODED_ALONE_BYTES = 256 * 1024
 _decoding_a_large_one = threading.Lock()
 
-# Shorter messages are not looked at: they become a few MiB at most.
-UNCOUNTED_BYTES = 64 * 1024
 _UNCOUNTED: AbstractContextManager[object] = nullcontext()
 
 _log = logging.getLogger(__name__)
@@ -233,7 +82,7 @@ class Processor:
         steps: Sequence[Step] = (),
         answered: Container[str] = METHODS,
         limits: Limits | None = None,
-        memory: "DecodedMemory | None" = None,
+        memory: DecodedMemory | None = None,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
 
@@ -372,82 +221,10 @@ def completed(answering: Answering, result: Result | None = None) -> Reply:
         return cast(Reply, end.value)
 
 
-class _Held:
-    """The memory that one call holds, in bytes by what it is for."""
-
-    __slots__ = ("amounts", "holder")
-
-    def __init__(self, holder: Holder) -> None:
-        self.holder = holder
-        self.amounts: dict[str, int] = {}
-
-
-class DecodedMemory:
-    """The memory that decoded messages take, and files that calls read, shared out among users and addresses.
-
-    Small messages always get in. Safe to use from several threads.
-    """
-
-    def __init__(self, limits: Limits) -> None:
-        self._ledger = Ledger(limits, "decoded_bytes_max")
-        # While it is decoded, a message keeps Python's lock, and the event loop waits. What is larger than a share
-        # could never be taken.
-        per_message = Ledger(limits, "decoded_bytes_per_message_max").total
-        self.most: Final = min(self._ledger.per_user, self._ledger.per_address, key=lambda bound: bound.value)
-        self._message = min(per_message, self.most, key=lambda bound: bound.value)
-        self._lock = threading.Lock()
-
-    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
-        """Count the decoded arguments as `held_bytes` does. Raises ProtocolError."""
-        # Texts take about what they take in the message.
-        size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
-        return self.held_bytes(size, method.name, holder)
-
-    @contextmanager
-    def held_bytes(self, size: int, what: str, holder: Holder) -> Iterator[None]:
-        """Inside, the memory of what was decoded is counted for the holder.
-
-        Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way.
-        """
-        if size > self._message.value:
-            raise LimitExceeded(self._message.name, self._message.value, what)
-        self._take(size, holder)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._ledger.give_back(size, holder)
-
-    @contextmanager
-    def holding(self, holder: Holder) -> Iterator[None]:
-        """Inside, what the thread reads is counted by `hold` for the holder."""
-        before, _of_thread.held = _of_thread.held, (held := _Held(holder))
-        try:
-            yield
-        finally:
-            _of_thread.held = before
-            with self._lock:
-                self._ledger.give_back(sum(held.amounts.values()), holder)
-
-    def hold(self, what: str, size: int) -> None:
-        """Count bytes for `what` until `holding` ends; of several sizes for one the largest. Outside nothing is.
-
-        Raises Unavailable while others are in the way; `most` is the bound of one holder.
-        """
-        held = _of_thread.held
-        if held is None:
-            return
-        more = size - held.amounts.get(what, 0)
-        if more > 0:
-            self._take(more, held.holder)
-            held.amounts[what] = size
-
-    def _take(self, size: int, holder: Holder) -> None:
-        with self._lock:
-            bound = self._ledger.take(size, holder)
-        if bound is not None:
-            text = f"too many large messages are being worked on; try again, or raise {bound.name}"
-            raise Unavailable(text, limit=bound.name)
+@cache
+def _unfolder(method: Method, dialect: Dialect) -> Callable[[Any], Any] | None:
+    lists_databases = method_facts()[method.name].rights.answer[:1] == ("databases",)
+    return unfolder(method.definition, lists_databases=lists_databases, is_newer=dialect is not Dialect.HIVE_2_3)
 
 
 def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:
@@ -457,7 +234,6 @@ def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, 
 class _OfThread(threading.local):
     # In threads that answer no calls, such as tests, nothing waits.
     turn: Turn = staticmethod(nullcontext)
-    held: _Held | None = None
 
 
 _of_thread = _OfThread()
