@@ -1,10 +1,12 @@
 """Units of work that are run together leave behind what they leave behind one by one, in few statements."""
 
+import gc
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 from sqlalchemy import Engine, event, select
@@ -23,6 +25,7 @@ from hms_gateway.metastore.ports.store import (
 from hms_gateway.rpc.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.suspension import Job, Result
+from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
 from hms_gateway.storage.schema.catalog import (
@@ -36,8 +39,10 @@ from hms_gateway.storage.schema.catalog import (
     TABLES,
 )
 from hms_gateway.storage.sql.repository import ReadPool
+from hms_gateway.storage.writing import thread_writer
 from hms_gateway.storage.writing.store import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
+from hms_gateway.txn.rules.names import Target
 from tests.support.catalog import place_empty_database
 from tests.support.manual_clock import ManualClock
 
@@ -269,6 +274,10 @@ def lists(*, fails: bool = False) -> Any:
         return names
 
     return work
+
+
+def asks_for_locks(name: str) -> CatalogWork[Any]:
+    return CatalogWork(lambda tx: tx.held_locks([Target("d", name)]), [("d", name)], reads_locks=True)
 
 
 def drops_then_lists(name: str) -> Any:
@@ -513,6 +522,24 @@ def counted(method: Any, messages: list[int]) -> Any:
         return method(*arguments)
 
     return run_counted
+
+
+def test_nothing_of_a_batch_waits_for_the_garbage_collector(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ref[CatalogBatch]] = []
+
+    def noted(*arguments: Any) -> CatalogBatch:
+        batch = CatalogBatch(*arguments)
+        made.append(ref(batch))
+        return batch
+
+    monkeypatch.setattr(thread_writer, "CatalogBatch", noted)
+    run(engine, [creates("old"), adds("old", "1")])
+    gc.disable()
+    try:
+        run(engine, [creates("a"), adds("a", "1"), adds("a", "2"), changes("old", "1", note="x"), asks_for_locks("a")])
+        assert [batch() for batch in made] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_no_statement_is_made_for_a_call(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

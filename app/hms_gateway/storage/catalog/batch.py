@@ -9,7 +9,7 @@ it is asked for.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, bindparam, select
@@ -100,14 +100,11 @@ class Wanted:
 
 
 class KnownPartitions:
-    """`read` sends statements together. What is new in the batch is stored by `flush` where it has to be read."""
+    """What a batch knows of partitions. `read` sends statements together."""
 
-    def __init__(
-        self, dialect: Dialect, read: Callable[[Sequence[Statement]], list[Rows]], flush: Callable[[], None]
-    ) -> None:
+    def __init__(self, dialect: Dialect, read: Callable[[Sequence[Statement]], list[Rows]]) -> None:
         self._dialect = dialect
         self._read = read
-        self._flush = flush
         self._encoded: dict[int, Encoded] = {}
         self.forget()
 
@@ -152,13 +149,14 @@ class KnownPartitions:
         self._know(found)
         return found
 
+    def has_new(self, table_id: int, names: Iterable[str]) -> bool:
+        return any(self._rows.get((table_id, name)) is NEW for name in names)
+
     def rows(self, table_id: int, names: Iterable[str]) -> list[KnownRow]:
-        """None for those that are not there; never NEW."""
+        """None for those that are not there. New ones are read, so they have to be written before."""
         keys = [(table_id, name) for name in names]
         unknown = {key for key in keys if is_storable(key[1]) and self._rows.get(key, NEW) is NEW}
         if unknown:
-            if not unknown.isdisjoint(self._rows):
-                self._flush()
             wanted = Wanted()
             wanted.add_names(table_id, (name for _, name in unknown))
             self._rows = {key: row for key, row in self._rows.items() if key not in unknown}
@@ -244,7 +242,9 @@ class CatalogBatch:
         self._concluded: dict[tuple[str, str], bool] = {}
         self._table_ids: list[int] = []
         self._changes = CatalogChanges()
-        self.partitions: Final = KnownPartitions(self.dialect, self._read_together, self.flush)
+        # No method of the batch: a cycle would keep each batch until the next collection.
+        self._read_together: Final = partial(self.dialect.run_together, connection)
+        self.partitions: Final = KnownPartitions(self.dialect, self._read_together)
 
     @cached_property
     def locks(self) -> KnownLocks:
@@ -327,6 +327,12 @@ class CatalogBatch:
             self._table_ids = [table_id for (table_id,) in self._read(new_ids)]
         return TableId(self._table_ids.pop(0))
 
+    def partition_rows(self, table_id: int, names: Sequence[str]) -> list[KnownRow]:
+        """None for those that are not there; never NEW."""
+        if self.partitions.has_new(table_id, names):
+            self.flush()
+        return self.partitions.rows(table_id, names)
+
     def bases(self, table_id: int) -> list[str | None]:
         """What the locations of a table's partitions are relative to."""
         if table_id in self._changes.touched_tables:
@@ -383,9 +389,6 @@ class CatalogBatch:
 
     def _read(self, statement: Statement) -> Rows:
         return self._read_together([statement])[0]
-
-    def _read_together(self, statements: Sequence[Statement]) -> list[Rows]:
-        return self.dialect.run_together(self.connection, statements)
 
 
 def _pair(row: Sequence[Any]) -> tuple[str, str]:

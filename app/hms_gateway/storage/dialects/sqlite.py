@@ -41,8 +41,9 @@ from hms_gateway.runtime.call_record import current_notes
 from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, Dialect, LongRows
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement, Values
 
-# Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
-WRITER_CACHE_KIB: Final = 16_384
+# Adding 1 to 20,000 partitions beside 500,000 others takes as long as with 16 MiB; with SQLite's default of 2, which
+# readers keep, up to a fifth longer. All share the operating system's page cache.
+WRITER_CACHE_KIB: Final = 4096
 # To what the write-ahead log is cut back after a large transaction.
 LOG_BYTES_KEPT: Final = 64 * 1024 * 1024
 _COMPILING: Final = SQLiteDialect(paramstyle="qmark")

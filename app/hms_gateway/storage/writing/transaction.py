@@ -321,7 +321,7 @@ class SqlTransaction(PartitionReads, TableReads, DatabaseWrites, EventWrites, Ou
         keys = [(table_id, name) for name in names]
         if any(self._changes.partitions.get(key) is NEW for key in keys):
             self._write()
-        stored = self._batch.partitions.rows(table_id, names)
+        stored = self._batch.partition_rows(table_id, names)
         return [self._changes.partitions.get(key, row) for key, row in zip(keys, stored, strict=True)]
 
     def _descriptor_ids(self, encoded: Encoded) -> list[int | None]:
