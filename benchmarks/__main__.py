@@ -29,6 +29,8 @@ def main() -> None:
     first_option = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
     wanted, options = words[:first_option] or NAMES, words[first_option:]
     known = NAMES + WHEN_NAMED
+    if words in (["-h"], ["--help"]):
+        sys.exit(f"{__doc__}\nBenchmarks: {', '.join(NAMES)}\nWhen named: {', '.join(WHEN_NAMED)}")
     unknown = [name for name in wanted if name not in known]
     if unknown:
         sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}")
