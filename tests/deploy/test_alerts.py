@@ -212,7 +212,7 @@ def lost_commit(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
 
 def full_disk(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
     free = [50_000_000_000]
-    health = Health([lambda: None], folder, {"data_dir": folder}, {}, lambda folder: free[0])
+    health = Health({"data_dir": folder}, {}, lambda folder: free[0])
     yield scraped(Metrics(()), health)
     free[0] = 999_999_999
     yield scraped(Metrics(()), health)
@@ -221,7 +221,7 @@ def full_disk(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
 def missing_users(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
     users = folder / "users"
     users.touch(0o600)
-    health = Health([lambda: None], None, {}, {"users_file": ReadFile(users, read_users)})
+    health = Health({}, {"users_file": ReadFile(users, read_users)})
     yield scraped(Metrics(()), health)
     users.unlink()
     yield scraped(Metrics(()), health)
