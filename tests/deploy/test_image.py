@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.storage.writing.store import connections_wanted
@@ -56,7 +55,8 @@ def test_the_image_has_appends_of_iceberg_kerberos_mariadb_and_s3() -> None:
 
 
 def test_a_stop_leaves_time_for_calls_in_flight() -> None:
-    drain_seconds = Limits().drain_seconds_max
+    [idle] = re.findall(r'HMS_GATEWAY_DRAIN_IDLE_SECONDS: "(\d+)"', COMPOSE)
+    drain_seconds = Settings(drain_idle_seconds=float(idle)).stopping_seconds_max
     for pattern, text in (
         (r"stop_grace_period: (\d+)s", COMPOSE),
         (r"TimeoutStopSec=(\d+)", UNIT),
