@@ -67,6 +67,22 @@ def test_a_stop_leaves_time_for_calls_in_flight() -> None:
         assert int(seconds) >= drain_seconds + 5
 
 
+def test_proxies_wait_longer_than_the_longest_call() -> None:
+    for file, pattern, count in (
+        ("nginx/proxy.conf", r"proxy_read_timeout (\d+)m;", 1),
+        ("nginx/passthrough.conf", r"proxy_timeout (\d+)m;", 1),
+        ("haproxy/haproxy.cfg", r"timeout (?:client|server) (\d+)m$", 2),
+        ("knox/service.xml", r"socketTimeout</name>\s*<value>(\d+)m<", 1),
+    ):
+        minutes = re.findall(pattern, (ROOT / "deploy" / file).read_text(), re.MULTILINE)
+        assert len(minutes) == count
+        assert min(map(int, minutes)) * 60 > Settings().call_seconds_max
+    [seconds] = re.findall(
+        r"stream_idle_timeout: (\d+)s$", (ROOT / "deploy/envoy/envoy.yaml").read_text(), re.MULTILINE
+    )
+    assert int(seconds) > Settings().call_seconds_max
+
+
 def test_the_database_allows_the_connections_that_the_replicas_may_take() -> None:
     [allowed] = re.findall(r"max_connections=(\d+)", COMPOSE)
     replicas = len(re.findall(r"^  gateway-\d:$", COMPOSE, re.MULTILINE))
