@@ -10,12 +10,15 @@ import pytest
 import yaml
 
 from hms_gateway.runtime.settings_reading import load_settings
+from hms_gateway.storage.writing.store import connections_wanted
 from tests.deploy.pods import DOCKERFILE, Manifest, manifests_of, needs_helm, only, ran, rendered
 from tools.kubernetes import CASES, CHART, HELM, MANIFESTS, ROOT, manifests, schema_path, schema_text
 
 KUBECTL = HELM.with_name("kubectl")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 KUBERNETES = "1.37"
+# max_connections of 100 without those for superusers.
+POSTGRESQL_CONNECTIONS = 97
 READY = ["tls.secret=a", "logins.secret=b", "settings.warehouse_dir=file:/warehouse"]
 
 
@@ -48,6 +51,14 @@ def test_settings_are_accepted_and_a_stop_leaves_time_for_calls_in_flight(
     assert spec["terminationGracePeriodSeconds"] >= math.ceil(needed)
     assert settings.tls == (gateway["readinessProbe"]["httpGet"]["scheme"] == "HTTPS")
     assert gateway["ports"] == [{"name": "https", "containerPort": 30443}]
+
+
+@pytest.mark.parametrize("case", ["postgresql", "knox"])
+def test_the_pods_of_the_overlay_and_a_new_one_find_connections(case: str) -> None:
+    [count] = re.findall(r"^    count: (\d+)$", (MANIFESTS / "example" / "kustomization.yaml").read_text(), re.MULTILINE)
+    data = only("ConfigMap", manifests_of(MANIFESTS / case / "manifests.yaml"))["data"]
+    each = connections_wanted(int(data["HMS_GATEWAY_DATABASE_CONNECTIONS_MAX"]))
+    assert (int(count) + 1) * each <= POSTGRESQL_CONNECTIONS
 
 
 @pytest.mark.parametrize("case", [*CASES, "migrate"])
