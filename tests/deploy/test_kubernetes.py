@@ -19,6 +19,7 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 KUBERNETES = "1.37"
 # max_connections of 100 without those for superusers.
 POSTGRESQL_CONNECTIONS = 97
+NO_EFFECT = "external.from has no effect"
 READY = ["tls.secret=a", "logins.secret=b", "settings.warehouse_dir=file:/warehouse"]
 
 
@@ -55,7 +56,8 @@ def test_settings_are_accepted_and_a_stop_leaves_time_for_calls_in_flight(
 
 @pytest.mark.parametrize("case", ["postgresql", "knox"])
 def test_the_pods_of_the_overlay_and_a_new_one_find_connections(case: str) -> None:
-    [count] = re.findall(r"^    count: (\d+)$", (MANIFESTS / "example" / "kustomization.yaml").read_text(), re.MULTILINE)
+    overlay = (MANIFESTS / "example" / "kustomization.yaml").read_text()
+    [count] = re.findall(r"^    count: (\d+)$", overlay, re.MULTILINE)
     data = only("ConfigMap", manifests_of(MANIFESTS / case / "manifests.yaml"))["data"]
     each = connections_wanted(int(data["HMS_GATEWAY_DATABASE_CONNECTIONS_MAX"]))
     assert (int(count) + 1) * each <= POSTGRESQL_CONNECTIONS
@@ -160,6 +162,8 @@ def test_the_job_has_what_reaches_the_database_and_nothing_of_tables() -> None:
                 (["settings.database_url=sqlite://"], "'database_url' not allowed"),
                 (["replica=2"], "'replica' not allowed"),
                 (["external.type=Ingress"], "external/type"),
+                (["external.type=NodePort", "external.from={10.0.0.0/8}", "external.selector.app=knox"], NO_EFFECT),
+                (["external.type=NodePort", "external.from={10.0.0.0/8}", "networkPolicy.enabled=false"], NO_EFFECT),
                 (["pod.spec.volumes=[]"], "pod/spec/volumes"),
             )
         ),
