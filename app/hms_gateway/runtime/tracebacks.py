@@ -9,8 +9,10 @@ def forget_frames(error: BaseException) -> None:
     structs that would be for ever, since it does not look into them.
     """
     left: list[BaseException | None] = [error]
+    seen: set[int] = set()
     while left:
         one = left.pop()
-        if one is not None and one.__traceback__ is not None:
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
             one.__traceback__ = None
             left += (one.__cause__, one.__context__)
