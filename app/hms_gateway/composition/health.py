@@ -26,6 +26,7 @@ from hms_gateway.gateway.observability.figures import Replica, Watched
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.registry.gateways import GatewayRow
 from hms_gateway.storage.writing.store import SqlStore
 
@@ -65,8 +66,11 @@ def check_ready(store: SqlStore) -> None:
     """
     try:
         store.ready()
+        return
     except StoreUnavailable as error:
-        raise NotReady(str(error)) from error
+        problem = str(error)
+        forget_frames(error)
+    raise NotReady(problem)
 
 
 class Health:
@@ -170,6 +174,7 @@ class Presence:
             self._known = []
             if not isinstance(error, StoreUnavailable):
                 raise
+            forget_frames(error)
         else:
             self._compare_clocks(begin, self._clock())
 
