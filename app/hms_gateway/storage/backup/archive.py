@@ -26,6 +26,8 @@ _INVENTORY: Final = "inventory.json"
 _ROWS: Final = 1_024
 _ROWS_MAX: Final = 8 * _ROWS
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
+# A folder may have more files than a process may open.
+_OPEN_MAX: Final = 64
 # What zipfile raises about files that are cut off or changed.
 _DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, NotImplementedError, RuntimeError)
 
@@ -97,10 +99,15 @@ class Point(NamedTuple):
 
 
 class BackupFolder:
-    """The backups in `path`. Raises StoreError for what cannot be read, written or found there."""
+    """The backups in `path`. Raises StoreError for what cannot be read, written or found there.
+
+    `unreadable` has a text for each file that `backups` passed over.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.unreadable: list[str] = []
+        # The one that was read last is the last.
         self._open: dict[str, zipfile.ZipFile] = {}
 
     def __enter__(self) -> "BackupFolder":
@@ -111,13 +118,16 @@ class BackupFolder:
             file.close()
         self._open.clear()
 
-    def backups(self) -> list[Backup]:
-        """All backups, the oldest first."""
+    def backups(self) -> Iterator[Backup]:
+        """All backups that can be read, one at a time, in the order of their names."""
         if not self.path.is_dir():
             raise StoreError(f"folder {self.path} not found; name the folder that hms-gateway backup wrote to")
-        names = sorted(path.name for path in self.path.glob("*.zip"))
-        found = [Backup(name, self._inventory(name)) for name in names]
-        return sorted(found, key=lambda backup: backup.inventory.time_ms)
+        self.unreadable = []
+        for name in sorted(path.name for path in self.path.glob("*.zip")):
+            try:
+                yield Backup(name, self._inventory(name))
+            except StoreError as error:
+                self.unreadable.append(str(error))
 
     def newest(self) -> Backup | None:
         """The newest backup; None where there is none that can be read."""
@@ -128,13 +138,26 @@ class BackupFolder:
             return None
 
     def choose(self, point: Point) -> Backup:
-        """The newest backup that the point includes."""
-        backups = self.backups()
-        included = [backup for backup in backups if point.includes(backup.inventory)]
-        if included:
-            return included[-1]
-        first = [f"; the first one is of event {one.inventory.event_id}, {one.inventory.time}" for one in backups[:1]]
-        raise StoreError(f"folder {self.path} has no backup {point}{''.join(first)}")
+        """The newest backup that the point includes.
+
+        Raises StoreError where later ones cannot be read, unless the point says that an earlier one is wanted.
+        """
+        first: Backup | None = None
+        chosen: Backup | None = None
+        unread_before = 0
+        for backup in self.backups():
+            first = first or backup
+            is_newer = chosen is None or chosen.inventory.time_ms <= backup.inventory.time_ms
+            if is_newer and point.includes(backup.inventory):
+                chosen, unread_before = backup, len(self.unreadable)
+        if chosen is None:
+            text = f"; the first one is of event {first.inventory.event_id}, {first.inventory.time}" if first else ""
+            problem = "".join(f"; {one}" for one in self.unreadable[-1:])
+            raise StoreError(f"folder {self.path} has no backup {point}{text}{problem}")
+        if point == Point() and len(self.unreadable) > unread_before:
+            advice = f"--event {chosen.inventory.event_id} restores the newest backup that can be read"
+            raise StoreError(f"{self.unreadable[-1]}; {advice}")
+        return chosen
 
     def chunk(self, chunk: Chunk) -> bytes:
         """The lines of a chunk, as they were written."""
@@ -180,11 +203,15 @@ class BackupFolder:
 
     def _read(self, file: str, name: str) -> bytes:
         try:
-            if file not in self._open:
+            opened = self._open.pop(file, None)
+            if opened is None:
                 if os.path.basename(file) != file:
                     raise StoreError(f"{self.path} has a backup that names the file {file!r} elsewhere")
-                self._open[file] = zipfile.ZipFile(self.path / file)
-            return self._open[file].read(name)
+                if len(self._open) == _OPEN_MAX:
+                    self._open.pop(next(iter(self._open))).close()
+                opened = zipfile.ZipFile(self.path / file)
+            self._open[file] = opened
+            return opened.read(name)
         except FileNotFoundError as error:
             raise StoreError(f"{self.path / file} is gone; later backups of the folder need it") from error
         except OSError as error:
