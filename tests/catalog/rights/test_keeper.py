@@ -44,7 +44,7 @@ def test_rights_are_those_of_a_restored_catalog(store: SqlStore, tmp_path: Path)
     # An event of the other catalog that would be the next one of this.
     other.write(lambda tx: tx.append_event(Event("CREATE_TABLE", "d", "t", "")))
     other.close()
-    back_up(f"sqlite:///{tmp_path / 'other.db'}", tmp_path / "backups", 1_000, {}, str)
+    back_up(f"sqlite:///{tmp_path / 'other.db'}", tmp_path / "backups", lambda: 1_000, {}, str)
     with BackupFolder(tmp_path / "backups") as folder:
         restore(f"sqlite:///{tmp_path / 'metastore.db'}", folder, folder.choose(Point()), 9_000, str, replaces=True)
     assert {name: owner and owner.name for name, owner in keeper.policy().databases.items()} == {"d": "ann"}

@@ -37,7 +37,7 @@ def run_backup(settings: Settings, folder: Path, *, is_base: bool, has_secrets: 
         files = {name: path.read_bytes() for name, path in secrets.items() if path.exists()}
         with Status("reading", console=err) as status:
             made = back_up(
-                *(database_url(settings), folder, SystemClock().milliseconds(), files),
+                *(database_url(settings), folder, SystemClock().milliseconds, files),
                 lambda table: status.update(f"reading {table}"),
                 is_base=is_base,
             )

@@ -68,6 +68,11 @@ class Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The time in UTC, to the millisecond."""
         return datetime.fromtimestamp(self.time_ms / 1000, UTC).isoformat(timespec="milliseconds")[:23] + "Z"
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """What tells the newer of two states."""
+        return self.time_ms, self.event_id
+
     def count(self, table: str) -> int:
         """The number of rows of a table."""
         return self.tables[table].count if table in self.tables else 0
@@ -147,8 +152,9 @@ class BackupFolder:
         unread_before = 0
         for backup in self.backups():
             first = first or backup
-            is_newer = chosen is None or chosen.inventory.time_ms <= backup.inventory.time_ms
-            if is_newer and point.includes(backup.inventory):
+            if point.includes(backup.inventory) and (
+                chosen is None or chosen.inventory.order <= backup.inventory.order
+            ):
                 chosen, unread_before = backup, len(self.unreadable)
         if chosen is None:
             text = f"; the first one is of event {first.inventory.event_id}, {first.inventory.time}" if first else ""
@@ -264,7 +270,7 @@ class BackupWriter:
     def finish(self, inventory: Inventory, owner: os.stat_result | None) -> int:
         """Add the inventory and give the file its name. Returns its size in bytes.
 
-        Its group may read it where that of `owner` may read the database; others may not.
+        Its group may read it where that of `owner` may read the database, unless it has other files; others may not.
         """
         self._write(_INVENTORY, msgspec.json.encode(inventory))
         try:
@@ -272,7 +278,8 @@ class BackupWriter:
             if owner is not None:
                 if os.geteuid() == 0:
                     os.fchown(self._descriptor, owner.st_uid, owner.st_gid)
-                os.fchmod(self._descriptor, owner.st_mode & 0o660)
+                if not inventory.files:
+                    os.fchmod(self._descriptor, owner.st_mode & 0o660)
             os.fsync(self._descriptor)
             if self._target.exists():
                 raise StoreError(f"{self._target} exists already; another backup was made at the same time")
