@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.storage.backup.archive import BackupFolder
-from hms_gateway.storage.backup.copying import back_up
+from hms_gateway.storage.backup.archive import BackupFolder, Point
+from hms_gateway.storage.backup.copying import back_up, restore
 from tests.support.catalog import place_empty_database
 
 
@@ -46,3 +46,15 @@ def test_a_backup_that_root_makes_belongs_to_the_owner_of_the_database(database:
     os.chown(database, 12345, 54321)
     status = backup(database, {"users": b"secret"})
     assert (status.st_uid, status.st_gid) == (12345, 54321)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_first_database_that_root_makes_belongs_to_the_owner_of_the_folder(database: Path, tmp_path: Path) -> None:
+    backup(database)
+    place = tmp_path / "restored"
+    place.mkdir()
+    os.chown(place, 12345, 54321)
+    with BackupFolder(database.parent / "backups") as folder:
+        restore(f"sqlite:///{place / 'metastore.db'}", folder, folder.choose(Point()), 2_000, str, replaces=False)
+    status = (place / "metastore.db").stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12345, 54321, 0o600)

@@ -5,6 +5,7 @@ their SHA-256. A chunk that an earlier file of the folder has is not written aga
 Which rows a chunk has depends on the rows only, so rows that change elsewhere leave it as it is.
 """
 
+import fcntl
 import hashlib
 import os
 import tempfile
@@ -243,7 +244,9 @@ class BackupWriter:
         self.written = 0
         try:
             folder.path.mkdir(mode=0o700, exist_ok=True)
+            _remove_left(folder.path)
             self._descriptor, temporary = tempfile.mkstemp(dir=folder.path, prefix=f".{name}-")
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         except OSError as error:
             raise StoreError(f"{folder.path} cannot be written: {error.strerror}") from error
         self._temporary = Path(temporary)
@@ -284,6 +287,7 @@ class BackupWriter:
             if self._target.exists():
                 raise StoreError(f"{self._target} exists already; another backup was made at the same time")
             os.replace(self._temporary, self._target)
+            _sync(self._folder.path)
             return self._target.stat().st_size
         except OSError as error:
             raise StoreError(f"{self._target} cannot be written: {error.strerror}") from error
@@ -302,6 +306,22 @@ class BackupWriter:
             self._zip.writestr(name, content, compresslevel=1)
         except OSError as error:
             raise StoreError(f"{self._target} cannot be written: {error.strerror}") from error
+
+
+def _remove_left(folder: Path) -> None:
+    """Delete what killed backups left: nobody holds a lock on it."""
+    for left in folder.glob(".hms-*.zip-*"):
+        with suppress(OSError), left.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def backup_name(time_ms: int, event_id: int) -> str:
