@@ -197,3 +197,11 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
         BackupWriter(folder, "hms-x.zip", {})
     with BackupFolder(tmp_path / "none") as folder, pytest.raises(StoreError, match="none not found"):
         list(folder.backups())
+
+
+def test_what_a_killed_backup_left_goes_with_the_next(tmp_path: Path) -> None:
+    (tmp_path / ".hms-1.zip-abc").touch()
+    with BackupFolder(tmp_path) as folder, BackupWriter(folder, "hms-2.zip", {}):
+        (under_way,) = tmp_path.iterdir()
+        with BackupWriter(folder, "hms-3.zip", {}):
+            assert under_way.exists()
