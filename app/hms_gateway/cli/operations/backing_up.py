@@ -1,5 +1,6 @@
 """Work of `hms-gateway backup` and `restore`."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -130,7 +131,7 @@ def _beside(contents: Mapping[Path, str]) -> Iterator[dict[Path, Path]]:
         written = {}
         for path, text in contents.items():
             try:
-                target = path.resolve()  # a link stays one
+                target = Path(os.path.realpath(path))  # a link stays one
                 written[stack.enter_context(written_beside(target, [text]))] = target
             except OSError as error:
                 raise StoreError(f"{path} cannot be written: {error.strerror}; nothing is restored") from error
