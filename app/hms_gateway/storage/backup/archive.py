@@ -71,7 +71,7 @@ class Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def order(self) -> tuple[int, int]:
-        """What tells the newer of two states."""
+        """Time and event, greater for the newer of two states."""
         return self.time_ms, self.event_id
 
     def count(self, table: str) -> int:
@@ -309,7 +309,7 @@ class BackupWriter:
 
 
 def _remove_left(folder: Path) -> None:
-    """Delete what killed backups left: nobody holds a lock on it."""
+    """Delete files of killed backups: nobody holds a lock on them."""
     for left in folder.glob(".hms-*.zip-*"):
         with suppress(OSError), left.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -219,7 +219,7 @@ class _Restoring:
         return [self._connection.execute(select(func.max(column))).scalar() or 0 for column in columns]
 
     def _newest_ids(self) -> Iterator[int]:
-        """Of each kind of rows in the backup, whose last chunk ends with the newest."""
+        """The newest id of each kind of rows in the backup: its last chunk ends with it."""
         for table in _COUNTING:
             kept = self._inventory.tables.get(table.name)
             if kept is not None and kept.chunks:
