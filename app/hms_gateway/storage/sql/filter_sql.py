@@ -203,7 +203,7 @@ def in_catalog(
 def selects(
     bound: BoundFilter, table_id: int, dialect: Dialect, unindexed_keys: Container[int] = ()
 ) -> list[Condition]:
-    """The conditions for the PARTITIONS of a table that `filters.evaluate` selects.
+    """The conditions for the PARTITIONS of a table that a filter selects.
 
     Indexes of `unindexed_keys` are not used. Raises StoreError when there are too many conditions, UnstorableText for
     an operand no database can take.
