@@ -228,6 +228,7 @@ class HttpsRelay:
         self._options = options
         self._reply_bytes_max = reply_bytes_max
         self._url = urlsplit(options.url)
+        self._host = self._url.netloc.rpartition("@")[2]
         self._tickets = ServiceTickets(self._url.hostname or "") if options.negotiates else None
         self._loop = asyncio.get_running_loop()
         self._head = lru_cache(maxsize=1024)(self._make_head)
@@ -387,7 +388,7 @@ class HttpsRelay:
     @property
     def _shown_url(self) -> str:
         """Without what may be secret in it."""
-        return f"{self._url.scheme}://{self._url.hostname}:{self._url.port or ''}{self._url.path}"
+        return f"{self._url.scheme}://{self._host}{self._url.path}"
 
     def _make_head(self, credentials: Credentials | None, acts_for: str, bearer: str | None) -> bytes:
         """Request line and the headers that are the same for every call of one user."""
@@ -396,7 +397,7 @@ class HttpsRelay:
         target += f"?{query}" if query else ""
         lines = [
             f"POST {target} HTTP/1.1",
-            f"host: {self._url.netloc.rpartition('@')[2]}",
+            f"host: {self._host}",
             f"content-type: {self._encoding.content_type}",
             "user-agent: hms-gateway-bridge",
         ]
