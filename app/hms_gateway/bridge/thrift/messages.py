@@ -28,10 +28,10 @@ class Head(NamedTuple):
     seqid: int
     size: int
 
-    def scanner(self, position: int, limits: Limits) -> StructScanner:
-        """A scanner for the end of the struct that begins at `position`."""
+    def scanner(self, limits: Limits) -> StructScanner:
+        """A scanner for the end of the struct behind the header."""
         scanner = CompactScanner if self.protocol == "compact" else BinaryScanner
-        return scanner(position, limits)
+        return scanner(self.size, limits)
 
 
 class ThriftMessage(msgspec.Struct, frozen=True):

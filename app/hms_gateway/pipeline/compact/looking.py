@@ -220,9 +220,8 @@ class Look:
         try:
             table = client.call("get_table", database, name)
             names = [row["name"] for row in rows]
-            for some in cut(names, _PARTITIONS_A_CALL):
-                for partition, one in partitions_or_table(client, table, some):
-                    yield {"database": database, "table": name, "name": partition, **self._look(table, one)}
+            for partition, one in partitions_or_table(client, table, names):
+                yield {"database": database, "table": name, "name": partition, **self._look(table, one)}
         except NoSuchObjectException:
             return
         if has_leftovers(table, self.storage):

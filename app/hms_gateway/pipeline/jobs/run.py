@@ -228,10 +228,6 @@ class Run:
         """A table that `store` has completed, in this run or before it was resumed."""
         return Stored.find(self.state, self.path(f"plan/{name}"))
 
-    def forget(self, name: str) -> None:
-        """Remove a table that is not needed any more."""
-        self.state.remove(self.path(f"plan/{name}"))
-
     def batches(self, plan: Stored, step: batching.Step, *, name: str, unit: str = "batches") -> batching.Counts:
         """Run `step` on every batch of the plan that is not done, in `options.calls` tasks. Raises JobFailed."""
         task = self._task(plan, name, step)

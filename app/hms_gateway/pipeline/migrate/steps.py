@@ -261,7 +261,7 @@ class TableWork:
             by_field.setdefault(key.split(" ", 1)[0], []).append(here[key])
         for kind, missing in by_field.items():
             try:
-                self.writer.put_constraints(database, name, {kind: missing})
+                self.writer.put_constraints({kind: missing})
                 self.count("constraints", len(missing))
             except REFUSALS as refused:
                 if kind == "foreignKeys" and not drops:

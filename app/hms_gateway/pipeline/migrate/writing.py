@@ -146,7 +146,7 @@ class Writer:
             else:
                 self.client.call("delete_partition_column_statistics", table.dbName, table.tableName, partition, column)
 
-    def put_constraints(self, database: str, table: str, wanted: Mapping[str, Sequence[Struct]]) -> None:
+    def put_constraints(self, wanted: Mapping[str, Sequence[Struct]]) -> None:
         """Constraints by the fields of `CONSTRAINTS`."""
         for kind in CONSTRAINTS:
             if listed := wanted.get(kind.field):

@@ -220,7 +220,6 @@ def fingerprint(described: Any) -> str:
 FOOTERS, FULL = "footers", "full"
 # What becomes of a partition; one that is passed by is not looked at, with a note that says why.
 NEW, FRESH, FAILED, TO_READ, PASSED = "new", "fresh", "failed", "to read", "passed"
-PARTITIONS_A_CALL: Final = 500
 _NO_FOOTERS: Final = "makes no footers; take the statistics with --full"
 
 NAMES: Final = pyarrow.schema(
@@ -357,8 +356,8 @@ def _described(
 ) -> Iterator[tuple[dict[str, Any], Table | Partition]]:
     """Each partition that is still there; the table itself where it has none."""
     by_name = {row["partition"]: row for row in rows}
-    for names in cut(list(by_name), PARTITIONS_A_CALL):
-        yield from ((by_name[name], one) for name, one in partitions_or_table(client, table, names) if name in by_name)
+    described = partitions_or_table(client, table, list(by_name))
+    return ((by_name[name], one) for name, one in described if name in by_name)
 
 
 def _outcome(found: Measured) -> dict[str, Any]:
