@@ -33,7 +33,7 @@ from hms_gateway.bridge.relays.relay import RelayedReply
 from hms_gateway.bridge.relays.transcoding import Unchanged, payload_begin
 from hms_gateway.bridge.relays.upstream import Answer, TooSlow, UpstreamError, UpstreamNotTrusted, UpstreamPool
 from hms_gateway.bridge.thrift.connection import Session
-from hms_gateway.bridge.thrift.messages import CallFailed, NotTried, ReplyBroken, ThriftMessage, codec_of
+from hms_gateway.bridge.thrift.messages import CallFailed, NotTried, ReplyBroken, ThriftMessage, codec_of, enclosed
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.rpc.idl.method_facts import changes_something, method_facts
 from hms_gateway.rpc.wire import Codecs, MessageType
@@ -138,10 +138,8 @@ class HeldAnswers:
 
     def reply(self, message: ThriftMessage, held: HeldAnswer) -> bytes:
         """The whole reply to a call whose answer is still the one that is held."""
-        before, after = codec_of(self._codecs, message.protocol).envelope(
-            message.name, MessageType.REPLY, message.seqid
-        )
-        return b"".join((before, held.payload, after))
+        codec = codec_of(self._codecs, message.protocol)
+        return enclosed(codec, message.name, MessageType.REPLY, message.seqid, held.payload)
 
     def _forget(self, key: _Key) -> None:
         held = self._answers.pop(key, None)
