@@ -1,5 +1,6 @@
 """Reads tables and partitions as places and the directories of the file systems, and brings both together by area."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -449,10 +450,7 @@ def _children(location: str, entries: Iterable[Entry]) -> Iterator[Row]:
 
 def _formats(files: Files, path: str, found: Sequence[Entry]) -> dict[str, int]:
     """Formats of all files that are not empty, or of some where the file system is away."""
-    formats: dict[str, int] = {}
-    for _, name in formats_in(files, path, [entry.name for entry in found if entry.bytes]):
-        formats[name] = formats.get(name, 0) + 1
-    return formats
+    return Counter(name for _, name in formats_in(files, path, [entry.name for entry in found if entry.bytes]))
 
 
 def _unreadable(location: str, reason: str) -> Row:

@@ -1,5 +1,6 @@
 """The job `crawl`: walk, compare, register."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -415,11 +416,10 @@ def _too_many(gone: Stored, registered: Stored) -> list[tuple[str, str]]:
     return sorted(table for table, rows in lost.items() if 100 * rows > _PRUNE_PERCENT_MAX * all_of[table])
 
 
-def _by_table(stored: Stored) -> dict[tuple[str, str], int]:
-    rows: dict[tuple[str, str], int] = {}
+def _by_table(stored: Stored) -> Counter[tuple[str, str]]:
+    rows = Counter[tuple[str, str]]()
     for batch in stored.batches:
-        table = (batch.of[-2], batch.of[-1])
-        rows[table] = rows.get(table, 0) + batch.rows
+        rows[batch.of[-2], batch.of[-1]] += batch.rows
     return rows
 
 

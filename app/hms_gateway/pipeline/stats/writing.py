@@ -1,6 +1,7 @@
 """Writes statistics of partitions and tables unless these have changed since, and adds up those of whole tables."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -222,7 +223,7 @@ class WritePartitions:
         table = client.call("get_table", database, table_name)
         columns = columns_of(table)
         targets, refused = self._look_again(client, table, columns, rows)
-        unknown: dict[tuple[str, str], int] = {}
+        unknown = Counter[tuple[str, str]]()
         for target in targets:
             target.statistics = known_statistics(unpacked(target.row["figures"]), columns, unknown)
         if targets:
@@ -267,7 +268,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def known_statistics(
-    figures: Mapping[str, FooterFigures], columns: Sequence[Column], unknown: dict[tuple[str, str], int]
+    figures: Mapping[str, FooterFigures], columns: Sequence[Column], unknown: Counter[tuple[str, str]]
 ) -> list[ColumnStatisticsObj]:
     """Statistics of columns with known figures; others are counted in `unknown` by reason."""
     found = []
@@ -279,8 +280,7 @@ def known_statistics(
                 raise NotKnown("its type in the files is another one")
             found.append(column_statistics(column, figures[column.name]))
         except NotKnown as reason:
-            key = column.name, str(reason)
-            unknown[key] = unknown.get(key, 0) + 1
+            unknown[column.name, str(reason)] += 1
     return found
 
 
@@ -368,7 +368,7 @@ def _written(
     if not row["is_partitioned"] and has_changed(table, row, columns_text(columns), storage):
         return 0, CHANGED
     figures = with_distinct(unpacked(row["figures"] or b"\x80"), dict(row["distinct"] or ()))
-    reasons: dict[tuple[str, str], int] = {}
+    reasons = Counter[tuple[str, str]]()
     statistics = known_statistics(figures, columns, reasons)
     if not row["is_partitioned"]:
         named = {"database": row["database"], "table": row["table"]}
