@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.catalog import cut, location_of, partitions_or_table
+from hms_gateway.pipeline.catalog import cut, latest, location_of, partitions_or_table
 from hms_gateway.pipeline.compact.looking import Note, is_used
 from hms_gateway.pipeline.compact.rewriting import Rewriting, RewrittenFile
 from hms_gateway.pipeline.compact.rules import (
@@ -259,7 +259,7 @@ _OUTSIDE: Final = "lies outside of the table's directory"
 
 def look(client: PatientClient, row: dict[str, Any]) -> Seen:
     """The event first: what happens behind it and is read already does not hurt. Raises LeftOut."""
-    event: int = client.call("get_current_notificationEventId").eventId
+    event = latest(client)
     try:
         table = client.call("get_table", row["database"], row["table"])
         found = dict(partitions_or_table(client, table, [row["name"]]))

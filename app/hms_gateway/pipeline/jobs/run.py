@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from hms_gateway.pipeline.catalog import latest
 from hms_gateway.pipeline.errors import JobFailed, LeaseLost
 from hms_gateway.pipeline.jobs import batches as batching
 from hms_gateway.pipeline.jobs import records as recording
@@ -339,8 +340,7 @@ class Run:
 def _first_event(options: JobOptions) -> int:
     """Asked without patience: a job that cannot begin says so at once. Raises CallsRefused, GatewayAway."""
     with PatientClient(options.connection, 0) as client:
-        number: int = client.call("get_current_notificationEventId").eventId
-        return number
+        return latest(client)
 
 
 def _last_line(error: Exception) -> str:

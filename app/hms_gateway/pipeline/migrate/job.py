@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
-from hms_gateway.pipeline.catalog import CatalogReader, events, table_names
+from hms_gateway.pipeline.catalog import CatalogReader, events, latest, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import CallsRefused, EventsExpired, UsageRefused
 from hms_gateway.pipeline.events import Changes
@@ -454,10 +454,9 @@ class _Migration:
 
 def _newest_event(source: CatalogReader) -> int:
     try:
-        newest: int = source.client.call("get_current_notificationEventId").eventId or 0
+        return latest(source.client) or 0
     except ApplicationError:
         return 0
-    return newest
 
 
 def _refreshed(row: Mapping[str, Any]) -> dict[str, Any]:

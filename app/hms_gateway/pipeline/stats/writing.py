@@ -11,7 +11,7 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.catalog import CatalogReader, columns_once, statistics_of
+from hms_gateway.pipeline.catalog import CatalogReader, columns_once, latest, statistics_of
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Column, FooterFigures, joined
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
@@ -219,7 +219,7 @@ class WritePartitions:
     def _write(
         self, client: PatientClient, database: str, table_name: str, rows: dict[str, dict[str, Any]]
     ) -> "_Written":
-        event = client.call("get_current_notificationEventId").eventId
+        event = latest(client)
         table = client.call("get_table", database, table_name)
         columns = columns_of(table)
         targets, refused = self._look_again(client, table, columns, rows)
@@ -362,7 +362,7 @@ def _written(
     """The number of written columns, or a reason for none. Adds unknown ones of a table without partitions."""
     if row["known"] < row["partitions"]:
         return 0, INCOMPLETE
-    event = client.call("get_current_notificationEventId").eventId
+    event = latest(client)
     table = client.call("get_table", row["database"], row["table"])
     columns = columns_of(table)
     if not row["is_partitioned"] and has_changed(table, row, columns_text(columns), storage):
