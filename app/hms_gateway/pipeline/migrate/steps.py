@@ -520,8 +520,7 @@ class Compared:
             yield from self._of_chunk(left, right, here[0], there[0])
             return
         names = sorted(_names(*here) | _names(*there))
-        for first in range(0, len(names), PARTITIONS_A_CALL):
-            some = names[first : first + PARTITIONS_A_CALL]
+        for some in cut(names, PARTITIONS_A_CALL):
             found = self.work.source.partitions(left, some), self.work.target.partitions(right, some)
             yield from self._of_chunk(left, right, *found)
 

@@ -2,10 +2,9 @@
 
 import gc
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import islice
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -105,12 +104,12 @@ class PartitionWriter(DataSourceArrowWriter):  # type: ignore[misc]
         task = TaskContext.get().partitionId()
         given = added = 0
         with PatientClient(self.connection, 0, f"{self.run}\n{self.target.name}\n{task}") as client:
-            while some := list(islice(rows, self.target.rows_a_call)):
+            for some in cut(rows, self.target.rows_a_call):
                 result = client.call("add_partitions_req", self._request(some))
                 given, added = given + len(some), added + len(result.partitions or ())
         return Registered(given, added)
 
-    def _request(self, rows: list[dict[str, Any]]) -> AddPartitionsRequest:
+    def _request(self, rows: Sequence[dict[str, Any]]) -> AddPartitionsRequest:
         parts, columns = columns_once([self._partition(row) for row in rows])
         return AddPartitionsRequest(
             dbName=self.target.database,
