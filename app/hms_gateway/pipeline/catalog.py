@@ -52,6 +52,10 @@ from hms_gateway.txn.rules.write_ids import ValidIds, valid_txns_text
 Item = TypeVar("Item")
 
 PARTITIONS_A_CALL: Final = 1_000
+# Where a table has this, Spark keeps the real location among the serde's parameters: Hive shall make no directory.
+SPARK_NO_LOCATION: Final = "-__PLACEHOLDER__"
+# The parameter in which job `compact` notes which directory it has left.
+REPLACES: Final = "hms.compact.replaces"
 # Tables with more partitions are copied in chunks, by other tasks.
 SMALL_PARTITIONS_MAX: Final = 1_000
 STATISTICS_A_CALL: Final = 500

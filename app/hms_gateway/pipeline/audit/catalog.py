@@ -31,7 +31,7 @@ from hms_gateway.pipeline.audit.places import (
     replaced_place,
     table_place,
 )
-from hms_gateway.pipeline.catalog import cut, databases_everywhere, is_elsewhere, named_tables
+from hms_gateway.pipeline.catalog import PARTITIONS_A_CALL, cut, databases_everywhere, is_elsewhere, named_tables
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
@@ -224,7 +224,6 @@ def _contents(sorter: Sorter) -> Iterator[dict[str, Any]]:
 
 
 _TABLES_A_CALL: Final = 200
-_PARTITIONS_A_CALL: Final = 1_000
 _TABLES_SCHEMA: Final = pyarrow.schema(texts("database", "table"))
 _NAMES: Final = _TABLES_SCHEMA.append(pyarrow.field("names", pyarrow.list_(pyarrow.string())))
 PLACES: Final = pyarrow.schema(
@@ -300,7 +299,7 @@ class _NameReader:
             names = client.call("get_partition_names", database, table, -1)
         except NoSuchObjectException:
             return
-        for some in cut(names, _PARTITIONS_A_CALL):
+        for some in cut(names, PARTITIONS_A_CALL):
             rows = [{"database": database, "table": table, "names": some}]
             yield pyarrow.RecordBatch.from_pylist(rows, schema=_NAMES)
 

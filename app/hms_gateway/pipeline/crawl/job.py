@@ -9,7 +9,7 @@ import pyarrow
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from hms_gateway.pipeline.catalog import databases_everywhere, is_elsewhere, table_names
+from hms_gateway.pipeline.catalog import PARTITIONS_A_CALL, databases_everywhere, is_elsewhere, table_names
 from hms_gateway.pipeline.crawl.steps import (
     DATA,
     GONE,
@@ -55,7 +55,6 @@ from hms_gateway.pipeline.jobs.stored import Stored, piece, texts
 from hms_gateway.pipeline.storage import ListingProblem, Storage, absolute, files_of
 
 _TABLE: Final = ("database", "table")
-PARTITIONS_A_CALL: Final = 1_000
 _DIRECTORIES_A_BATCH: Final = 5_000
 _NAMES_A_BATCH: Final = 20_000
 _REFUSALS_SHOWN: Final = 100

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
-from hms_gateway.pipeline.catalog import columns_once, cut, earliest, events, latest
+from hms_gateway.pipeline.catalog import PARTITIONS_A_CALL, columns_once, cut, earliest, events, latest
 from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Client, Connection, choice, whole_number
 from hms_gateway.pipeline.errors import NotRegistered, OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -53,7 +53,6 @@ from hms_gateway.rpc.structs import AddPartitionsRequest, FieldSchema, Partition
 # when a task is repeated get another key.
 
 
-PARTITIONS_A_CALL: Final = 1_000
 _COLUMN_TYPES: Final = {"values": "array<string>", "location": "string", "parameters": "map<string,string>"}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow
 
-from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
+from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS, UNCHANGED_SINCE
 from hms_gateway.pipeline.catalog import CatalogReader, columns_once, latest, statistics_of
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Column, FooterFigures, joined
@@ -162,7 +162,6 @@ def _joined(parts: Sequence[dict[str, FooterFigures] | None]) -> dict[str, Foote
 PARTITIONS_A_BATCH: Final = 500
 # A batch that others change while it is written is looked at again, so often.
 _ATTEMPTS: Final = 3
-UNCHANGED_SINCE: Final = "hms.unchanged.since"
 CHANGED: Final = "has changed since it was read; the next run takes its statistics"
 GONE: Final = "was dropped since it was read"
 LEFT: Final = "left"
