@@ -358,9 +358,6 @@ def _part(run: Run, place: str, age: int, tables: Sequence[str]) -> DataFrame | 
     return kept.where(sql.col("state").isin(NEW, FRESH)).select(*_KEYS, *columns, sql.lit(age).alias("age"))
 
 
-# The job `stats`: statistics of tables, partitions and columns, out of the files' footers or by reading the data.
-
-
 # The page of a run of `stats`: how much has statistics before and after, and what is in the way of more.
 
 
