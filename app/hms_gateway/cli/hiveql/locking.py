@@ -243,7 +243,7 @@ def _lease_object(state: ShellState, place: PlaceName) -> structs.LeaseObject:
 
 
 def _names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
-    """Database, table and partition; of a table that does not exist a partition as it is written. Raises CommandRefused."""
+    """Database, table and partition; a partition of a missing table as it is written. Raises CommandRefused."""
     name = QualifiedName(place.db_name, place.table_name or "")
     if not place.spec or acquiring.PartitionKeys(state.caller)(concurrency.LockPlace(*name)) is not None:
         return place_names(state, place)
