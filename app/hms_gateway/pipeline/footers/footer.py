@@ -43,7 +43,7 @@ class FooterFigures(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_nulls(cls, rows: int, *, stored: int | None = None) -> Self:
-        """Of rows that have no other value."""
+        """Figures of rows without a value but null."""
         return cls(rows, rows, None, None, True, True, 0, 0, True, 0, 0, stored)
 
     @property
