@@ -10,7 +10,7 @@ import msgspec
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.databases import change_database
 from hms_gateway.catalog.tables.service import TableService
-from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, with_manifests
+from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, has_branch, with_manifests
 from hms_gateway.iceberg.commits import Commits, Outdated, Plan, check_place, is_of_another, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
@@ -360,6 +360,8 @@ class Catalog:
         base = self.file_of(row, name)
         known = normalized(base.value)
         if not self._is_placed(row, known) or not is_own(known, place) or "table-uuid" not in known:
+            return None
+        if not has_branch(append, known):
             return None
         self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
         try:

@@ -39,7 +39,7 @@ MAIN: Final = "main"
 FORMAT_VERSION_MAX: Final = 3
 FORMAT_VERSION: Final = "format-version"
 _DEFAULT_FORMAT_VERSION: Final = 2
-_ROW_LINEAGE_SINCE: Final = 3
+ROW_LINEAGE_SINCE: Final = 3
 # Clocks of writers differ by as much.
 _EARLIER_MS_MAX: Final = 60_000
 _NO_SNAPSHOT: Final = -1
@@ -48,17 +48,17 @@ _PREVIOUS_FILES: Final = "write.metadata.previous-versions-max"
 _PREVIOUS_FILES_MAX: Final = 100
 _UPDATES_MAX: Final = 10_000
 _OPERATIONS: Final = ("append", "replace", "overwrite", "delete")
-_REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
+REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
 
 
 def current_snapshot(metadata: Json) -> Json | None:
     """The snapshot that the branch main is at."""
     current = metadata.get("current-snapshot-id")
-    return next((one for one in reversed(metadata.get("snapshots") or ()) if one["snapshot-id"] == current), None)
+    return with_id(metadata.get("snapshots") or (), "snapshot-id", current)
 
 
 def current_schema(metadata: Json) -> Json:
-    return _by_id(metadata["schemas"], "schema-id", metadata["current-schema-id"]) or {"type": "struct", "fields": []}
+    return with_id(metadata["schemas"], "schema-id", metadata["current-schema-id"]) or {"type": "struct", "fields": []}
 
 
 @read_by_name()
@@ -120,7 +120,8 @@ def _partition_ids(specs: Iterable[Json]) -> Iterable[int]:
     return (field["field-id"] for spec in specs for field in spec["fields"])
 
 
-def _by_id(of: Sequence[Json], field: str, wanted: int) -> Json | None:
+def with_id(of: Sequence[Json], field: str, wanted: object) -> Json | None:
+    """The one whose field has the wanted number, None where there is none."""
     # Mostly the newest is wanted.
     return next((each for each in reversed(of) if each.get(field) == wanted), None)
 
@@ -332,9 +333,9 @@ class TableDraft(Draft):
         if not new["sort-orders"]:
             self.apply({"action": "add-sort-order", "sort-order": {"fields": []}})
             self.apply({"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED})
-        if new["default-spec-id"] is None or _by_id(new["partition-specs"], "spec-id", new["default-spec-id"]) is None:
+        if new["default-spec-id"] is None or with_id(new["partition-specs"], "spec-id", new["default-spec-id"]) is None:
             raise invalid("the table has no default partition spec")
-        if _by_id(new["schemas"], "schema-id", new["current-schema-id"]) is None:
+        if with_id(new["schemas"], "schema-id", new["current-schema-id"]) is None:
             raise invalid("the table has no current schema")
         self._settle_log()
         if self._base is not None and base_location is not None:
@@ -345,12 +346,12 @@ class TableDraft(Draft):
         newest_ms = max(newest_ms, 0 if self._base is None else self._base["last-updated-ms"])
         new["last-updated-ms"] = max(self._now_ms if self._updated_ms is None else self._updated_ms, newest_ms)
         if new["current-snapshot-id"] in (None, _NO_SNAPSHOT):
-            new["current-snapshot-id"] = None if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE else _NO_SNAPSHOT
+            new["current-snapshot-id"] = None if new[FORMAT_VERSION] >= ROW_LINEAGE_SINCE else _NO_SNAPSHOT
         if new[FORMAT_VERSION] == 1:
             new["schema"] = current_schema(new)
-            spec = _by_id(new["partition-specs"], "spec-id", new["default-spec-id"])
+            spec = with_id(new["partition-specs"], "spec-id", new["default-spec-id"])
             new["partition-spec"] = [] if spec is None else spec["fields"]
-            new.pop("last-sequence-number")
+            new.pop("last-sequence-number", None)
         else:
             new.pop("schema", None)
             new.pop("partition-spec", None)
@@ -378,7 +379,7 @@ class TableDraft(Draft):
             raise illegal(f"upgrade-format-version: a table of version {current} cannot go back to {version}")
         if version != current:
             self._set(FORMAT_VERSION, version)
-            if version >= _ROW_LINEAGE_SINCE:
+            if version >= ROW_LINEAGE_SINCE:
                 self._new.setdefault("next-row-id", 0)
 
     def _add_schema(self, update: Json) -> None:
@@ -391,7 +392,7 @@ class TableDraft(Draft):
 
     def _set_current_schema(self, update: Json) -> None:
         number = self._number(update, "schema-id", self._last_schema)
-        if _by_id(self._new["schemas"], "schema-id", number) is None:
+        if with_id(self._new["schemas"], "schema-id", number) is None:
             raise illegal(f"set-current-schema: there is no schema {number}")
         self._set("current-schema-id", number)
 
@@ -439,7 +440,7 @@ class TableDraft(Draft):
 
     def _set_default_spec(self, update: Json) -> None:
         number = self._number(update, "spec-id", self._last_spec)
-        if _by_id(self._new["partition-specs"], "spec-id", number) is None:
+        if with_id(self._new["partition-specs"], "spec-id", number) is None:
             raise invalid(f"set-default-spec: there is no spec {number}")
         self._set("default-spec-id", number)
 
@@ -464,7 +465,7 @@ class TableDraft(Draft):
 
     def _set_default_sort_order(self, update: Json) -> None:
         number = self._number(update, "sort-order-id", self._last_order)
-        if _by_id(self._new["sort-orders"], "order-id", number) is None:
+        if with_id(self._new["sort-orders"], "order-id", number) is None:
             raise invalid(f"set-default-sort-order: there is no sort order {number}")
         self._set("default-sort-order-id", number)
 
@@ -481,7 +482,7 @@ class TableDraft(Draft):
             raise invalid(f"add-snapshot: the operation of a summary is one of {', '.join(_OPERATIONS)}")
         if not new["schemas"]:
             raise invalid("add-snapshot: the table has no schema yet")
-        if _by_id(new["snapshots"], "snapshot-id", number) is not None:
+        if with_id(new["snapshots"], "snapshot-id", number) is not None:
             raise invalid(f"add-snapshot: Snapshot already exists for id: {number}")
         if new[FORMAT_VERSION] > 1:
             sequence = needed(snapshot, "sequence-number", int)
@@ -494,7 +495,7 @@ class TableDraft(Draft):
         log = new["snapshot-log"]
         if log and at_ms < log[-1]["timestamp-ms"] - _EARLIER_MS_MAX:
             raise invalid(f"add-snapshot: timestamp-ms {at_ms} is before that of the newest snapshot in the log")
-        if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE:
+        if new[FORMAT_VERSION] >= ROW_LINEAGE_SINCE:
             first, added = needed(snapshot, "first-row-id", int), needed(snapshot, "added-rows", int)
             if not 0 <= added <= LONG_MAX - new["next-row-id"]:
                 raise invalid(f"add-snapshot: added-rows {added} is no number of rows")
@@ -511,11 +512,11 @@ class TableDraft(Draft):
         kind = needed(update, "type", str)
         if kind not in ("branch", "tag") or (name == MAIN and kind != "branch"):
             raise invalid(f"set-snapshot-ref: {name} cannot be a {kind}")
-        snapshot = _by_id(self._new["snapshots"], "snapshot-id", number)
+        snapshot = with_id(self._new["snapshots"], "snapshot-id", number)
         if snapshot is None:
             raise invalid(f"Cannot set {name} to unknown snapshot: {number}")
         ref: Json = {"snapshot-id": number, "type": kind}
-        for field in _REF_BOUNDS:
+        for field in REF_BOUNDS:
             value = optional(update, field, int)
             if value is None:
                 continue
