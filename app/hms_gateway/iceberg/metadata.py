@@ -5,7 +5,7 @@ A value that was read is never changed: commits share it. A draft copies what it
 
 import re
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
@@ -23,6 +23,7 @@ from hms_gateway.iceberg.json_values import (
     texts,
 )
 from hms_gateway.iceberg.schemas import (
+    NAME_CHARACTERS_MAX,
     PARTITION_ID_BEFORE_FIRST,
     FreshIds,
     check_schema,
@@ -313,6 +314,7 @@ class TableDraft(Draft):
 
     def __init__(self, base: Json | None, now_ms: int) -> None:
         super().__init__("table", _empty(), base, now_ms)
+        self._columns: tuple[Json, Container[int], Mapping[str, int]] | None = None
         self._updated_ms: int | None = None
         self._last_spec: int | None = None
         self._last_order: int | None = None
@@ -396,21 +398,27 @@ class TableDraft(Draft):
             raise illegal(f"set-current-schema: there is no schema {number}")
         self._set("current-schema-id", number)
 
-    def _has_column(self) -> Callable[[int], bool]:
-        columns = check_schema(current_schema(self._new), self._new[FORMAT_VERSION])
-        return columns.__contains__
+    def _current_columns(self) -> tuple[Container[int], Mapping[str, int]]:
+        """Ids of the columns of the current schema, and ids by full names. A commit may ask for each of its updates."""
+        schema = current_schema(self._new)
+        if self._columns is None or self._columns[0] is not schema:
+            ids = check_schema(schema, self._new[FORMAT_VERSION])
+            self._columns = schema, ids, {name: number for number, name in field_names(schema).items()}
+        return self._columns[1:]
 
     def _add_spec(self, update: Json) -> None:
         spec = needed(update, "spec", dict)
         fields = [{**field, "name": needed(field, "name", str)} for field in objects(spec, "fields")]
-        check_transformed(fields, "add-spec", self._has_column())
+        columns, numbers = self._current_columns()
+        check_transformed(fields, "add-spec", columns)
         names = [field["name"] for field in fields]
         if len(set(names)) < len(names):
             raise invalid("add-spec: two fields have the same name")
-        columns = {name: number for number, name in field_names(current_schema(self._new)).items()}
         for field in fields:
+            if len(field["name"]) > NAME_CHARACTERS_MAX:
+                raise invalid(f"add-spec: the name of a field is longer than {NAME_CHARACTERS_MAX} characters")
             # Java's readers refuse a spec whose field has the name of another column.
-            if columns.get(field["name"], field.get("source-id")) != field.get("source-id"):
+            if numbers.get(field["name"], field.get("source-id")) != field.get("source-id"):
                 raise invalid(f"add-spec: {field['name']} is the name of another column")
         specs = self._new["partition-specs"]
         known = self._same(specs, {"fields": fields}, lambda one: spec_key(one["fields"]))
@@ -447,7 +455,7 @@ class TableDraft(Draft):
     def _add_sort_order(self, update: Json) -> None:
         order = needed(update, "sort-order", dict)
         fields = objects(order, "fields")
-        check_transformed(fields, "add-sort-order", self._has_column())
+        check_transformed(fields, "add-sort-order", self._current_columns()[0])
         for field in fields:
             if needed(field, "direction", str) not in ("asc", "desc"):
                 raise invalid("add-sort-order: direction is asc or desc")
