@@ -15,7 +15,7 @@ import msgspec
 from hms_gateway.iceberg.errors import IcebergError, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFiles, is_own, list_location
 from hms_gateway.iceberg.json_values import Json, count, needed, read_by_name
-from hms_gateway.iceberg.manifest_lists import Manifest, block_of, list_of_blocks, read_manifests
+from hms_gateway.iceberg.manifest_lists import Manifest, block_of, list_of_blocks
 from hms_gateway.iceberg.metadata import (
     MAIN,
     REF_BOUNDS,
@@ -231,7 +231,7 @@ class Chain:
         if place is None or not is_own(value, place):
             raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
         if place not in self._blocks:
-            manifests = self._listed.get(place) or read_manifests(self._files.read_list(place))
+            manifests = self._listed.get(place) or self._files.manifests(place)
             self._blocks[place] = (block_of(manifests, value["format-version"]),)
         return self._blocks[place]
 

@@ -15,7 +15,6 @@ from hms_gateway.iceberg.commits import Commits, Outdated, Plan, check_place, is
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
-from hms_gateway.iceberg.manifest_lists import read_manifests
 from hms_gateway.iceberg.metadata import committed, new_table, normalized, with_log
 from hms_gateway.iceberg.metastore import (
     Metastore,
@@ -365,7 +364,7 @@ class Catalog:
             return None
         self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
         try:
-            append = with_manifests(append, read_manifests(self._files.read_list(place)))
+            append = with_manifests(append, self._files.manifests(place))
         except IcebergError:
             # A repetition, whose list may be gone by now; another may be right as it is.
             return base if any(one.get("snapshot-id") == number for one in known["snapshots"]) else None

@@ -11,7 +11,6 @@ from hms_gateway.iceberg.commits import is_of_another, logged_files
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.files import LIST_NAME, METADATA_NAME, MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
-from hms_gateway.iceberg.manifest_lists import read_manifests
 from hms_gateway.iceberg.metadata import normalized
 from hms_gateway.iceberg.rows import TABLE, kind_of, pointer
 from hms_gateway.metastore.ports.store import Snapshot, Store
@@ -112,7 +111,7 @@ def _lists(metadata: MetadataFiles, known: Json, unnamed: Mapping[str, int]) -> 
         instead = snapshots.get(number)
         if instead is None:
             with suppress(IcebergError):
-                manifests = read_manifests(metadata.read_list(location))
+                manifests = metadata.manifests(location)
                 own = [one["sequence_number"] for one in manifests if one["added_snapshot_id"] == number]
                 # Version 1 has no sequence numbers.
                 instead = by_sequence.get(max(own)) if any(own) else None
