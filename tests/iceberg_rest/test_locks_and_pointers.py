@@ -2,14 +2,18 @@
 
 import errno
 import gzip
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.iceberg.appends import REBASE
 from hms_gateway.rpc.call import Dialect, Waiting
 from hms_gateway.rpc.structs import (
     AlterTableRequest,
+    ChangesRequest,
     LockComponent,
     LockLevel,
     LockRequest,
@@ -17,9 +21,11 @@ from hms_gateway.rpc.structs import (
     MetaException,
     UnlockRequest,
 )
+from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage.files.local import LocalDirectories
 from tests.handlers.peers import Peer
-from tests.iceberg_rest.conftest import SCHEMA, USER, kind_of
+from tests.iceberg_rest.conftest import SCHEMA, USER, Rest, kind_of
+from tests.iceberg_rest.test_appends import Writer
 
 SET = {"action": "set-properties", "updates": {"a": "b"}}
 MANY_VALUES = gzip.compress(b"[" + b"{}," * 4_500_000 + b"{}]")
@@ -69,6 +75,51 @@ def test_a_lock_of_hive_catalog_makes_a_commit_wait(rest, hive):
     assert rest.get("namespaces/sales/tables/orders") == before
     hive.ask("unlock", UnlockRequest(lock.lockid))
     assert rest.commit("orders", SET)[0] == 200
+
+
+@pytest.mark.parametrize(("locks_implicit", "rebases"), [("off", "true"), ("deny", "false"), ("wait", "false")])
+def test_a_commit_waits_ten_seconds_for_a_lock(rest, metastore, database, tmp_path, locks_implicit, rebases):
+    table = rest.table(properties={REBASE: rebases})
+    holder = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, "pia")
+    component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "sales", "orders")
+    holder.ask("lock", LockRequest([component], user="pia", hostname="h"))
+    with locking(tmp_path, database, locks_implicit) as client:
+        writer = Writer(client, table)
+        with pytest.raises(Waiting):
+            writer.append(1)
+        client.waited_seconds = 10.0
+        assert kind_of(writer.append(2)) == (409, "CommitFailedException")
+        if locks_implicit == "deny":
+            assert kind_of(client.send("DELETE", "namespaces/sales/tables/orders")) == (409, "CommitFailedException")
+        assert client.get("namespaces/sales/tables/orders") == (200, table)
+
+
+@pytest.mark.parametrize("rebases", ["true", "false"])
+def test_implicit_locks_hold_for_every_commit(rest, metastore, database, tmp_path, rebases):
+    table = rest.table(properties={REBASE: rebases})
+    reader = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, "pia")
+    component = LockComponent(LockType.SHARED_READ, LockLevel.TABLE, "sales", "orders")
+    reader.ask("lock", LockRequest([component], user="pia", hostname="h"))
+    with locking(tmp_path, database, "deny") as client, pytest.raises(Waiting):
+        Writer(client, table).append(1)
+    assert Writer(rest, table).append(1)[0] == 200
+
+
+@contextmanager
+def locking(tmp_path, database, locks_implicit):
+    """A client of another gateway on the same data."""
+    metastore = build_metastore(Settings(data_dir=tmp_path, database_url=database, locks_implicit=locks_implicit))
+    with closing(metastore.store):
+        yield Rest(metastore.iceberg())
+
+
+@pytest.mark.parametrize("rebases", ["true", "false"])
+def test_who_commits_is_known(rest, metastore, rebases):
+    table = rest.table(properties={REBASE: rebases})
+    assert Writer(rest.as_user("pia"), table).append(1)[0] == 200
+    administrator = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, "admin")
+    (found,) = administrator.ask("list_changes", ChangesRequest(user="pia"))
+    assert (found.event_type, found.table_name, found.method) == ("ALTER_TABLE", "orders", "alter_table_req")
 
 
 def test_a_commit_from_an_old_state_is_refused_whichever_client_sends_it(rest, hive):

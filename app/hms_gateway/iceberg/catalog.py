@@ -11,7 +11,7 @@ from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.databases import change_database
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, has_branch, with_manifests
-from hms_gateway.iceberg.commits import Commits, Outdated, Plan, check_place, is_of_another, too_many
+from hms_gateway.iceberg.commits import Caller, Commits, Outdated, Plan, check_place, is_of_another, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
@@ -44,6 +44,7 @@ from hms_gateway.rpc.structs import AlterTableRequest, Database, PrincipalType, 
 from hms_gateway.rpc.structs.catalogs import plain_name
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering, current_call_key
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import acting, locking
 from hms_gateway.storage.files.directories import Directories
 
 T = TypeVar("T")
@@ -75,11 +76,12 @@ class Page(NamedTuple):
 
 
 class SentAppend(NamedTuple):
-    """An append on its way, and the key of its call."""
+    """An append on its way, the key of its call, and the caller as changes know it."""
 
     call: Call
     append: Append
     key: CallKey | None
+    caller: Caller = Caller()
 
 
 class Pointer(NamedTuple):
@@ -362,7 +364,7 @@ class Catalog:
             return None
         if not has_branch(append, known):
             return None
-        self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
+        caller = self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
         try:
             append = with_manifests(append, self._files.manifests(place))
         except IcebergError:
@@ -371,7 +373,7 @@ class Catalog:
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
-        return self._together.result(name, SentAppend(call, append, current_call_key()))
+        return self._together.result(name, SentAppend(call, append, current_call_key(), caller))
 
     def _append_all(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
         """Put appends one behind the other, and commit them at once."""
@@ -412,7 +414,10 @@ class Catalog:
             return [base if failure is None else failure for failure in failures]
         value = with_log(chain.value, known, base.location)
         plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
-        (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
+        # The change of all is that of the first.
+        caller = appends[0].caller
+        with acting(caller.actor), locking(caller.locks):
+            (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
         return [written if failure is None else failure for failure in failures]
 
     def _plan(self, metastore: Metastore, name: Name, request: Json) -> Plan | MetadataFile:

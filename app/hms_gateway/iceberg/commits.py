@@ -3,7 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -31,7 +31,7 @@ from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.structs import AlterTableRequest, CreateTableRequest, LockType, Table
 from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import LockCaller
+from hms_gateway.runtime.presented import Actor, LockCaller, current_actor, lock_caller
 from hms_gateway.txn.rules.locks import LockedByAnother, Needed
 from hms_gateway.txn.rules.names import Target
 
@@ -57,6 +57,13 @@ class Plan(msgspec.Struct, frozen=True):
     row: Table
     base: MetadataFile | None = None
     new_place: str | None = None
+
+
+class Caller(NamedTuple):
+    """What the steps of a call note for the changes that it makes; None where they note nothing."""
+
+    actor: Actor | None = None
+    locks: LockCaller | None = None
 
 
 class Outdated(Exception):
@@ -100,9 +107,10 @@ class Commits:
 
         self._perform(metastore, plan, go_on)
 
-    def check(self, metastore: Metastore, plan: Plan) -> None:
-        """Raises IcebergError where the caller may not carry the plan out."""
-        self._perform(metastore, plan, lambda: None)
+    def check(self, metastore: Metastore, plan: Plan) -> Caller:
+        """The caller as changes know it. Raises IcebergError where it may not carry the plan out."""
+        found: Caller = self._perform(metastore, plan, lambda: Caller(current_actor(), lock_caller()))
+        return found
 
     def _perform(self, metastore: Metastore, plan: Plan, go_on: Callable[[], Any]) -> Any:
         name = plan.name
@@ -142,8 +150,11 @@ class Commits:
         except BaseException as error:
             for location in (*(file.location for file in written), *(location for location, _ in lists)):
                 self._discard(location)
-            if isinstance(error, LockedByAnother) and call.waited_seconds < LOCKED_SECONDS_MAX:
-                raise Waiting(_LOCKED_PAUSE_SECONDS) from error
+            if isinstance(error, LockedByAnother):
+                if call.waited_seconds < LOCKED_SECONDS_MAX:
+                    raise Waiting(_LOCKED_PAUSE_SECONDS) from error
+                # Steps around this one would wait longer.
+                raise commit_failed(error.message or "") from error
             raise
         for key in keys:
             key.is_concluded = True
