@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hms_gateway.catalog.directories.places import PlaceRows
 from hms_gateway.composition.main import build_metastore
 from hms_gateway.iceberg.appends import REBASE
+from hms_gateway.metastore.checks.table_shape import with_location
 from hms_gateway.rpc.call import Dialect, Waiting
 from hms_gateway.rpc.structs import (
     AlterTableRequest,
@@ -63,6 +65,53 @@ def test_the_row_is_that_of_hive_catalog(rest, hive):
     assert changed[PREVIOUS] == made["metadata-location"]
     assert changed["a"] == "b"
     assert "external.table.purge" not in changed
+
+
+def row_of(metastore, name="orders"):
+    return Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, USER).ask("get_table", "sales", name)
+
+
+def test_a_row_keeps_the_form_in_which_it_was_stored(rest, metastore, tmp_path):
+    place = str(tmp_path / "warehouse" / "mine")
+    schema = {"type": "struct", "fields": [{"id": 1, "name": "Id", "required": False, "type": "long"}]}
+    version = {"version-id": 1, "timestamp-ms": 1, "summary": {}, "default-namespace": ["sales"], "schema-id": 0}
+    version["representations"] = [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}]
+    rest.table(location=place, schema=schema)
+    view = {"name": "seen", "location": f"{place}_view", "schema": schema, "view-version": version}
+    assert rest.post("namespaces/sales/views", view)[0] == 200
+    made = [row_of(metastore, name).sd for name in ("orders", "seen")]
+    assert [(sd.location, sd.cols[0].name) for sd in made] == [(f"file:{place}", "id"), (f"file:{place}_view", "id")]
+    assert rest.commit("orders", SET)[0] == rest.post("namespaces/sales/views/seen", {"updates": [SET]})[0] == 200
+    assert [row_of(metastore, name).sd for name in ("orders", "seen")] == made
+    assert kind_of(rest.table_answer("bills", location=f"{place}/inside")) == (400, "BadRequestException")
+
+
+def test_a_commit_does_not_take_the_place_of_another_table(rest, metastore, tmp_path):
+    hive = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, USER)
+    outer = f"file:{tmp_path}/warehouse/outer"
+    rest.table(location=f"{outer}/inner")
+    moved = with_location(row_of(metastore), outer)
+    hive.ask("alter_table", "sales", "orders", moved)
+    hive.ask("create_table", plain("bills", f"{outer}/inner", moved))
+    answer = rest.commit("orders", SET)
+    assert kind_of(answer) == (400, "BadRequestException")
+    assert "lies at, in or around that of another table" in answer[1]["error"]["message"]
+    assert row_of(metastore).sd.location == outer
+
+
+def plain(name, place, row):
+    """An external table of Hive with the columns of a row."""
+    return with_location(msgspec.structs.replace(row, tableName=name, parameters={"EXTERNAL": "TRUE"}), place)
+
+
+def test_tables_around_a_place_are_found_by_every_scheme(rest, metastore):
+    hive = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, USER)
+    rest.table()
+    row = row_of(metastore)
+    for name, place in (("above", "s3a://b/t"), ("inside", "s3n://b/t/x/y"), ("beside", "s3a://b/t/x2")):
+        hive.ask("create_table", plain(name, place, row))
+    found = metastore.store.read(lambda snapshot: PlaceRows(snapshot).tables_around("s3://b/t/x"))
+    assert [one.name for one in found] == ["above", "inside"]
 
 
 def test_a_lock_of_hive_catalog_makes_a_commit_wait(rest, hive):

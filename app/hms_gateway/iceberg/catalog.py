@@ -36,6 +36,8 @@ from hms_gateway.iceberg.rows import (
 )
 from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
 from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.table_shape import stored_descriptor
 from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Store
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_PURGE_KEY, METADATA_LOCATION
@@ -291,10 +293,9 @@ class Catalog:
             row = metastore.row_of(name, VIEW)
             base = self.file_of(row, name)
             now_ms = self._clock.milliseconds()
-            known = normalized_view(base.value)
-            value = replaced_view(known, requirements, updates, now_ms)
+            value = replaced_view(normalized_view(base.value), requirements, updates, now_ms)
             plan = self._changed(name, row, base, value, next_location(value, base.location), VIEW)
-            if value[_LOCATION] != known[_LOCATION]:
+            if not self._is_placed(row, value):
                 plan = self._placed(metastore, plan)
             return self._commits.carry_out(metastore, [plan])[0]
 
@@ -444,7 +445,8 @@ class Catalog:
         if changed is None:
             return base
         plan = self._changed(name, row, base, changed, next_location(changed, base.location), TABLE)
-        return plan if changed[_LOCATION] == known[_LOCATION] else self._placed(metastore, plan)
+        # Hive may have moved the row, and another table may be in its place.
+        return plan if self._is_placed(row, changed) else self._placed(metastore, plan)
 
     def _new(self, metastore: Metastore, name: Name, value: Json, kind: str, file: str | None = None) -> Plan:
         """The plan of a table or view that is made, from a file that is there or with a new one."""
@@ -461,7 +463,10 @@ class Catalog:
     def _changed(self, name: Name, row: Table, base: MetadataFile, value: Json, location: str, kind: str) -> Plan:
         # As the row is stored, without what answers show.
         plain = msgspec.structs.replace(row, catName=None)
-        return Plan(name, kind, value, location, with_metadata(kind, plain, base.value, location, value), base)
+        after = with_metadata(kind, plain, base.value, location, value)
+        place = self._normalized(value[_LOCATION])
+        sd = msgspec.structs.replace(stored_descriptor(required(after.sd, "storage descriptor")), location=place)
+        return Plan(name, kind, value, location, msgspec.structs.replace(after, sd=sd), base)
 
     def _new_location(self, metastore: Metastore, name: Name, kind: str, given: str | None) -> str:
         """The place of a new table, which is its own. Raises IcebergError for a given one that is not."""

@@ -47,7 +47,8 @@ _DELETES_OLD_FILES: Final = "write.metadata.delete-after-commit.enabled"
 class Plan(msgspec.Struct, frozen=True):
     """A table or view to make or to change: its new metadata and row, and the file that it was made from.
 
-    `new_place` is its location, normalized, where that is a new one: no other table may lie there.
+    `row` has columns and location as they are stored. `new_place` is its location, normalized, where that is a new one:
+    no other table may lie there.
     """
 
     name: Name
@@ -205,7 +206,7 @@ class Commits:
         refuse_locked(tx, caller, [Needed(Target(key, name), LockType.SHARED_READ)])
         after = with_metadata(plan.kind, found.table, base.value, plan.location, plan.value)
         parameters = {**(after.parameters or {}), DDL_TIME: str(self._clock.seconds())}
-        after = msgspec.structs.replace(after, parameters=parameters)
+        after = msgspec.structs.replace(after, parameters=parameters, sd=plan.row.sd)
         if (after.sd and after.sd.cols) != (found.table.sd and found.table.sd.cols):
             after = without_lost_statistics(tx, found.table_id, after)
         tx.update_table(found.table_id, found.database_id, after)

@@ -105,7 +105,8 @@ def normalized(read: Any) -> Json:
     needed(found, "location", str)
     needed(found, "last-updated-ms", int)
     found.setdefault("last-sequence-number", 0)
-    current = found.setdefault("current-snapshot-id", _NO_SNAPSHOT)
+    current = optional(found, "current-snapshot-id", int)
+    found.setdefault("current-snapshot-id", _NO_SNAPSHOT)
     if current is not None and current != _NO_SNAPSHOT and MAIN not in found["refs"]:
         found["refs"] = {**found["refs"], MAIN: {"snapshot-id": current, "type": "branch"}}
     return found

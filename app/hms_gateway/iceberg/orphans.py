@@ -14,6 +14,7 @@ from hms_gateway.iceberg.json_values import Json
 from hms_gateway.iceberg.metadata import normalized
 from hms_gateway.iceberg.rows import TABLE, kind_of, pointer
 from hms_gateway.metastore.ports.store import Snapshot, Store
+from hms_gateway.metastore.vocabulary.locations import LocationError, normalize_location
 from hms_gateway.rpc.structs import Table
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
@@ -40,7 +41,7 @@ def find_orphans(store: Store, files: Directories, limits: Limits, db_name: str,
     metadata = MetadataFiles(files, limits)
     current = metadata.read(location)
     known = normalized(current.value)
-    if not (row.sd and row.sd.location == known["location"] and is_own(known, location)):
+    if not (row.sd and row.sd.location == _stored(known["location"]) and is_own(known, location)):
         return []
     folder = location.rpartition("/")[0]
     names = files.file_names(folder)
@@ -52,6 +53,13 @@ def find_orphans(store: Store, files: Directories, limits: Limits, db_name: str,
             if isinstance(snapshot, dict):
                 lists.pop(str(snapshot.get("manifest-list")), None)
     return [*orphans, *_lists(metadata, known, lists)]
+
+
+def _stored(location: str) -> str | None:
+    """A location as rows have it, of the file system of this machine where it does not say."""
+    with suppress(LocationError):
+        return normalize_location(location)
+    return None
 
 
 def _row(snapshot: Snapshot, db_name: str, tbl_name: str) -> Table | None:
