@@ -11,7 +11,7 @@ from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.databases import change_database
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, has_branch, with_manifests
-from hms_gateway.iceberg.commits import Caller, Commits, Outdated, Plan, check_place, is_of_another, too_many
+from hms_gateway.iceberg.commits import Commits, Committer, Outdated, Plan, check_place, is_of_another, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
@@ -78,12 +78,12 @@ class Page(NamedTuple):
 
 
 class SentAppend(NamedTuple):
-    """An append on its way, the key of its call, and the caller as changes know it."""
+    """An append on its way, the key of its call, and who makes it."""
 
     call: Call
     append: Append
     key: CallKey | None
-    caller: Caller = Caller()
+    committer: Committer = Committer()
 
 
 class Pointer(NamedTuple):
@@ -208,9 +208,6 @@ class Catalog:
             "next-page-token": token,
         }
 
-    def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        return self.read(self.pointer(metastore, name, kind), kind)
-
     def pointer(self, metastore: Metastore, name: Name, kind: str) -> Pointer:
         return self._pointer(metastore.row_of(name, kind), name)
 
@@ -219,9 +216,6 @@ class Catalog:
         file = self._file_at(pointer)
         _read_as(kind, file)
         return file
-
-    def check_exists(self, metastore: Metastore, name: Name, kind: str = TABLE) -> None:
-        metastore.row_of(name, kind)
 
     def create_table(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
         """The file of the new table; of a staged one only its metadata, at no place."""
@@ -365,7 +359,7 @@ class Catalog:
             return None
         if not has_branch(append, known):
             return None
-        caller = self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
+        committer = self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
         try:
             append = with_manifests(append, self._files.manifests(place))
         except IcebergError:
@@ -374,7 +368,7 @@ class Catalog:
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
-        return self._together.result(name, SentAppend(call, append, current_call_key(), caller))
+        return self._together.result(name, SentAppend(call, append, current_call_key(), committer))
 
     def _append_all(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
         """Put appends one behind the other, and commit them at once."""
@@ -416,8 +410,8 @@ class Catalog:
         value = with_log(chain.value, known, base.location)
         plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
         # The change of all is that of the first.
-        caller = appends[0].caller
-        with acting(caller.actor), locking(caller.locks):
+        committer = appends[0].committer
+        with acting(committer.actor), locking(committer.locks):
             (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
         return [written if failure is None else failure for failure in failures]
 

@@ -60,8 +60,8 @@ class Plan(msgspec.Struct, frozen=True):
     new_place: str | None = None
 
 
-class Caller(NamedTuple):
-    """What the steps of a call note for the changes that it makes; None where they note nothing."""
+class Committer(NamedTuple):
+    """The user and the owner of locks that the steps of a call note for its changes; None where they note nothing."""
 
     actor: Actor | None = None
     locks: LockCaller | None = None
@@ -108,9 +108,9 @@ class Commits:
 
         self._perform(metastore, plan, go_on)
 
-    def check(self, metastore: Metastore, plan: Plan) -> Caller:
+    def check(self, metastore: Metastore, plan: Plan) -> Committer:
         """The caller as changes know it. Raises IcebergError where it may not carry the plan out."""
-        found: Caller = self._perform(metastore, plan, lambda: Caller(current_actor(), lock_caller()))
+        found: Committer = self._perform(metastore, plan, lambda: Committer(current_actor(), lock_caller()))
         return found
 
     def _perform(self, metastore: Metastore, plan: Plan, go_on: Callable[[], Any]) -> Any:

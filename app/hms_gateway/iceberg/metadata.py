@@ -44,7 +44,7 @@ ROW_LINEAGE_SINCE: Final = 3
 # Clocks of writers differ by as much.
 _EARLIER_MS_MAX: Final = 60_000
 _NO_SNAPSHOT: Final = -1
-_LAST_ADDED: Final = -1
+LAST_ADDED: Final = -1
 _PREVIOUS_FILES: Final = "write.metadata.previous-versions-max"
 _PREVIOUS_FILES_MAX: Final = 100
 _UPDATES_MAX: Final = 10_000
@@ -206,16 +206,16 @@ def new_table(request: Json, location: str, now_ms: int) -> Json:
     check_schema(schema, version)
     fresh = FreshIds()
     draft.apply({"action": "add-schema", "schema": fresh.schema(schema)})
-    draft.apply({"action": "set-current-schema", "schema-id": _LAST_ADDED})
+    draft.apply({"action": "set-current-schema", "schema-id": LAST_ADDED})
     spec = optional(request, "partition-spec", dict) or {"fields": []}
     # Ids of partition fields are the server's.
     fields = [{**with_sources(field, fresh.of), "field-id": None} for field in objects(spec, "fields")]
     draft.apply({"action": "add-spec", "spec": {"fields": fields}})
-    draft.apply({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+    draft.apply({"action": "set-default-spec", "spec-id": LAST_ADDED})
     order = optional(request, "write-order", dict) or {"fields": []}
     fields = [with_sources(field, fresh.of) for field in objects(order, "fields")]
     draft.apply({"action": "add-sort-order", "sort-order": {"fields": fields}})
-    draft.apply({"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED})
+    draft.apply({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
     draft.apply({"action": "set-location", "location": location})
     draft.apply({"action": "set-properties", "updates": properties})
     return draft.built(None)
@@ -278,7 +278,7 @@ class Draft:
         """The schema with its number, which is that of an equal one that is there."""
         known = self._same(self._new["schemas"], schema, schema_key)
         if known is None:
-            number = _next_number(self._new["schemas"], "schema-id", 0)
+            number = next_number(self._new["schemas"], "schema-id", 0)
             known = {**without_nulls(schema), "type": "struct", "schema-id": number}
             self._set("schemas", [*self._new["schemas"], known])
         self._last_schema = known["schema-id"]
@@ -286,7 +286,7 @@ class Draft:
 
     def _number(self, update: Json, field: str, last: int | None) -> int:
         number = needed(update, field, int)
-        if number != _LAST_ADDED:
+        if number != LAST_ADDED:
             return number
         if last is None:
             raise invalid(f"{update['action']}: {field} is -1, and nothing was added before")
@@ -332,10 +332,10 @@ class TableDraft(Draft):
             raise invalid("the table has no schema")
         if not new["partition-specs"]:
             self.apply({"action": "add-spec", "spec": {"fields": []}})
-            self.apply({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+            self.apply({"action": "set-default-spec", "spec-id": LAST_ADDED})
         if not new["sort-orders"]:
             self.apply({"action": "add-sort-order", "sort-order": {"fields": []}})
-            self.apply({"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED})
+            self.apply({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
         if new["default-spec-id"] is None or with_id(new["partition-specs"], "spec-id", new["default-spec-id"]) is None:
             raise invalid("the table has no default partition spec")
         if with_id(new["schemas"], "schema-id", new["current-schema-id"]) is None:
@@ -436,7 +436,7 @@ class TableDraft(Draft):
                 numbered.append({**without_nulls(field), "field-id": number})
             if len({field["field-id"] for field in numbered}) < len(numbered):
                 raise invalid("add-spec: two fields have the same field-id")
-            known = {"spec-id": _next_number(specs, "spec-id", 0), "fields": numbered}
+            known = {"spec-id": next_number(specs, "spec-id", 0), "fields": numbered}
             self._set("partition-specs", [*specs, known])
             self._set("last-partition-id", last)
         self._last_spec = known["spec-id"]
@@ -467,7 +467,7 @@ class TableDraft(Draft):
         known = next((one for one in orders if one["fields"] == fields), None)
         if known is None:
             # The order without fields is number 0.
-            number = _next_number(orders, "order-id", 1) if fields else 0
+            number = next_number(orders, "order-id", 1) if fields else 0
             known = {"order-id": number, "fields": fields}
             self._set("sort-orders", [*orders, known])
         self._last_order = known["order-id"]
@@ -672,8 +672,8 @@ def _empty() -> Json:
     }
 
 
-def _next_number(of: Sequence[Json], field: str, first: int) -> int:
-    return max((one[field] + 1 for one in of), default=first) if of else first
+def next_number(of: Sequence[Json], field: str, first: int) -> int:
+    return max((one[field] + 1 for one in of), default=first)
 
 
 def _logged(base: Json, location: str) -> Json:
